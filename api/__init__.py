@@ -1,0 +1,84 @@
+"""opweave: NumPy-style array code as few, fast, readable CUDA C kernels.
+
+import numpy as np, opweave as ow
+
+@ow.fuse
+def tonemap(img, exposure, gamma=2.2):
+    x = img * exposure
+    return (x / (1 + x)) ** (1 / gamma)
+
+tonemap(img, 1.4)                              # NumPy in, NumPy out; CuPy in, CuPy out
+tonemap.lower(img, 1.4, target="sm_90a").source
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from opweave import opcodes
+from opweave.opcodes import errors
+from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.registry import OPERATORS, operator
+
+if TYPE_CHECKING:
+    from opweave.configuration import config
+    from opweave.fused import Fused, fuse
+    from opweave.oplist import kernel, load, store
+    from opweave.program import Program
+
+__version__ = "0.1.0"
+
+# Composites and operators that NumPy has not, for use in fused functions and on arrays.
+relu = OPERATORS["relu"]
+rsqrt = OPERATORS["rsqrt"]
+sigmoid = OPERATORS["sigmoid"]
+silu = OPERATORS["silu"]
+gelu = OPERATORS["gelu"]
+softmax = OPERATORS["softmax"]
+log_softmax = OPERATORS["log_softmax"]
+
+_LAZY = {
+    "fuse": "fused",
+    "Fused": "fused",
+    "Program": "program",
+    "kernel": "oplist",
+    "load": "oplist",
+    "store": "oplist",
+    "config": "configuration",
+}
+
+__all__ = [
+    "OPERATORS",
+    "Fused",
+    "OpweaveError",
+    "Program",
+    "config",
+    "errors",
+    "fuse",
+    "gelu",
+    "kernel",
+    "load",
+    "log_softmax",
+    "opcodes",
+    "operator",
+    "relu",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "store",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what compiles and runs only when it is asked for."""
+    if name in _LAZY:
+        found = getattr(importlib.import_module(f"opweave.{_LAZY[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'opweave' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

@@ -1,0 +1,104 @@
+"""``explain``: what was fused, why, and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opweave.compiler.fuse import bytes_moved, fuse
+from opweave.compiler.specialise import symbol_extents
+from opweave.runtime.arrays import argument_type
+
+if TYPE_CHECKING:
+    from opweave.fused import Fused
+    from opweave.program import Program
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What ``explain`` found; prints as text.
+
+    Attributes:
+        kernels: names of the kernels.
+        launches_saved: launches that fusion saves against one kernel per operator.
+        bytes_moved: bytes that the kernels read and write.
+        bytes_unfused: bytes that one kernel per operator would.
+        decisions: one line per decision of the scheduler.
+    """
+
+    kernels: tuple[str, ...]
+    launches_saved: int
+    bytes_moved: int
+    bytes_unfused: int
+    decisions: tuple[str, ...]
+    text: str
+
+    @property
+    def bytes_saved(self) -> int:
+        return self.bytes_unfused - self.bytes_moved
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(fused: Fused, program: Program, values: list[Any]) -> Explanation:
+    """Explain a program for given arguments."""
+    types = [
+        argument_type(name, value, name in fused.static)
+        for name, value in zip(fused._names, values, strict=True)
+    ]
+    extents = symbol_extents(types)
+    schedule = program.lowered.schedule
+    unfused = fuse(schedule.graph, enabled=False)
+    moved, before = bytes_moved(schedule, extents), bytes_moved(unfused, extents)
+    decisions = tuple(map(str, schedule.decisions))
+    saved = len(unfused.groups) - len(schedule.groups)
+    names = tuple(k.name for k in program.kernels)
+    text = _text(program, extents, saved, moved, before, decisions)
+    return Explanation(names, saved, moved, before, decisions, text)
+
+
+def _text(
+    program: Program,
+    extents: Mapping[str, int],
+    saved: int,
+    moved: int,
+    before: int,
+    decisions: tuple[str, ...],
+) -> str:
+    lines = [f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)"]
+    for view in program.kernels:
+        kernel = view.data
+        lines.append(f"  {kernel.name}: {kernel.title[0].removeprefix('fused: ')}")
+        lines.append(f"    {kernel.title[1]}; {kernel.extents_text}")
+        if kernel.plan:
+            lines.append(f"    accumulation plan: {kernel.plan}")
+        lines.append("    " + ", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+        if kernel.overridden:
+            lines.append(f"    not in this template: {', '.join(kernel.overridden)}")
+    lines.append(
+        f"memory traffic {size(moved)} instead of {size(before)}, "
+        f"{saved} launch(es) saved against one kernel per operator"
+    )
+    if program.fused.options.fast:
+        lines.append(
+            "fast=True: contraction, approximate functions, no rounding to 16 bits within"
+        )
+    return "\n".join(
+        [*lines, *(["decisions:"] if decisions else []), *(f"  {d}" for d in decisions)]
+    )
+
+
+def size(count: int) -> str:
+    """Bytes for people.
+
+    >>> size(512), size(3 * 2**20)
+    ('512 B', '3.0 MiB')
+    """
+    number = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    raise AssertionError("unreachable")

@@ -1,0 +1,325 @@
+"""``fuse``: a NumPy-style function that runs as few kernels as possible."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from opweave.compiler.device import Device, device_for
+from opweave.compiler.driver import Options
+from opweave.compiler.specialise import Specialisations, Specialised
+from opweave.compiler.toggles import check_overrides
+from opweave.configuration import config
+from opweave.opcodes.errors import ArgumentError
+from opweave.program import Program
+from opweave.runtime.arrays import argument_key, argument_type, is_array, is_cupy, overlap, spans
+from opweave.runtime.executors import HostExecutor
+from opweave.runtime.launch import Prepared
+
+MOST_PREPARED = 1024
+
+
+@overload
+def fuse(fn: Callable[..., Any], /) -> Fused: ...
+
+
+@overload
+def fuse(
+    fn: None = None, /, *, static_argnames: Sequence[str] | str = (), fast: bool = False
+) -> Callable[[Callable[..., Any]], Fused]: ...
+
+
+def fuse(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnames: Sequence[str] | str = (),
+    fast: bool = False,
+) -> Any:
+    """Compile a NumPy-style function; use as ``@fuse`` or ``@fuse(...)``.
+
+    Args:
+        fn: a function of arrays and numbers.  Arrays may be NumPy or CuPy arrays of any rank;
+            numbers may differ from call to call without a new compilation.
+        static_argnames: arguments whose values select what the function does.
+        fast: relaxed arithmetic: contraction, approximate functions, no rounding of 16-bit
+            intermediates.  Strict otherwise: fused is bit for bit what unfused gives.
+
+    Returns:
+        A ``Fused`` function.
+    """
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if fn is None:
+        return lambda found: Fused(found, names, Options(fast=fast))
+    return Fused(fn, names, Options(fast=fast))
+
+
+class Fused:
+    """A compiled function.  Call it like the original; see the methods for what was made of it."""
+
+    def __init__(
+        self, fn: Callable[..., Any], static: tuple[str, ...] = (), options: Options = Options()
+    ):
+        if not callable(fn):
+            raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
+        self.__wrapped__ = fn
+        functools.update_wrapper(self, fn, updated=())
+        self.options = options
+        self.static = static
+        self.parameters = _parameters(fn, static)
+        self._names = [name for name, _ in self.parameters]
+        self._required = sum(default is inspect.Parameter.empty for _, default in self.parameters)
+        self._specialised = Specialisations(fn, options)
+        self._prepared: dict[Any, tuple[Prepared, Specialised, list[int], list[int]]] = {}
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"<fused {self._specialised.fn.__name__}({', '.join(self._names)})>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method, the instance is the first argument and must be static."""
+        return self if instance is None else functools.partial(self, instance)
+
+    # Calling
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Run the function.
+
+        Args:
+            out: an array, or a tuple of arrays, for the outputs: of their exact shape and dtype.
+                It may overlap the arguments.
+
+        Raises:
+            OpweaveError: a subclass says what is wrong, where, and what to do.
+        """
+        values = self._bind(args, kwargs)
+        prepared, found, arrays, scalars = self._prepare(values)
+        given = [values[i] for i in arrays]
+        env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
+        if out is None:
+            outputs = prepared(given, env)
+        else:
+            outputs = _into(out, prepared, given, env)
+        return _packed(found.variant.trace.structure, outputs)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Argument values in the order of the parameters."""
+        if not kwargs and len(args) == len(self.parameters):
+            return list(args)
+        if len(args) > len(self.parameters):
+            raise ArgumentError(
+                f"{self.__wrapped__.__name__}: takes {len(self.parameters)} arguments, "
+                f"found {len(args)}"
+            )
+        values = list(args)
+        for name, default in self.parameters[len(args) :]:
+            if name in kwargs:
+                values.append(kwargs.pop(name))
+            elif default is not inspect.Parameter.empty:
+                values.append(default)
+            else:
+                raise ArgumentError(f"{self.__wrapped__.__name__}: argument {name!r} is missing")
+        if kwargs:
+            raise ArgumentError(
+                f"{self.__wrapped__.__name__}: unknown or repeated argument "
+                f"{next(iter(kwargs))!r}; it takes {', '.join(self._names)}"
+            )
+        return values
+
+    def _prepare(self, values: list[Any]) -> tuple[Prepared, Specialised, list[int], list[int]]:
+        on_gpu = config.device == "cuda" or any(map(is_cupy, values))
+        static = [name in self.static for name in self._names]
+        key = (on_gpu, *[argument_key(v, s, on_gpu) for v, s in zip(values, static, strict=True)])
+        try:
+            ready = self._prepared.get(key)
+        except TypeError:
+            ready = None  # an unhashable static: reported by the guard
+        if ready is None or self._depends_on_values(ready[1]):
+            with self._lock:
+                ready = self._prepare_slowly(values, on_gpu)
+                if len(self._prepared) >= MOST_PREPARED:
+                    self._prepared.pop(next(iter(self._prepared)))
+                self._prepared[key] = ready
+        return ready
+
+    def _depends_on_values(self, found: Specialised) -> bool:
+        return any(name in found.variant.graph.scalars for name in found.variant.static)
+
+    def _prepare_slowly(
+        self, values: list[Any], on_gpu: bool
+    ) -> tuple[Prepared, Specialised, list[int], list[int]]:
+        device, executor = self._executor(values, on_gpu)
+        found = self._specialise(values, device)
+        arrays = [i for i, v in enumerate(values) if is_array(v)]
+        scalars = [
+            i
+            for i, (v, name) in enumerate(zip(values, self._names, strict=True))
+            if not is_array(v) and name not in self.static and v is not None
+        ]
+        by_value = {
+            item.value.id: values[i]
+            for item, i in zip(found.variant.graph.inputs, arrays, strict=True)
+        }
+        return Prepared(found.lowered, executor, found.extents, by_value), found, arrays, scalars
+
+    def _executor(self, values: list[Any], on_gpu: bool) -> tuple[Device, Any]:
+        if not on_gpu:
+            return device_for("host"), HostExecutor(self.options.fast)
+        from opweave.runtime import cuda
+
+        given = [v for v in values if is_array(v)]
+        on_host = [v for v in given if not is_cupy(v)]
+        if on_host and len(on_host) < len(given):
+            raise ArgumentError(
+                f"{self.__wrapped__.__name__}: NumPy and CuPy arrays are mixed: expected one "
+                "kind; copy with cupy.asarray or .get()"
+            )
+        if on_host:
+            return cuda.live_device(0), cuda.CopyingExecutor(0, self.options.fast)
+        index = cuda.device_of(given)
+        return cuda.live_device(index), cuda.executor(index, self.options.fast)
+
+    def _specialise(self, values: list[Any], device: Device) -> Specialised:
+        arguments = {
+            name: argument_type(name, value, name in self.static)
+            for name, value in zip(self._names, values, strict=True)
+        }
+        return self._specialised.find(arguments, spans([v for v in values if is_array(v)]), device)
+
+    # What was made of it
+
+    def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:
+        """Lower for a target without running: "host", an architecture, or a device description.
+
+        Without a target: the one that a call with these arguments would use.
+
+        Raises:
+            ToggleError: an unknown target, or a toggle that cannot hold there.
+        """
+        values = self._bind(args, kwargs)
+        on_gpu = config.device == "cuda" or any(map(is_cupy, values))
+        if target is None:
+            device = self._executor(values, on_gpu)[0]
+        else:
+            device = device_for(target)
+        with self._lock:
+            found = self._specialise(values, device)
+        return Program(self, found.variant, found.lowered)
+
+    def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
+        """Kernels, decisions with reasons, bytes and launches saved; prints as text."""
+        from opweave.explain import explain
+
+        values = self._bind(args, dict(kwargs))
+        return explain(self, self.lower(*args, target=target, **kwargs), values)
+
+    def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
+        """Run, and compare with NumPy in float64 under the derived error bound.
+
+        Returns a report; its text names the error in ULP and in units of the bound.
+
+        Raises:
+            CheckError: a result lies outside its bound.
+        """
+        return self.lower(*args, target=target, **kwargs).check(*args, **kwargs)
+
+    def reference(self, *args: Any, **kwargs: Any) -> Any:
+        """The function by NumPy alone, operator by operator, in the arrays' own types."""
+        return self.lower(*args, **kwargs).reference(*args, **kwargs)
+
+    def with_toggles(self, **toggles: int) -> Fused:
+        """The same function with other toggle values, such as ``USE_VECTOR_IO=0``.
+
+        Raises:
+            ToggleError: an unknown toggle or value; at lowering, one that cannot hold.
+        """
+        check_overrides(toggles)
+        merged = {**dict(self.options.toggles), **toggles}
+        changed = Options(tuple(sorted(merged.items())), self.options.fused, self.options.fast)
+        return Fused(self.__wrapped__, self.static, changed)
+
+    def unfused(self) -> Fused:
+        """The same function with every operator a kernel of its own."""
+        return Fused(
+            self.__wrapped__, self.static, Options(self.options.toggles, False, self.options.fast)
+        )
+
+    def clear_cache(self) -> None:
+        """Forget every compilation of this function in this process."""
+        with self._lock:
+            self._specialised = Specialisations(self.__wrapped__, self.options)
+            self._prepared.clear()
+
+
+def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """Names and defaults of the parameters.
+
+    Raises:
+        ArgumentError: ``*args`` or ``**kwargs``, or a static name that is no parameter.
+    """
+    try:
+        found = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        raise ArgumentError(f"fuse: {fn!r} has no readable signature; wrap it in a def") from None
+    name = getattr(fn, "__name__", repr(fn))
+    for parameter in found:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise ArgumentError(
+                f"fuse: {name} takes {parameter}: expected named parameters; pass arrays one by one"
+            )
+    names = [p.name for p in found]
+    for wanted in static:
+        if wanted not in names:
+            raise ArgumentError(f"fuse: static_argnames names {wanted!r}, not among {names}")
+    return [(p.name, p.default) for p in found]
+
+
+def _packed(structure: str | tuple[str, ...], outputs: list[Any]) -> Any:
+    """Outputs in the shape in which the function returned them."""
+    if structure == "single":
+        return outputs[0]
+    if structure == "tuple":
+        return tuple(outputs)
+    if structure == "none":
+        return None
+    if structure == "list":
+        return outputs
+    return dict(zip(structure, outputs, strict=True))
+
+
+def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any]) -> list[Any]:
+    """Run with given output arrays; what overlaps or is strided goes through a temporary."""
+    targets = list(out) if isinstance(out, tuple | list) else [out]
+    outputs = prepared.graph.outputs
+    if len(targets) != len(outputs):
+        raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
+    direct: dict[int, Any] = {}
+    for target, value in zip(targets, outputs, strict=True):
+        if not hasattr(value, "id") or not is_array(target):
+            raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
+        shape, dtype = prepared.shapes.get(value.id, (None, None))
+        if shape is None:
+            raise ArgumentError("out=: the function returns one of its arguments unchanged")
+        if tuple(target.shape) != shape or target.dtype != dtype.numpy:
+            raise ArgumentError(
+                f"out=: expected {dtype.numpy_name}{list(shape)}, found "
+                f"{target.dtype}{list(target.shape)}"
+            )
+        if isinstance(target, np.ndarray) and not target.flags.writeable:
+            raise ArgumentError("out=: the array is read-only")
+        clear = not any(overlap(target, a) for a in arrays) and not any(
+            overlap(target, t) for t in targets if t is not target
+        )
+        aligned = is_cupy(target) is False or target.data.ptr % 16 == 0
+        if clear and target.flags.c_contiguous and aligned and value.id not in direct:
+            direct[value.id] = target
+    made = prepared(arrays, env, direct)
+    for target, array, value in zip(targets, made, outputs, strict=True):
+        if direct.get(value.id) is not target:
+            target[...] = array
+    return targets

@@ -1,0 +1,347 @@
+"""A lowered function: its kernels to read, run, change, compile and check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.assemble import TEMPLATES
+from opweave.compiler.driver import Lowered, finish
+from opweave.compiler.edit import Edit
+from opweave.compiler.kernel import Kernel, Line
+from opweave.compiler.reference import run_bounded, run_reference
+from opweave.compiler.schedule import Schedule
+from opweave.compiler.specialise import Variant, symbol_extents
+from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.report import Report, compare
+from opweave.runtime import inspect, nvrtc
+from opweave.runtime.arrays import argument_type, is_array, is_cupy, spans
+from opweave.runtime.build import Binary, build_kernel
+from opweave.runtime.executors import HostExecutor, VerifyExecutor
+from opweave.runtime.launch import Prepared
+
+if TYPE_CHECKING:
+    from opweave.fused import Fused
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A call's arguments, taken apart."""
+
+    values: list[Any]
+    arrays: dict[int, Any]
+    env: dict[str, Any]
+    extents: Mapping[str, int]
+
+
+class Program:
+    """What ``lower`` returns: kernels for one target, for one guard and shape class."""
+
+    def __init__(self, fused: Fused, variant: Variant, lowered: Lowered):
+        self.fused = fused
+        self.variant = variant
+        self.lowered = lowered
+
+    def __repr__(self) -> str:
+        names = ", ".join(k.name for k in self.lowered.kernels)
+        return f"<program for {self.target}: {names}>"
+
+    @property
+    def target(self) -> str:
+        """The architecture, or "host"."""
+        return self.lowered.device.arch
+
+    @property
+    def kernels(self) -> tuple[KernelView, ...]:
+        """The kernels in execution order."""
+        return tuple(KernelView(self, n) for n in range(len(self.lowered.kernels)))
+
+    @property
+    def source(self) -> str:
+        """Source of all kernels."""
+        return "\n".join(self.lowered.sources)
+
+    @property
+    def graph(self) -> Any:
+        """The graph that the kernels compute; prints as text."""
+        return self.lowered.graph
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run what was lowered: on the GPU, on the host, or an sm target in verify mode.
+
+        Raises:
+            ArgumentError: the arguments do not fit the guard or shape class of this program.
+            LaunchError: verify mode found a fault.
+        """
+        return self._run(self._executor(args), args, kwargs)
+
+    def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
+        """Run in verify mode: every thread a fibre, barriers and bounds checked.
+
+        Args:
+            schedule: order of threads and blocks: 0 forward, 1 reverse, any other number a seed.
+        """
+        if self.target == "host":
+            raise ArgumentError("verify: expected a program for an sm target, found one for host")
+        return self._run(VerifyExecutor(schedule, self.fused.options.fast), args, kwargs)
+
+    def _executor(self, args: tuple[Any, ...]) -> Any:
+        fast = self.fused.options.fast
+        if self.target == "host":
+            return HostExecutor(fast)
+        given = [a for a in args if is_array(a)]
+        if any(map(is_cupy, given)):
+            from opweave.runtime import cuda
+
+            return cuda.executor(cuda.device_of(given), fast)
+        return VerifyExecutor(0, fast)
+
+    def _run(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from opweave.fused import _packed
+
+        call = self._arguments(args, kwargs)
+        prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
+        outputs = prepared(list(call.arrays.values()), call.env)
+        return _packed(self.variant.trace.structure, outputs)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        fused = self.fused
+        values = fused._bind(args, dict(kwargs))
+        types = {
+            name: argument_type(name, value, name in fused.static)
+            for name, value in zip(fused._names, values, strict=True)
+        }
+        given = [v for v in values if is_array(v)]
+        found = fused._specialised.find(types, spans(given), self.lowered.device)
+        original = fused._specialised.variants
+        if found.variant is not self.variant and not any(
+            self.variant in group for group in original.values()
+        ):
+            raise ArgumentError("the fused function's cache was cleared: lower it again")
+        same_kernels = found.lowered.schedule.groups and [
+            k.toggles for k in found.lowered.kernels
+        ] == [k.toggles for k in self._original.kernels]
+        if found.variant is not self.variant or not same_kernels:
+            raise ArgumentError(
+                "the arguments belong to another guard or shape class than this program was "
+                "lowered for: call .lower again with them"
+            )
+        inputs = self.variant.graph.inputs
+        arrays = {i.value.id: a for i, a in zip(inputs, given, strict=True)}
+        names = self.variant.graph.scalars
+        scalars = [
+            v
+            for v, name in zip(values, fused._names, strict=True)
+            if not is_array(v) and name not in fused.static and v is not None
+        ]
+        extents = symbol_extents(list(types.values()))
+        return Arguments(values, arrays, dict(zip(names, scalars, strict=True)), extents)
+
+    @cached_property
+    def _original(self) -> Lowered:
+        """The unedited lowering whose class the arguments must fit."""
+        return getattr(self, "_base", self.lowered)
+
+    def _edited(self, lowered: Lowered) -> Program:
+        made = Program(self.fused, self.variant, lowered)
+        made._base = self._original  # type: ignore[attr-defined]
+        return made
+
+    def reference(self, *args: Any, **kwargs: Any) -> Any:
+        """The same graph by NumPy alone, in the arrays' own types."""
+        from opweave.fused import _packed
+
+        call = self._arguments(args, kwargs)
+        env = {**call.extents, **call.env}
+        outputs = run_reference(self.lowered.graph, _on_host(call.arrays), env)
+        return _packed(self.variant.trace.structure, outputs)
+
+    def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
+        """Run, and compare with NumPy in float64 under the derived bound.
+
+        Raises:
+            CheckError: a result lies outside its bound.
+        """
+        call = self._arguments(args, kwargs)
+        executor = (
+            self._executor(args)
+            if schedule is None
+            else VerifyExecutor(schedule, self.fused.options.fast)
+        )
+        prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
+        outputs = prepared(list(call.arrays.values()), call.env)
+        env = {**call.extents, **call.env}
+        kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
+        bounds = run_bounded(self.lowered.graph, _on_host(call.arrays), env, call.extents, kind)
+        return compare(self.lowered, outputs, bounds, relaxed=self.fused.options.fast)
+
+    def compile(self, source: str | None = None, kernel: int = 0) -> Program:
+        """Build every kernel; with ``source``, your own version in the place of a kernel.
+
+        Raises:
+            CompileError: with the op-code, the numbered source and the log.
+            NoCompilerError: says what to install.
+        """
+        program = self
+        if source is not None:
+            sources = list(self.lowered.sources)
+            if not 0 <= kernel < len(sources):
+                raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
+            sources[kernel] = source
+            program = self._edited(replace(self.lowered, sources=tuple(sources)))
+        for view in program.kernels:
+            view.binary  # noqa: B018  (building is the point)
+        return program
+
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
+        """See ``Fused.explain``."""
+        from opweave.explain import explain
+
+        return explain(self.fused, self, self.fused._bind(args, dict(kwargs)))
+
+    def _rescheduled(self, schedule: Schedule) -> Program:
+        extents = self.variant.trace.extents
+        device, overrides = self.lowered.device, self.fused.options.overrides
+        return self._edited(finish(schedule, extents, {}, device, overrides))
+
+
+def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
+    return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}
+
+
+class KernelView:
+    """One kernel of a program."""
+
+    def __init__(self, program: Program, number: int):
+        self.program = program
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name} for {self.program.target}>"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.opcodes))
+
+    @property
+    def data(self) -> Kernel:
+        """The kernel as the template sees it."""
+        return self.program.lowered.kernels[self.number]
+
+    @property
+    def name(self) -> str:
+        return self.data.name
+
+    @property
+    def source(self) -> str:
+        """CUDA C source."""
+        return self.program.lowered.sources[self.number]
+
+    @property
+    def opcodes(self) -> tuple[Line, ...]:
+        """The flat op-code list."""
+        return self.data.opcodes
+
+    @property
+    def toggles(self) -> dict[str, int]:
+        """Values of the #define toggles."""
+        return dict(self.data.toggles)
+
+    @cached_property
+    def binary(self) -> Binary:
+        """The compiled kernel: a cubin, or a shared object for the host."""
+        fast = self.program.fused.options.fast
+        return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
+
+    def _cubin(self) -> bytes:
+        if self.binary.kind != "cubin":
+            raise ArgumentError("SASS, PTX and resources exist for sm targets only")
+        return self.binary.payload
+
+    @property
+    def sass(self) -> str:
+        """Disassembly."""
+        return inspect.sass(self._cubin())
+
+    @property
+    def ptx(self) -> str:
+        """PTX text."""
+        if self.program.target == "host":
+            raise ArgumentError("SASS, PTX and resources exist for sm targets only")
+        options = nvrtc.options(fast=self.program.fused.options.fast)
+        code = nvrtc.compile_cuda(self.source, self.program.target, options, TEMPLATES, "ptx")
+        return code.decode()
+
+    @cached_property
+    def resources(self) -> inspect.Resources:
+        """Registers, stack, shared memory, spills."""
+        return inspect.resources(self._cubin(), self.name)
+
+    @property
+    def registers(self) -> int:
+        return self.resources.registers
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.resources.shared_bytes
+
+    @property
+    def spill_bytes(self) -> int:
+        return self.resources.spill_bytes
+
+    # Edits
+
+    def insert(
+        self, code: Any, *, before: str | None = None, after: str | None = None
+    ) -> KernelView:
+        """Slide one more op-code in, before or after a name; a new kernel, ready to run.
+
+        ``kernel.insert(ow.opcodes.clip(0, 1), before="store")``
+
+        Raises:
+            EditError: no such place, or the op-code does not fit there.
+        """
+        return self._changed(self._edit().insert(code, before, after))
+
+    def replace(self, name: str, code: Any) -> KernelView:
+        """Put another elementwise op-code in the place of one.
+
+        Raises:
+            EditError: it does not fit there.
+        """
+        return self._changed(self._edit().replace(name, code))
+
+    def remove(self, name: str) -> KernelView:
+        """Take an elementwise op-code out.
+
+        Raises:
+            EditError: its users cannot take its operand instead.
+        """
+        return self._changed(self._edit().remove(name))
+
+    def _edit(self) -> Edit:
+        names = {
+            result: line.node for line in self.opcodes if line.node >= 0 for result in line.results
+        }
+        return Edit(self.program.lowered.schedule, self.number, names)
+
+    def _changed(self, schedule: Schedule) -> KernelView:
+        views = self.program._rescheduled(schedule).kernels
+        if self.number >= len(views):
+            raise EditError("the kernel has no op-codes left")
+        return views[self.number]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program that this kernel belongs to, with this kernel in it."""
+        return self.program(*args, **kwargs)
+
+    def check(self, *args: Any, **kwargs: Any) -> Report:
+        """Check the program that this kernel belongs to."""
+        return self.program.check(*args, **kwargs)
+
+    def reference(self, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's result of the program that this kernel belongs to."""
+        return self.program.reference(*args, **kwargs)

@@ -1,0 +1,171 @@
+"""Builds graphs: applies operators to operands, inserts casts, unifies extents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.infer import result_shape
+from opweave.compiler.ir import (
+    Expr,
+    Extent,
+    Node,
+    Operand,
+    Scalar,
+    Shape,
+    Symbol,
+    Value,
+    Where,
+)
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
+
+
+def scalar_type(value: Any) -> Any:
+    """The type of a scalar for a type rule: bool, int, float, or a dtype for NumPy scalars.
+
+    Raises:
+        DTypeError: a complex number or something that is no number.
+    """
+    if isinstance(value, np.generic):
+        return dtypes.of(value.dtype)
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind
+    raise DTypeError(
+        f"a scalar of type {type(value).__name__} is not supported: expected bool, int or float"
+    )
+
+
+class Builder:
+    """Collects nodes; ``extents`` are the example extents that decide which symbols unify."""
+
+    def __init__(self, extents: Mapping[str, int], first_id: int = 0):
+        self.nodes: list[Node] = []
+        self.extents = dict(extents)
+        self.parent: dict[Symbol, Symbol] = {}
+        self._next_id = first_id
+
+    def new_value(self, dtype: DType, shape: Shape) -> Value:
+        value = Value(self._next_id, dtype, shape)
+        self._next_id += 1
+        return value
+
+    def apply(
+        self,
+        operator: Operator,
+        operands: Sequence[Value | tuple[Expr, Any]],
+        attrs: Mapping[str, Any] | None = None,
+        where: Where = Where(),
+    ) -> tuple[Value, ...]:
+        """Append one node (and the casts that its loop types ask for), return its results.
+
+        A scalar operand is a pair of expression and scalar type.
+
+        Raises:
+            ShapeError: operands do not broadcast.
+            DTypeError: the operator has no meaning for the types.
+        """
+        full = {name: (attrs or {}).get(name, default) for name, default in operator.attrs}
+        frozen = tuple(sorted(full.items()))
+        try:
+            return self._append(operator, operands, frozen, where)
+        except OpweaveError as error:
+            shown = " and ".join(
+                o.type if isinstance(o, Value) else f"{o[0]!r} ({getattr(o[1], '__name__', o[1])})"
+                for o in map(self._resolved_operand, operands)
+            )
+            at = f" ({where})" if where.file else ""
+            text = str(error).removeprefix(f"{operator.name}: ")
+            raise type(error)(f"{operator.name}: {text}; operands {shown}{at}") from None
+
+    def _append(
+        self,
+        operator: Operator,
+        operands: Sequence[Value | tuple[Expr, Any]],
+        attrs: tuple[tuple[str, Any], ...],
+        where: Where,
+    ) -> tuple[Value, ...]:
+        types = tuple(o.dtype if isinstance(o, Value) else o[1] for o in operands)
+        loop, results = operator.type_rule(types, attrs)
+        typed: list[Operand] = []
+        for operand, dtype in zip(operands, loop, strict=True):
+            if not isinstance(operand, Value):
+                typed.append(Scalar(operand[0], dtype))
+            elif operand.dtype is dtype or operator.kind is Kind.COMPOSITE:
+                typed.append(self._resolved(operand))
+            else:
+                cast = {"dtype": dtype.numpy_name}
+                (value,) = self.apply(OPERATORS["cast"], [operand], cast, where)
+                typed.append(value)
+        shapes = [o.shape for o in typed if isinstance(o, Value)]
+        if len(shapes) > 1:
+            self._unify(shapes)
+            shapes = [tuple(map(self.find, shape)) for shape in shapes]
+        shape = result_shape(operator, shapes, attrs)
+        values = tuple(self.new_value(dtype, shape) for dtype in results)
+        self.nodes.append(Node(operator, tuple(typed), values, attrs, where))
+        return values
+
+    def find(self, extent: Extent) -> Extent:
+        """The representative of an extent."""
+        while isinstance(extent, Symbol) and extent in self.parent:
+            extent = self.parent[extent]
+        return extent
+
+    def _resolved(self, value: Value) -> Value:
+        shape = tuple(map(self.find, value.shape))
+        return value if shape == value.shape else replace(value, shape=shape)
+
+    def _resolved_operand(self, operand: Any) -> Any:
+        return self._resolved(operand) if isinstance(operand, Value) else operand
+
+    def _unify(self, shapes: Sequence[Shape]) -> None:
+        """Two symbols that meet in one broadcast dimension become one, if their examples agree."""
+        rank = max(map(len, shapes))
+        for dim in range(rank):
+            met: Symbol | None = None
+            for shape in shapes:
+                at = dim - (rank - len(shape))
+                extent = self.find(shape[at]) if at >= 0 else 1
+                if not isinstance(extent, Symbol) or extent == met:
+                    continue
+                if met is None:
+                    met = extent
+                    continue
+                a, b = self.extents[met.name], self.extents[extent.name]
+                if a != b:
+                    shown = " and ".join(self._concrete(s) for s in shapes)
+                    raise ShapeError(f"shapes {shown} do not broadcast: {a} against {b}")
+                self.parent[extent] = met
+
+    def _concrete(self, shape: Shape) -> str:
+        sizes = [e if isinstance(e, int) else self.extents[e.name] for e in shape]
+        return str(tuple(sizes))
+
+    def resolved_nodes(self) -> list[Node]:
+        """The nodes with every extent replaced by its representative."""
+        out = []
+        for node in self.nodes:
+            operands = tuple(self._resolved_operand(o) for o in node.operands)
+            results = tuple(self._resolved(r) for r in node.results)
+            out.append(replace(node, operands=tuple(map(self._scalar, operands)), results=results))
+        return out
+
+    def _scalar(self, operand: Operand) -> Operand:
+        if isinstance(operand, Scalar):
+            return replace(operand, expr=self.resolve_expr(operand.expr))
+        return operand
+
+    def resolve_expr(self, expr: Expr) -> Expr:
+        if expr.op == "extent":
+            found = self.find(Symbol(expr.args[0]))
+            return Expr("extent", (found.name,)) if isinstance(found, Symbol) else expr
+        if expr.op in ("literal", "argument"):
+            return expr
+        return Expr(expr.op, tuple(self.resolve_expr(a) for a in expr.args))

@@ -1,0 +1,73 @@
+"""Device descriptions: data that the toggles are chosen from.
+
+Figures from NVIDIA's data sheets and the CUDA C++ Programming Guide 13.0, "Technical
+Specifications per Compute Capability".  Bandwidth is the data sheet's peak.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opweave.opcodes.errors import ToggleError
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the compiler may know of a device.
+
+    Attributes:
+        name: for people.
+        arch: NVRTC's target, or "host".
+        sms: streaming multiprocessors (cores on the host).
+        shared_bytes: shared memory that one block may use.
+        l2_bytes: level-2 cache.
+        gigabytes_per_second: peak memory bandwidth.
+    """
+
+    name: str
+    arch: str
+    sms: int
+    shared_bytes: int
+    l2_bytes: int
+    gigabytes_per_second: float
+
+    @property
+    def is_host(self) -> bool:
+        return self.arch == "host"
+
+
+KIB, MIB = 1024, 1024 * 1024
+DEVICES: dict[str, Device] = {
+    d.name: d
+    for d in (
+        Device("T4", "sm_75", 40, 64 * KIB, 4 * MIB, 320),
+        Device("A100", "sm_80", 108, 163 * KIB, 40 * MIB, 1555),
+        Device("RTX 4090", "sm_89", 128, 99 * KIB, 72 * MIB, 1008),
+        Device("H100", "sm_90a", 132, 227 * KIB, 50 * MIB, 3350),
+        Device("H200", "sm_90a", 132, 227 * KIB, 60 * MIB, 4800),
+        Device("B200", "sm_100", 148, 227 * KIB, 126 * MIB, 8000),
+        Device("host", "host", 1, 0, 32 * MIB, 20),
+    )
+}
+# The description that stands for an architecture when only that is named.
+BY_ARCH = {arch: DEVICES[name] for arch, name in (
+    ("sm_75", "T4"), ("sm_80", "A100"), ("sm_89", "RTX 4090"), ("sm_90a", "H200"),
+    ("sm_100", "B200"), ("host", "host"),
+)}  # fmt: skip
+ARCHITECTURES = tuple(a for a in BY_ARCH if a != "host")
+
+
+def device_for(target: str | Device) -> Device:
+    """Return the description of a target: an architecture, a device's name, or a description.
+
+    Raises:
+        ToggleError: an unknown target.
+    """
+    if isinstance(target, Device):
+        return target
+    found = BY_ARCH.get(target) or DEVICES.get(target)
+    if found is None:
+        raise ToggleError(
+            f"unknown target {target!r}: expected one of {', '.join([*BY_ARCH, *DEVICES])}"
+        )
+    return found

@@ -1,0 +1,97 @@
+"""The driver: from a function to the source of its kernels, one pass after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.compiler.assemble import assemble, render
+from opweave.compiler.device import Device
+from opweave.compiler.fuse import fuse
+from opweave.compiler.ir import Graph
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.plan import plan
+from opweave.compiler.schedule import Schedule
+from opweave.compiler.simplify import simplify
+from opweave.compiler.toggles import check_overrides, override_plan
+from opweave.compiler.verify import verify_graph, verify_schedule
+
+
+@dataclass(frozen=True)
+class Options:
+    """What changes the kernels besides the function and its arguments.
+
+    Attributes:
+        toggles: the user's toggle values.
+        fused: False makes every operator a kernel of its own.
+        fast: relaxed arithmetic, see design "Numbers".
+    """
+
+    toggles: tuple[tuple[str, int], ...] = ()
+    fused: bool = True
+    fast: bool = False
+
+    @property
+    def overrides(self) -> dict[str, int]:
+        return ({"USE_FAST_MATH": 1} if self.fast else {}) | dict(self.toggles)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function lowered for a target: its schedule, kernels and their source."""
+
+    graph: Graph
+    schedule: Schedule
+    kernels: tuple[Kernel, ...]
+    sources: tuple[str, ...]
+    device: Device
+
+
+def lower(
+    graph: Graph,
+    extents: Mapping[str, int],
+    spans: Mapping[int, int],
+    device: Device,
+    options: Options = Options(),
+) -> Lowered:
+    """Lower a traced graph for a device; pure.
+
+    ``extents`` are the example's; they choose plans, templates and toggles only through their
+    shape class.  ``spans`` gives the largest offset of each input's layout.
+
+    Raises:
+        ToggleError: an override cannot hold.
+    """
+    graph = verify_graph(simplify(verify_graph(graph), extents))
+    schedule = schedule_graph(graph, extents, device, options)
+    return finish(schedule, extents, spans, device, options.overrides)
+
+
+def schedule_graph(
+    graph: Graph, extents: Mapping[str, int], device: Device, options: Options
+) -> Schedule:
+    """Plan and fuse a simplified graph.
+
+    Raises:
+        ToggleError: an override is unknown or has an impossible value.
+    """
+    check_overrides(options.overrides)
+    planned = plan(graph, extents, device, override_plan(options.overrides))
+    return verify_schedule(fuse(verify_graph(planned), options.fused))
+
+
+def finish(
+    schedule: Schedule,
+    extents: Mapping[str, int],
+    spans: Mapping[int, int],
+    device: Device,
+    overrides: Mapping[str, Any],
+) -> Lowered:
+    """Toggles and assembly of a schedule."""
+    kernels = tuple(
+        assemble(schedule, number, extents, spans, device, overrides)
+        for number in range(len(schedule.groups))
+    )
+    sources = tuple(render(kernel) for kernel in kernels)
+    return Lowered(schedule.graph, schedule, kernels, sources, device)

@@ -1,0 +1,207 @@
+"""Fuse: group nodes so that each group becomes one kernel.
+
+Legality is a table (``ROLES``) and the form that a set of nodes takes (schedule.form_of), profit
+is ``PROFIT``: a pair fuses when the table lists it, the form exists, no cycle arises, and no
+profit rule objects.  Every decision keeps its reason, for ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from opweave.compiler.ir import Graph, count
+from opweave.compiler.schedule import (
+    Decision,
+    Form,
+    Group,
+    Schedule,
+    form_of,
+    group_inputs,
+    group_outputs,
+)
+from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import EditError
+
+# (producer, consumer) -> how the producer joins the consumer's kernel.  Unlisted pairs never fuse.
+ROLES: dict[tuple[Kind, Kind], str] = {
+    (Kind.MAP, Kind.MAP): "same loop: the value stays in a register",
+    (Kind.MAP, Kind.REDUCE): "prologue: computed as the reduction reads its operand",
+    (Kind.REDUCE, Kind.MAP): "epilogue: applied to the reduced row before the store",
+    (Kind.REDUCE, Kind.REDUCE): "same row: both reductions in one kernel",
+}
+SIBLING = "siblings: both read the same operand"
+
+
+def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
+    """A small value inside a larger loop is computed again at each point."""
+    for index in members:
+        node = graph.nodes[index]
+        small = (
+            node.operator.kind is Kind.MAP
+            and node.values
+            and node.result.id not in form.row_values
+            and len([e for e in node.result.shape if e != 1])
+            < len([e for e in form.space if e != 1])
+        )
+        if small and node.operator.cost.special:
+            return f"{node.operator.name} would be computed again for every row"
+    return ""
+
+
+PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (recomputes_special_functions,)
+
+
+def fuse(graph: Graph, enabled: bool = True) -> Schedule:
+    """Group the nodes of a graph.
+
+    x: f32[n] -> multiply -> relu -> sum       before: 3 kernels, 2 temporaries of n floats
+             -> [multiply relu sum]            after:  1 kernel, 0 temporaries
+
+    With ``enabled=False`` every node is a kernel of its own, the unfused meaning.
+    """
+    state = _Groups(graph, [{i} for i in range(len(graph.nodes))])
+    if enabled:
+        changed = True
+        while changed:
+            changed = state.fuse_edges() | state.fuse_siblings()
+    return state.schedule()
+
+
+def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
+    """The schedule of a given partition of the nodes.
+
+    Raises:
+        EditError: a part cannot be one kernel; the message gives the reason.
+    """
+    for part in partition:
+        form = form_of(graph, part)
+        if isinstance(form, str):
+            raise EditError(f"this cannot be one kernel: {form}")
+    return _Groups(graph, partition).schedule()
+
+
+class _Groups:
+    """Groups under construction: a partition of the nodes."""
+
+    def __init__(self, graph: Graph, partition: Sequence[set[int]]):
+        self.graph = graph
+        self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
+        found = {index: key for key, part in self.members.items() for index in part}
+        self.group_of = [found[index] for index in range(len(graph.nodes))]
+        self.producers = graph.producers()
+        self.decisions: dict[tuple[int, int], Decision] = {}
+
+    def fuse_edges(self) -> bool:
+        """Merge producers into their consumers where that is legal and pays."""
+        changed = False
+        for consumer, node in enumerate(self.graph.nodes):
+            for value in node.values:
+                producer = self.producers.get(value.id)
+                if producer is None or self.group_of[producer] == self.group_of[consumer]:
+                    continue
+                kinds = (self.graph.nodes[producer].operator.kind, node.operator.kind)
+                role = ROLES.get(kinds)
+                changed |= self._try(producer, consumer, role)
+        return changed
+
+    def fuse_siblings(self) -> bool:
+        """Merge groups that read the same operand."""
+        changed = False
+        readers: dict[int, list[int]] = {}
+        for index, node in enumerate(self.graph.nodes):
+            for value in node.values:
+                readers.setdefault(value.id, []).append(index)
+        for nodes in readers.values():
+            for first, second in zip(nodes, nodes[1:], strict=False):
+                if self.group_of[first] != self.group_of[second]:
+                    changed |= self._try(first, second, SIBLING)
+        return changed
+
+    def _try(self, producer: int, consumer: int, role: str | None) -> bool:
+        a, b = self.group_of[producer], self.group_of[consumer]
+        union = self.members[a] | self.members[b]
+        if role is None:
+            found: Form | str = "no role for this pair of kinds"
+        elif self._path_outside(a, b) or self._path_outside(b, a):
+            found = "another kernel stands between them"
+        else:
+            found = form_of(self.graph, union)
+        if isinstance(found, Form):
+            form = found
+            found = next((r for rule in PROFIT if (r := rule(self.graph, union, form))), form)
+        fused = isinstance(found, Form)
+        nodes = self.graph.nodes
+        self.decisions[producer, consumer] = Decision(
+            nodes[producer].operator.name,
+            nodes[consumer].operator.name,
+            fused,
+            str(role) if fused else str(found),
+            nodes[consumer].where,
+        )
+        if fused:
+            for index in self.members.pop(b):
+                self.group_of[index] = a
+                self.members[a].add(index)
+        return fused
+
+    def _path_outside(self, start: int, end: int) -> bool:
+        """True if ``end`` depends on ``start`` through a third group."""
+        pending = [g for g in self._consumers(start) if g != end]
+        seen = set(pending)
+        while pending:
+            group = pending.pop()
+            if group == end:
+                return True
+            for following in self._consumers(group) - seen - {start}:
+                seen.add(following)
+                pending.append(following)
+        return False
+
+    def _consumers(self, group: int) -> set[int]:
+        made = {r.id for i in self.members[group] for r in self.graph.nodes[i].results}
+        return {
+            self.group_of[i]
+            for i, node in enumerate(self.graph.nodes)
+            if self.group_of[i] != group and any(v.id in made for v in node.values)
+        }
+
+    def schedule(self) -> Schedule:
+        """Order the groups by their dependencies."""
+        order: list[int] = []
+        ready: set[int] = set()
+        waiting = sorted(self.members, key=lambda g: min(self.members[g]))
+        needs: dict[int, set[int]] = {g: set() for g in waiting}
+        for group in waiting:
+            for following in self._consumers(group):
+                needs[following].add(group)
+        while waiting:
+            group = next(g for g in waiting if needs[g] <= ready)
+            waiting.remove(group)
+            ready.add(group)
+            order.append(group)
+        groups = [self._group(g, n if len(order) > 1 else None) for n, g in enumerate(order)]
+        return Schedule(self.graph, tuple(groups), tuple(self.decisions.values()))
+
+    def _group(self, key: int, number: int | None) -> Group:
+        members = self.members[key]
+        form = form_of(self.graph, members)
+        assert isinstance(form, Form), form
+        suffix = "" if number is None else f"_{number}"
+        dtype = self.graph.nodes[max(members)].result.dtype
+        name = f"{self.graph.name}{suffix}_{form.kind}_{dtype}"
+        return Group(
+            name,
+            tuple(sorted(members)),
+            form,
+            tuple(group_inputs(self.graph, members)),
+            tuple(group_outputs(self.graph, members)),
+        )
+
+
+def bytes_moved(schedule: Schedule, extents: Mapping[str, int]) -> int:
+    """Bytes that the kernels read and write, each operand of a kernel once."""
+    return sum(
+        count(v.shape, extents) * v.dtype.itemsize
+        for group in schedule.groups
+        for v in (*group.inputs, *group.outputs)
+    )

@@ -1,0 +1,316 @@
+"""The intermediate representation: a graph of operators over typed values.
+
+    graph    ::= name input* node* output*
+    input    ::= value layout                        an array argument
+    node     ::= value+ "=" operator "(" operand* ")" attrs
+    operand  ::= value | scalar
+    value    ::= dtype "[" extent* "]"
+    extent   ::= 1 | symbol                          symbols become kernel parameters
+    scalar   ::= expression ":" dtype                enters a kernel as a parameter or a literal
+    expression ::= literal | argument | extent | function "(" expression* ")"
+    output   ::= value | expression
+
+Nodes are in static single assignment and topological order.  Scalar expressions are arithmetic on
+Python scalars; the host evaluates them in Python's own semantics at each call, so ``1 / gamma`` is
+never a float32 division in a kernel.  Everything here is frozen: a pass returns a new graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An extent that is known at the call only."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Extent = int | Symbol
+Shape = tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A typed array value; ``id`` is unique within its graph."""
+
+    id: int
+    dtype: DType
+    shape: Shape
+
+    def __repr__(self) -> str:
+        return f"v{self.id}: {self.type}"
+
+    @property
+    def type(self) -> str:
+        """Such as ``f32[n0, n1]``."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression: ``op`` is "literal", "argument", "extent" or a function's name."""
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        if self.op in ("literal", "argument", "extent"):
+            return str(self.args[0])
+        if self.op in INFIX and len(self.args) == 2:
+            sides = [repr(a) if a.op not in INFIX else f"({a!r})" for a in self.args]
+            return f"{sides[0]} {INFIX[self.op]} {sides[1]}"
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    def leaves(self) -> Iterator[Expr]:
+        if self.op in ("literal", "argument", "extent"):
+            yield self
+        else:
+            for arg in self.args:
+                yield from arg.leaves()
+
+
+def literal(value: Any) -> Expr:
+    return Expr("literal", (value,))
+
+
+SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": abs,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+
+def scalar_function(name: str) -> Callable[..., Any]:
+    """A Python operator, or ``np.NAME`` applied to Python scalars."""
+    return SCALAR_FUNCTIONS.get(name) or getattr(np, name.removeprefix("np."))
+
+
+def evaluate(expr: Expr, env: Mapping[str, Any]) -> Any:
+    """Compute an expression on the host; ``env`` maps argument and extent names to values."""
+    if expr.op == "literal":
+        return expr.args[0]
+    if expr.op in ("argument", "extent"):
+        return env[expr.args[0]]
+    return scalar_function(expr.op)(*(evaluate(arg, env) for arg in expr.args))
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar operand: an expression, and the dtype that it enters the kernel with."""
+
+    expr: Expr
+    dtype: DType
+
+    def __repr__(self) -> str:
+        return f"{self.expr!r}: {self.dtype}"
+
+
+Operand = Value | Scalar
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in the user's code; ``line`` counts from the first line of the function."""
+
+    file: str = ""
+    line: int = 0
+    relative: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The accumulation plan of a reduction: which elements meet in which order.
+
+    Element ``j`` of a row belongs to chunk ``c = j / lanes``; chunk ``c`` to thread
+    ``c % (threads * parts)``, counted through the parts (blocks).  Lane ``j % lanes`` of that
+    thread takes its elements in rising order.  Then the lanes of a thread are joined pairwise
+    (upper half onto lower half), then the threads of a warp likewise, then the warps in rising
+    order; then the parts in rising order by the threads of one block, and pairwise again.
+
+    Attributes:
+        threads: threads that share a row in one block.
+        lanes: independent running values of one thread.
+        parts: blocks that share a row; their partial results meet in the last block done.
+    """
+
+    threads: int
+    lanes: int
+    parts: int = 1
+
+    def depth(self, extent: int) -> int:
+        """Longest chain of additions for a row of ``extent`` elements (for error bounds)."""
+        chunks = -(-extent // (self.lanes * self.threads * self.parts))
+        tree = (self.lanes - 1).bit_length() + (min(self.threads, 32) - 1).bit_length()
+        warps = max(1, self.threads // 32)
+        finish = 0 if self.parts == 1 else -(-self.parts // self.threads) + 5 + warps
+        return max(1, chunks + tree + warps - 1 + finish)
+
+    def __str__(self) -> str:
+        text = f"{self.threads} threads x {self.lanes} lanes"
+        return text if self.parts == 1 else f"{self.parts} blocks x {text}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator applied to operands."""
+
+    operator: Operator
+    operands: tuple[Operand, ...]
+    results: tuple[Value, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+    where: Where = field(default=Where(), compare=False)
+    plan: Plan | None = None
+
+    def __repr__(self) -> str:
+        shown = "".join(f", {k}={v}" for k, v in self.attrs if v is not None)
+        left = ", ".join(map(repr, self.results))
+        right = ", ".join(f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.operands)
+        return f"{left} = {self.operator.name}({right}{shown})"
+
+    @property
+    def result(self) -> Value:
+        return self.results[0]
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The array operands."""
+        return tuple(o for o in self.operands if isinstance(o, Value))
+
+    @property
+    def is_reduction(self) -> bool:
+        return self.operator.kind is Kind.REDUCE
+
+    def attr(self, name: str) -> Any:
+        return dict(self.attrs)[name]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array argument: its value, name, and layout class.
+
+    ``layout`` is ``"C"`` for a C-contiguous array, else one letter per dimension: ``b`` extent 1,
+    ``m`` merges with the next longer dimension, ``u`` unit stride, ``s`` any other stride.
+    """
+
+    value: Value
+    name: str
+    layout: str = "C"
+    aligned: bool = False
+
+
+Output = Value | Expr
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A whole function.
+
+    Attributes:
+        name: the function's name, fit for C.
+        inputs: array arguments in order.
+        scalars: names of scalar arguments.
+        nodes: in topological order.
+        outputs: what the function returns, in order.
+        equal: pairs of (input index, axis) whose extents must agree at each call.
+        boxed: outputs for which NumPy returns a 0-d array rather than a scalar.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    scalars: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+    equal: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
+    boxed: frozenset[int] = frozenset()
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
+        lines += [f"  {node!r}" for node in self.nodes]
+        shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
+        return "\n".join([*lines, f"  return {', '.join(shown)}"])
+
+    def users(self) -> dict[int, list[int]]:
+        """Map a value's id to the indices of the nodes that use it."""
+        found: dict[int, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            for value in node.values:
+                found.setdefault(value.id, []).append(index)
+        return found
+
+    def producers(self) -> dict[int, int]:
+        """Map a value's id to the index of the node that makes it."""
+        return {value.id: i for i, node in enumerate(self.nodes) for value in node.results}
+
+    def with_nodes(self, nodes: Iterable[Node]) -> Graph:
+        return replace(self, nodes=tuple(nodes))
+
+
+def substitute(graph: Graph, values: Mapping[int, Value]) -> Graph:
+    """Replace uses of values by other values, in operands and outputs."""
+
+    def swap(item: Any) -> Any:
+        return values.get(item.id, item) if isinstance(item, Value) else item
+
+    nodes = tuple(
+        replace(node, operands=tuple(swap(o) for o in node.operands)) for node in graph.nodes
+    )
+    return replace(graph, nodes=nodes, outputs=tuple(swap(o) for o in graph.outputs))
+
+
+def product(factors: Iterable[int]) -> int:
+    return reduce(operator.mul, factors, 1)
+
+
+Extents = Mapping[str, int]
+
+
+def extent_of(extent: Extent, extents: Extents) -> int:
+    return extent if isinstance(extent, int) else extents[extent.name]
+
+
+def count(shape: Iterable[Extent], extents: Extents) -> int:
+    """Number of elements of a shape."""
+    return product(extent_of(e, extents) for e in shape)
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """The axes that a reduction goes over, all for ``axis=None``."""
+    source = node.values[0].shape
+    axis = node.attr("axis")
+    return tuple(range(len(source))) if axis is None else (axis % len(source),)

@@ -1,0 +1,203 @@
+"""Layout: dimensions collapsed, and every operand's address as text.
+
+A kernel walks *rows* (outer dimensions) and *columns* (inner ones).  Neighbouring dimensions
+become one where every operand allows it, so most kernels have one or two.  An operand is read in
+one of four ways:
+
+    chunk     consecutive elements from ``base + j``
+    strided   elements ``base + j * stride``
+    splat     one element ``base`` for the whole row
+    gather    elements at an offset computed from ``j`` by division
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opweave.compiler.ir import Extent, Shape, Symbol, Value
+
+DimList = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array operand of a kernel.
+
+    Attributes:
+        value: what it holds.
+        name: its pointer's name.
+        layout: layout class, see ``ir.Input``.
+        dims: dimension of the space that each of its own dimensions runs along.
+        aligned: it starts on a 16-byte boundary.
+    """
+
+    value: Value
+    name: str
+    layout: str
+    dims: DimList
+    aligned: bool = True
+
+    def own_dim(self, space_dim: int) -> int | None:
+        """Its dimension along a space dimension, None where it broadcasts."""
+        if space_dim not in self.dims:
+            return None
+        own = self.dims.index(space_dim)
+        return None if self.value.shape[own] == 1 else own
+
+    def last_long_dim(self) -> int | None:
+        long = [d for d, e in enumerate(self.value.shape) if e != 1]
+        return long[-1] if long else None
+
+    def merges(self, first: int, second: int) -> bool:
+        """Two space dimensions look like one to this operand."""
+        a, b = self.own_dim(first), self.own_dim(second)
+        if a is None or b is None:
+            return a is b
+        between = [d for d in range(a + 1, b) if self.value.shape[d] != 1]
+        return a < b and not between and (self.layout == "C" or self.layout[a] == "m")
+
+    def has_unit_stride(self, own: int) -> bool:
+        if self.layout == "C":
+            return own == self.last_long_dim()
+        return self.layout[own] == "u"
+
+
+@dataclass(frozen=True)
+class Stride:
+    """A stride parameter: elements between neighbours of an operand along its own dimension."""
+
+    name: str
+    operand: str
+    value: int
+    dim: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``."""
+
+    kind: str
+    base: str
+    stride: str = ""
+    gather: str = ""
+    strides: tuple[Stride, ...] = ()
+    rows_aligned: bool = True
+
+    def at(self, pointer: str, j: str) -> str:
+        """Address of the element in column ``j``."""
+        terms = [t for t in (self.base, self.column(j)) if t]
+        return " + ".join([pointer, *terms])
+
+    def column(self, j: str) -> str:
+        if self.kind == "chunk":
+            return j
+        return f"{j} * {self.stride}" if self.kind == "strided" else ""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The collapsed space of a kernel; a dimension is a list of space dimensions."""
+
+    shape: Shape
+    outer: tuple[DimList, ...]
+    inner: tuple[DimList, ...]
+
+    def extent_factors(self, dims: DimList) -> tuple[Extent, ...]:
+        return tuple(self.shape[d] for d in dims)
+
+    def extent_name(self, dims: DimList) -> str:
+        names = [str(e) for e in self.extent_factors(dims) if isinstance(e, Symbol)]
+        return "_".join(names) or "one"
+
+    @property
+    def rows(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.outer for e in self.extent_factors(dims))
+
+    @property
+    def cols(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.inner for e in self.extent_factors(dims))
+
+    def row_coordinates(self) -> list[str]:
+        """Names of the outer coordinates; ``row`` itself where there is one."""
+        return ["row"] if len(self.outer) == 1 else [f"r{d}" for d in range(len(self.outer))]
+
+    def column_coordinates(self, j: str) -> list[str]:
+        """Text of the inner coordinates from the column ``j``."""
+        out: list[str] = []
+        rest = j
+        for dims in reversed(self.inner[1:]):
+            name = self.extent_name(dims)
+            out.append(f"{rest} % {name}")
+            rest = f"{rest} / {name}"
+        return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
+
+
+def collapse(dims: Sequence[int], operands: Sequence[Operand]) -> tuple[DimList, ...]:
+    """Merge neighbouring dimensions that every operand sees as one."""
+    out: list[DimList] = []
+    for dim in dims:
+        if out and all(o.merges(out[-1][-1], dim) for o in operands):
+            out[-1] = (*out[-1], dim)
+        else:
+            out.append((dim,))
+    return tuple(out)
+
+
+def walk_map(shape: Shape, operands: Sequence[Operand], wide: bool) -> Walk:
+    """Walk of a map: the last dimension alone as columns if that is wide, else all of them."""
+    found = collapse([d for d, e in enumerate(shape) if e != 1], operands)
+    if wide and len(found) > 1:
+        return Walk(shape, found[:-1], found[-1:])
+    return Walk(shape, (), found)
+
+
+def walk_rows(shape: Shape, axes: DimList, operands: Sequence[Operand]) -> Walk:
+    """Walk of a reduction: reduced axes as columns, the others as rows."""
+    long = [d for d, e in enumerate(shape) if e != 1]
+    outer = collapse([d for d in long if d not in axes], operands)
+    return Walk(shape, outer, collapse([d for d in long if d in axes], operands))
+
+
+def in_order(walk: Walk) -> bool:
+    """Rows before columns, as in memory of a C-contiguous array of the space."""
+    dims = [d for group in (*walk.outer, *walk.inner) for d in group]
+    return dims == sorted(dims)
+
+
+def access(operand: Operand, walk: Walk) -> Access:
+    """The address of an operand along a walk."""
+    strides: dict[str, Stride] = {}
+    number = {dims: n for n, dims in enumerate((*walk.outer, *walk.inner))}
+
+    def stride(dims: DimList) -> str:
+        own = operand.own_dim(dims[-1])
+        if own is None:
+            return ""
+        if operand.has_unit_stride(own):
+            return "1"
+        name = f"{operand.name}_s{number[dims]}"
+        strides[name] = Stride(name, operand.name, operand.value.id, own)
+        return name
+
+    def terms(coordinates: Sequence[str], dims: Sequence[DimList]) -> str:
+        pairs = [(c, stride(d)) for c, d in zip(coordinates, dims, strict=True)]
+        return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
+
+    dense = operand.layout == "C" and in_order(walk)
+    everywhere = all(operand.own_dim(d[-1]) is not None for d in (*walk.outer, *walk.inner))
+    if walk.outer and dense and everywhere:
+        base, rows_aligned = "row * cols", False
+    else:
+        base = terms(walk.row_coordinates(), walk.outer)
+        rows_aligned = not base
+    kind, step, gather = "splat", "", ""
+    if any(operand.own_dim(d[-1]) is not None for d in walk.inner):
+        if dense and all(operand.own_dim(d[-1]) is not None for d in walk.inner):
+            kind = "chunk"
+        elif len(walk.inner) > 1:
+            kind, gather = "gather", terms(walk.column_coordinates("j"), walk.inner)
+        else:
+            step = stride(walk.inner[0])
+            kind = "chunk" if step == "1" else "strided"
+    return Access(kind, base, step, gather, tuple(strides.values()), rows_aligned)

@@ -1,0 +1,122 @@
+"""Op-codes with their operands bound: from a node of the graph to lines of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opweave.compiler.ir import Node
+from opweave.compiler.kernel import Line, Reduction
+from opweave.opcodes.core import OpCode, Phase
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.tokens import rename
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A line, and the device function that it calls, if its fragment is statements."""
+
+    line: Line
+    function: str = ""
+    function_name: str = ""
+
+
+def comment_for(node: Node) -> str:
+    """Such as ``multiply: f32[n0, n1], line 3``."""
+    at = f", line {node.where.relative}" if node.where.relative > 0 else ""
+    return f"{node.operator.name}: {node.result.type}{at}"
+
+
+def bind_map(
+    node: Node, index: int, phase: Phase, operands: Sequence[str], results: Sequence[str]
+) -> Bound:
+    """Inline an expression, or call the function of a statement fragment.
+
+    x * scale  ->  const float v1 = x_v[l] * scale;  // multiply: f32[n0], line 2
+    """
+    kinds = "".join(o.dtype.kind for o in node.operands)
+    code = node.operator.opcode_for(kinds)
+    types = [r.dtype for r in node.results]
+    slots = {"T": types[0].register, "S": types[0].storage}
+    function = ""
+    if code.is_statement:
+        name = f"op_{code.name}_{node.operands[0].dtype}_{types[0]}"
+        function = device_function(code, name, [o.dtype for o in node.operands], types)
+        expression = f"{name}({', '.join([*(results if code.results > 1 else ()), *operands])})"
+    else:
+        names = dict(zip(code.params, operands, strict=True))
+        expression = rename(code.fragment, names | slots)
+    if code.results > 1:
+        text = _several(expression, types, results)
+    else:
+        text = f"const {types[0].register} {results[0]} = {rounded(expression, types[0], code)};"
+    line = Line(phase, code.name, text, comment_for(node), tuple(results), code, index, node.where)
+    return Bound(line, function, code.name)
+
+
+def rounded(expression: str, dtype: DType, code: OpCode) -> str:
+    """Round to the dtype after the operator, where its registers are wider."""
+    if dtype.round and not code.exact:
+        return f"{dtype.round}({expression})"
+    return expression
+
+
+def _several(call: str, types: Sequence[DType], results: Sequence[str]) -> str:
+    declared = " ".join(f"{t.register} {r};" for t, r in zip(types, results, strict=True))
+    fixed = [f"{r} = {t.round}({r});" for t, r in zip(types, results, strict=True) if t.round]
+    return " ".join([declared, f"{call};", *fixed])
+
+
+def device_function(
+    code: OpCode, name: str, operands: Sequence[DType], results: Sequence[DType]
+) -> str:
+    """A statement fragment as a function.
+
+    float op_leaky_f32_f32(const float x) { if (x > 0) return x; return 0.1f * x; }
+    """
+    params = [f"const {d.register} {p}" for d, p in zip(operands, code.params, strict=True)]
+    returned = results[0].register
+    if code.results > 1:
+        params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
+        returned = "void"
+    body = rename(code.fragment, {"T": results[0].register, "S": results[0].storage})
+    return (
+        f"static __device__ __forceinline__ {returned} {name}({', '.join(params)})\n"
+        f"{{\n    {body}\n}}"
+    )
+
+
+def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:
+    """Accumulate and reduce op-codes of a reduction.
+
+    sum  ->  acc[l] = acc[l] + x_v[l];  and  sum0 = sum0 + other;
+    """
+    operator, dtype = node.operator, node.result.dtype
+    assert operator.accumulator is not None
+    acc = operator.accumulator(dtype)
+    kind = node.operands[0].dtype.kind
+    slots = {"T": acc.register}
+    accumulate = operator.opcode_for(kind, Phase.ACCUMULATE)
+    join = operator.opcode_for(kind, Phase.REDUCE)
+    running = f"{name}_acc[{lane}]"
+    text = f"{running} = {rename(accumulate.fragment, {'acc': running, 'x': operand} | slots)};"
+    note = comment_for(node)
+    plan = f"{node.plan}" if node.plan else ""
+    return Reduction(
+        name,
+        acc.register,
+        rename(operator.identity[kind], slots),
+        Line(Phase.ACCUMULATE, operator.name, text, note, (), accumulate, index, node.where),
+        Line(
+            Phase.REDUCE,
+            operator.name,
+            rename(join.fragment, slots),
+            f"{operator.name}: {plan}",
+            (name,),
+            join,
+            index,
+            node.where,
+        ),
+        dtype.round,
+        f"{operator.name}_{acc}",
+    )

@@ -1,0 +1,61 @@
+"""Numbers as C literals of a dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.dtypes import BOOL, F64, I64, U64, DType
+from opweave.opcodes.errors import DTypeError
+
+
+def converted(value: Any, dtype: DType) -> Any:
+    """A Python or NumPy scalar as a NumPy scalar of a dtype, as NumPy converts it.
+
+    Raises:
+        DTypeError: a Python integer that the dtype cannot hold (NumPy: OverflowError).
+    """
+    try:
+        with np.errstate(over="ignore"):
+            return dtype.numpy.type(value)
+    except OverflowError:
+        raise DTypeError(
+            f"Python integer {value} is out of bounds for {dtype.numpy_name}"
+        ) from None
+
+
+def c_literal(value: Any, dtype: DType) -> str:
+    """Text of a number in a register of ``dtype``; negative ones in parentheses.
+
+    >>> from opweave.opcodes.dtypes import F32, I64
+    >>> c_literal(0.1, F32), c_literal(-2, I64)
+    ('0.1f', '(-2LL)')
+    """
+    number = converted(value, dtype)
+    if dtype is BOOL:
+        return "true" if number else "false"
+    if not dtype.is_float:
+        return _integer(int(number), dtype)
+    as_float = float(number)
+    if math.isnan(as_float):
+        return f"nan<{dtype.register}>()"
+    if math.isinf(as_float):
+        text = f"infinity<{dtype.register}>()"
+        return f"(-{text})" if as_float < 0 else text
+    text = repr(as_float) if dtype is F64 else str(np.float32(as_float))
+    if not any(c in text for c in ".e"):
+        text += ".0"
+    text += "" if dtype is F64 else "f"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if dtype is U64:
+        return f"{value}ULL"
+    suffix = "LL" if dtype is I64 else ""
+    lowest = -(1 << (8 * dtype.itemsize - 1))
+    if value == lowest and dtype.kind == "i":  # the positive number alone would not fit
+        return f"({value + 1}{suffix} - 1)"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"

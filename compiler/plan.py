@@ -1,0 +1,99 @@
+"""Plan: every reduction gets its accumulation plan, before anything is fused.
+
+The plan is a pure function of the shape class, the dtype and the target; so a fused reduction
+meets its elements in the same order as an unfused one, and its bits are the same.
+
+Threads per row follow QuACK's table for row kernels (github.com/Dao-AILab/quack, reduction_base):
+few threads for short rows, so that a warp serves several rows and needs no barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from opweave.compiler.device import Device
+from opweave.compiler.ir import Extents, Graph, Node, Plan, count, reduced_axes
+
+# Longest row for a number of threads; longer rows take MOST_THREADS.
+ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
+MOST_THREADS = 256
+LANES = 4
+HOST_LANES = 32
+# Rows longer than this, when there are few of them, are shared by several blocks.
+LONG_ROW = 32768
+FEW_ROWS = 64
+HOST_LONG_ROW = 65536
+HOST_FEW_ROWS = 8
+# Blocks for such a row by its length: enough for every SM of a large device, few for short rows.
+PARTS = ((1 << 18, 32), (1 << 21, 128))
+MOST_PARTS = 512
+HOST_PARTS = 16
+
+
+@dataclass(frozen=True)
+class RowClass:
+    """The class of a reduction's shape: what its plan may depend on.
+
+    Attributes:
+        threads: threads for a row of this length.
+        parts: blocks for a row of this length, given how many rows there are.
+        innermost: the reduced axis is the last one, or all are reduced.
+    """
+
+    threads: int
+    parts: int
+    innermost: bool
+
+
+def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass:
+    """Classify a reduction over ``cols`` elements in each of ``rows`` rows."""
+    if device.is_host:
+        long = innermost and cols > HOST_LONG_ROW and rows < HOST_FEW_ROWS
+        return RowClass(1, HOST_PARTS if long else 1, innermost)
+    threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
+    if not innermost:
+        return RowClass(1, 1, innermost)
+    if cols <= LONG_ROW or rows >= FEW_ROWS:
+        return RowClass(threads, 1, innermost)
+    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
+    return RowClass(MOST_THREADS, parts, innermost)
+
+
+def plan_for(found: RowClass, device: Device) -> Plan:
+    """The accumulation plan of a class on a device."""
+    lanes = HOST_LANES if device.is_host else LANES
+    return Plan(found.threads, lanes, found.parts)
+
+
+def classify(node: Node, extents: Extents, device: Device) -> RowClass:
+    """The class of one reduction for given extents."""
+    shape = node.values[0].shape
+    axes = reduced_axes(node)
+    cols = count((shape[a] for a in axes), extents)
+    rows = count((e for d, e in enumerate(shape) if d not in axes), extents)
+    innermost = len(axes) == len(shape) or axes[-1] == len(shape) - 1
+    return row_class(rows, cols, innermost, device)
+
+
+def plan(
+    graph: Graph,
+    extents: Extents,
+    device: Device,
+    override: Callable[[Plan], Plan] = lambda p: p,
+) -> Graph:
+    """Give every reduction its plan; ``override`` is the user's, through the toggles.
+
+    s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
+    """
+    return graph.with_nodes(
+        replace(node, plan=override(plan_for(classify(node, extents, device), device)))
+        if node.is_reduction
+        else node
+        for node in graph.nodes
+    )
+
+
+def plan_class(graph: Graph, extents: Extents, device: Device) -> tuple[RowClass, ...]:
+    """The classes of all reductions: what the schedule of a graph depends on."""
+    return tuple(classify(node, extents, device) for node in graph.nodes if node.is_reduction)

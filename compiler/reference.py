@@ -1,0 +1,259 @@
+"""The reference: a graph walked with NumPy, in its own types or wide, with an error bound.
+
+The bound is a running first-order error analysis against the wide values.  Each float operator
+adds its documented error in ULP and carries over the errors of its operands, found by moving each
+operand by its error; a sum adds gamma_n (n the depth of its accumulation plan) times the sum of
+magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.ir import (
+    Graph,
+    Node,
+    Scalar,
+    Value,
+    count,
+    evaluate,
+    reduced_axes,
+)
+from opweave.compiler.literals import converted
+from opweave.opcodes.dtypes import F32, F64, DType
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A wide value and the largest error that a kernel's value may have; inf: undecided."""
+
+    value: Array
+    error: Array
+
+
+def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, Any]) -> list[Any]:
+    """The function's outputs, each operator by its NumPy function in its own types."""
+    held: dict[int, Any] = dict(arrays)
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            operands = [_own_operand(o, held, env) for o in node.operands]
+            result = node.operator.numpy(*operands, **_attributes(node))
+            results = result if len(node.results) > 1 else (result,)
+            for value, array in zip(node.results, results, strict=True):
+                held[value.id] = np.asarray(array, value.dtype.numpy)
+    outputs: list[Any] = []
+    for index, output in enumerate(graph.outputs):
+        if not isinstance(output, Value):
+            outputs.append(evaluate(output, env))
+        elif output.shape == () and index not in graph.boxed:
+            outputs.append(held[output.id][()])
+        else:
+            outputs.append(held[output.id])
+    return outputs
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    """Attributes as the NumPy function takes them."""
+    out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
+    if node.operator.name == "cast":
+        out["dtype"] = node.result.dtype.numpy
+    return out
+
+
+def _own_operand(operand: Any, held: Mapping[int, Any], env: Mapping[str, Any]) -> Any:
+    if isinstance(operand, Value):
+        return held[operand.id]
+    return converted(evaluate(operand.expr, env), operand.dtype)
+
+
+def run_bounded(
+    graph: Graph,
+    arrays: Mapping[int, Array],
+    env: Mapping[str, Any],
+    extents: Mapping[str, int],
+    executor: str,
+) -> list[Any]:
+    """Wide values with error bounds of every output; a scalar output is its plain value.
+
+    ``executor`` is "cuda" or "host": whose ULP table counts.  The graph carries its plans.
+    """
+    return _Bounds(graph, arrays, env, extents, executor).outputs()
+
+
+class _Bounds:
+    def __init__(
+        self,
+        graph: Graph,
+        arrays: Mapping[int, Array],
+        env: Mapping[str, Any],
+        extents: Mapping[str, int],
+        executor: str,
+    ):
+        self.graph = graph
+        self.env = env
+        self.extents = extents
+        self.executor = executor
+        values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
+        has_double = any(v.dtype is F64 for v in values)
+        self.wide = np.dtype(np.longdouble if has_double else np.float64)
+        self.held: dict[int, Bounded] = {}
+        for item in graph.inputs:
+            array = arrays[item.value.id]
+            self.held[item.value.id] = Bounded(
+                self._widened(array, item.value.dtype), _zero(array)
+            )
+
+    def _widened(self, array: Any, dtype: DType) -> Array:
+        return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
+
+    def outputs(self) -> list[Any]:
+        with np.errstate(all="ignore"):
+            for node in self.graph.nodes:
+                for value, made in zip(node.results, self._node(node), strict=True):
+                    self.held[value.id] = made
+        return [
+            self.held[o.id] if isinstance(o, Value) else evaluate(o, self.env)
+            for o in self.graph.outputs
+        ]
+
+    def _node(self, node: Node) -> list[Bounded]:
+        operands = [self._operand(o) for o in node.operands]
+        values = self._apply(node, [o.value for o in operands])
+        if node.is_reduction:
+            return [self._reduced(node, operands[0], values[0])]
+        errors = [np.zeros(np.shape(v)) for v in values]
+        for position, operand in enumerate(operands):
+            if not np.any(operand.error):
+                continue
+            for k, moved in enumerate(self._moved(node, operands, position, values)):
+                errors[k] = errors[k] + moved
+        made = []
+        for value, error, result in zip(values, errors, node.results, strict=True):
+            made.append(Bounded(value, self._rounded(node, value, error, result.dtype)))
+        return made
+
+    def _operand(self, operand: Any) -> Bounded:
+        if isinstance(operand, Value):
+            return self.held[operand.id]
+        assert isinstance(operand, Scalar)
+        number = converted(evaluate(operand.expr, self.env), operand.dtype)
+        return Bounded(self._widened(number, operand.dtype), np.zeros(()))
+
+    def _apply(self, node: Node, operands: list[Any]) -> list[Array]:
+        if node.operator.name == "cast":
+            return [self._cast(operands[0], node.result.dtype)]
+        attrs = _attributes(node)
+        if node.result.dtype.is_float:
+            attrs.pop("dtype", None)
+        result = node.operator.numpy(*operands, **attrs)
+        results = result if len(node.results) > 1 else (result,)
+        return [
+            np.asarray(r, self.wide if v.dtype.is_float else v.dtype.numpy)
+            for r, v in zip(results, node.results, strict=True)
+        ]
+
+    def _cast(self, array: Any, dtype: DType) -> Array:
+        return np.asarray(array).astype(self.wide if dtype.is_float else dtype.numpy)
+
+    def _moved(
+        self, node: Node, operands: list[Bounded], position: int, values: list[Array]
+    ) -> list[Array]:
+        """How far results move when one operand moves by its error."""
+        operand = operands[position]
+        undecided = ~np.isfinite(operand.error)
+        step = np.where(undecided, 0, operand.error)
+        out = [np.zeros(np.shape(v)) for v in values]
+        slope = node.operator.slope
+        for sign in (1, -1):
+            if slope is not None:
+                out = [np.where(np.isfinite(v), slope * step, 0.0) for v in values]
+                break
+            if not np.issubdtype(operand.value.dtype, np.floating):
+                break
+            moved = [o.value for o in operands]
+            moved[position] = operand.value + sign * step
+            for k, result in enumerate(self._apply(node, moved)):
+                out[k] = np.maximum(out[k], _distance(result, values[k]))
+        spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
+        return [np.where(spread, np.inf, o) for o in out]
+
+    def _rounded(self, node: Node, value: Array, error: Array, dtype: DType) -> Array:
+        """Add the operator's own error, and mark what may overflow."""
+        if not dtype.is_float:
+            return np.where(error > 0, np.inf, 0.0)
+        code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
+        if not code.exact:
+            ulp = getattr(node.operator.ulp, self.executor)
+            if dtype.round:  # computed in float32, then rounded
+                error = error + ulp * spacing(value, F32) + 0.5 * spacing(value, dtype)
+            else:
+                error = error + ulp * spacing(value, dtype)
+        elif node.operator.name == "cast" and not _widens(node):
+            error = error + 0.5 * spacing(value, dtype)
+        largest = _largest(dtype)
+        return np.where(np.abs(value) + error >= largest, np.inf, error)
+
+    def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
+        axes = reduced_axes(node)
+        keep = bool(node.attr("keepdims"))
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
+            return Bounded(value, np.where(undecided, np.inf, 0.0))
+        if node.operator.name in ("max", "min"):
+            return Bounded(value, np.max(operand.error, axis=axes, keepdims=keep, initial=0.0))
+        extent = count((node.values[0].shape[a] for a in axes), self.extents)
+        assert node.plan is not None and node.operator.accumulator is not None
+        unit = 2.0 ** -node.operator.accumulator(dtype).digits
+        depth = node.plan.depth(extent) * unit
+        gamma = depth / (1 - depth)
+        magnitude = np.abs(operand.value) + operand.error
+        if node.operator.name == "sum":
+            error = np.sum(operand.error, axis=axes, keepdims=keep)
+            error = error + gamma * np.sum(magnitude, axis=axes, keepdims=keep)
+        else:
+            grown = np.prod(magnitude, axis=axes, keepdims=keep)
+            error = grown * (1 + gamma) - np.abs(value) + spacing(value, dtype)
+        if dtype.round:
+            error = error + 0.5 * spacing(value, dtype)
+        return Bounded(value, np.where(np.abs(value) + error >= _largest(dtype), np.inf, error))
+
+
+def _zero(array: Any) -> Array:
+    return np.zeros(np.shape(array))
+
+
+def _distance(a: Array, b: Array) -> Array:
+    """How far apart two results are; infinite where one is NaN and the other is not."""
+    if a.dtype == np.bool_ or not np.issubdtype(a.dtype, np.floating):
+        return np.where(a != b, np.inf, 0.0)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(all="ignore"):
+        far = np.abs(a - b)
+    return np.where(same, 0.0, np.where(np.isnan(far), np.inf, far)).astype(np.float64)
+
+
+def _widens(node: Node) -> bool:
+    source, target = node.operands[0].dtype, node.result.dtype
+    return (source.is_float and target.digits >= source.digits) or source.kind == "b"
+
+
+def _largest(dtype: DType) -> float:
+    """The largest finite number of a float type."""
+    top = {"f16": 16, "bf16": 128, "f32": 128, "f64": 1024}[dtype.name]
+    return float(np.ldexp(1.0 - 2.0**-dtype.digits, top - 1) * 2)
+
+
+def spacing(value: Array, dtype: DType) -> Array:
+    """One unit in the last place of ``dtype`` at a value; 0 for NaN and infinities."""
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(np.abs(np.asarray(value)))
+        lowest = np.asarray(dtype.tiny_exponent)
+        ulp = np.ldexp(1.0, np.maximum(exponent - dtype.digits, lowest))
+    return np.where(np.isfinite(value), ulp, 0.0)

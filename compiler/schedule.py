@@ -1,0 +1,219 @@
+"""The schedule: ordered groups of nodes, one kernel each.
+
+    schedule ::= graph group* decision*
+    group    ::= form nodes space axes plan
+    form     ::= "map" | "row" | "reduce"
+
+A *map* group computes every value at every point of its space.  A *row* group also reduces: the
+reduced axes are the columns, the others the rows; values that are constant along a row are row
+values.  A *reduce* group shares each row between several blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from opweave.compiler.infer import broadcast_shape
+from opweave.compiler.ir import Graph, Node, Plan, Shape, Value, Where, reduced_axes
+from opweave.opcodes.errors import ShapeError
+
+# Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
+MOST_OPERANDS = 64
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a set of nodes becomes one kernel.
+
+    Attributes:
+        kind: "map", "row" or "reduce".
+        space: the iteration space.
+        axes: reduced axes of the space, empty for maps.
+        plan: the accumulation plan that all reductions share.
+        levels: value id -> number of reductions before it.
+        row_values: ids of values that are constant along a row.
+        kept: ids of row values without the reduced axes (``keepdims=False``).
+    """
+
+    kind: str
+    space: Shape
+    axes: tuple[int, ...] = ()
+    plan: Plan | None = None
+    levels: dict[int, int] = field(default_factory=dict, hash=False)
+    row_values: frozenset[int] = frozenset()
+    kept: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that share a kernel; ``nodes`` are indices into the graph, in order."""
+
+    name: str
+    nodes: tuple[int, ...]
+    form: Form
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @property
+    def space(self) -> Shape:
+        return self.form.space
+
+    @property
+    def row_values(self) -> frozenset[int]:
+        return self.form.row_values
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision of the scheduler and its reason."""
+
+    producer: str
+    consumer: str
+    fused: bool
+    reason: str
+    where: Where = Where()
+
+    def __str__(self) -> str:
+        verb = "fused" if self.fused else "not fused"
+        at = f" ({self.where})" if self.where.file else ""
+        return f"{self.producer} -> {self.consumer}: {verb}, {self.reason}{at}"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Groups in execution order."""
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    decisions: tuple[Decision, ...] = ()
+
+
+def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
+    """Values that leave the group: used by other nodes, or returned."""
+    returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+    users = graph.users()
+    return [
+        value
+        for index in sorted(members)
+        for value in graph.nodes[index].results
+        if value.id in returned or any(u not in members for u in users.get(value.id, ()))
+    ]
+
+
+def group_inputs(graph: Graph, members: Iterable[int]) -> list[Value]:
+    """Array values that the group reads from memory, in order of first use."""
+    made = {r.id for i in members for r in graph.nodes[i].results}
+    found: dict[int, Value] = {}
+    for index in sorted(members):
+        for value in graph.nodes[index].values:
+            if value.id not in made:
+                found.setdefault(value.id, value)
+    return list(found.values())
+
+
+def form_of(graph: Graph, members: set[int]) -> Form | str:
+    """Decide whether nodes can share one kernel: its form, or the reason why not."""
+    outputs = group_outputs(graph, members)
+    if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
+        return f"more than {MOST_OPERANDS} operands"
+    nodes = [graph.nodes[i] for i in sorted(members)]
+    reductions = [n for n in nodes if n.is_reduction]
+    if reductions:
+        return _row_form(nodes, reductions, outputs)
+    try:
+        space = broadcast_shape([n.result.shape for n in nodes])
+    except ShapeError:
+        return "extents differ"
+    for value in outputs:
+        if value.shape != space:
+            return f"v{value.id} is smaller than the loop and must be stored"
+    return Form("map", space)
+
+
+def _row_form(nodes: list[Node], reductions: list[Node], outputs: list[Value]) -> Form | str:
+    first = reductions[0]
+    space, axes, plan = first.values[0].shape, reduced_axes(first), first.plan
+    for node in reductions[1:]:
+        if (node.values[0].shape, reduced_axes(node)) != (space, axes):
+            return "reductions go over different spaces"
+        if node.plan != plan:
+            return f"accumulation plans differ ({plan} and {node.plan})"
+    walk = _Walk(space, axes)
+    for node in nodes:
+        reason = walk.place(node)
+        if reason:
+            return reason
+    kept_shape = tuple(e for d, e in enumerate(space) if d not in axes)
+    kept_dims = tuple(1 if d in axes else e for d, e in enumerate(space))
+    for value in outputs:
+        full = (kept_shape, kept_dims) if value.id in walk.row_values else (space,)
+        if value.shape not in full:
+            return f"v{value.id} is smaller than the loop and must be stored"
+    several_blocks = plan is not None and plan.parts > 1
+    if several_blocks and walk.needs_row_result:
+        return "a row is shared by several blocks; its result is known in the next kernel only"
+    return Form(
+        "reduce" if several_blocks else "row",
+        space,
+        axes,
+        plan,
+        walk.levels,
+        frozenset(walk.row_values),
+        frozenset(walk.kept),
+    )
+
+
+class _Walk:
+    """Places nodes of a row group in order: level, row value or element, with or without axes."""
+
+    def __init__(self, space: Shape, axes: tuple[int, ...]):
+        self.space = space
+        self.axes = axes
+        self.kept_dims = tuple(d for d in range(len(space)) if d not in axes)
+        # Row values without the reduced axes broadcast like full ones when those axes lead.
+        self.kept_aligns = self.kept_dims == tuple(
+            range(len(space) - len(self.kept_dims), len(space))
+        )
+        self.levels: dict[int, int] = {}
+        self.row_values: set[int] = set()
+        self.kept: set[int] = set()
+        self.needs_row_result = False
+
+    def place(self, node: Node) -> str:
+        level = max((self.levels.get(v.id, 0) for v in node.values), default=0)
+        inside = [v for v in node.values if v.id in self.levels]
+        if node.is_reduction:
+            if inside and inside[0].id in self.row_values:
+                return "a row value is reduced again"
+            self.needs_row_result |= level > 0
+            return self._note(node, level + 1, row=True, kept=not node.attr("keepdims"))
+        kept = [v for v in inside if v.id in self.kept]
+        shape = node.result.shape
+        if kept and (not self.kept_aligns or len(shape) == len(self.kept_dims)):
+            return self._place_kept(node, inside, level)
+        try:
+            fits = broadcast_shape([shape, self.space]) == self.space
+        except ShapeError:
+            fits = False
+        if not fits:
+            return "extents differ"
+        aligned = (1,) * (len(self.space) - len(shape)) + shape
+        row = all(aligned[a] == 1 for a in self.axes)
+        self.needs_row_result |= not row and level > 0
+        return self._note(node, level, row=row, kept=False)
+
+    def _place_kept(self, node: Node, inside: list[Value], level: int) -> str:
+        expected = tuple(self.space[d] for d in self.kept_dims)
+        if node.result.shape != expected or any(v.id not in self.kept for v in inside):
+            return "a row value meets elements along another axis"
+        return self._note(node, level, row=True, kept=True)
+
+    def _note(self, node: Node, level: int, *, row: bool, kept: bool) -> str:
+        for value in node.results:
+            self.levels[value.id] = level
+            if row:
+                self.row_values.add(value.id)
+            if kept:
+                self.kept.add(value.id)
+        return ""

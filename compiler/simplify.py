@@ -1,0 +1,163 @@
+"""Simplify: composites lowered, identities folded, common values shared, dead nodes dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from opweave.compiler.builder import Builder
+from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute
+from opweave.compiler.trace import lower_composite
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
+
+
+def simplify(graph: Graph, extents: Mapping[str, int]) -> Graph:
+    """Return an equal graph of maps and reductions only.
+
+    y = softmax(x)        ->  m = max(x); e = exp(x - m); y = e / sum(e)
+    z = power(x, 2.0)     ->  z = square(x)
+    """
+    while any(node.operator.kind is Kind.COMPOSITE for node in graph.nodes):
+        graph = lower_composites(graph, extents)
+    return drop_dead(share_common(fold(graph)))
+
+
+def lower_composites(graph: Graph, extents: Mapping[str, int]) -> Graph:
+    """Replace each composite by the nodes of its definition."""
+    builder = Builder(extents, first_id=next_id(graph))
+    replaced: dict[int, Value] = {}
+
+    def swap(item: Any) -> Any:
+        return replaced.get(item.id, item) if isinstance(item, Value) else item
+
+    for node in graph.nodes:
+        moved = replace(node, operands=tuple(swap(o) for o in node.operands))
+        if node.operator.kind is not Kind.COMPOSITE:
+            builder.nodes.append(moved)
+            continue
+        for old, new in zip(node.results, lower_composite(builder, moved), strict=True):
+            replaced[old.id] = new
+    return replace(
+        graph, nodes=tuple(builder.nodes), outputs=tuple(swap(o) for o in graph.outputs)
+    )
+
+
+def next_id(graph: Graph) -> int:
+    ids = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
+    return max(ids, default=-1) + 1
+
+
+def literal_of(operand: Operand) -> Any:
+    """The value of a literal operand, else None."""
+    if isinstance(operand, Scalar) and operand.expr.op == "literal":
+        return operand.expr.args[0]
+    return None
+
+
+def _to_itself(node: Node) -> bool:
+    (operand,) = node.operands
+    return isinstance(operand, Value) and operand.dtype is node.result.dtype
+
+
+def _second_is(number: float) -> Callable[[Node], bool]:
+    def check(node: Node) -> bool:
+        value = literal_of(node.operands[1])
+        return value is not None and value == number
+
+    return check
+
+
+# (operator, condition): the node is its first operand.  Each holds bit for bit, NaN included.
+IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
+    ("cast", _to_itself),  # x.astype(x.dtype) -> x
+    ("positive", _to_itself),  # +x -> x
+    ("multiply", _second_is(1)),  # x * 1 -> x
+    ("divide", _second_is(1)),  # x / 1 -> x
+    ("power", _second_is(1)),  # x ** 1 -> x
+)
+# (operator, condition, other operator): the node is another operator on its first operand.
+REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
+    ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
+)
+
+
+def fold(graph: Graph) -> Graph:
+    """Apply the identities and rewrites in order."""
+    inputs = {i.value.id for i in graph.inputs}
+    kept: list[Node] = []
+    replaced: dict[int, Value] = {}
+    outputs = {o.id for o in graph.outputs if isinstance(o, Value)}
+    for node in graph.nodes:
+        operands = tuple(
+            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
+        )
+        node = rewritten(replace(node, operands=operands))
+        source = node.operands[0]
+        # An output that NumPy would copy stays a node, so that a caller never gets its own input.
+        is_copy = node.result.id in outputs and isinstance(source, Value) and source.id in inputs
+        if is_identity(node) and isinstance(source, Value) and not is_copy:
+            replaced[node.result.id] = source
+        else:
+            kept.append(node)
+    return substitute(graph.with_nodes(kept), replaced)
+
+
+def is_identity(node: Node) -> bool:
+    """The node's result equals its first operand, in shape too."""
+    source = node.operands[0]
+    return (
+        isinstance(source, Value)
+        and source.shape == node.result.shape
+        and source.dtype is node.result.dtype
+        and any(name == node.operator.name and holds(node) for name, holds in IDENTITIES)
+    )
+
+
+def rewritten(node: Node) -> Node:
+    for name, holds, other in REWRITES:
+        if node.operator.name == name and isinstance(node.operands[0], Value) and holds(node):
+            return replace(node, operator=OPERATORS[other], operands=node.operands[:1])
+    return node
+
+
+def _key(item: Any) -> Any:
+    """Hashable identity of an operand; 1 and 1.0 and True differ."""
+    if isinstance(item, Scalar):
+        return item.dtype.name, _key(item.expr)
+    if isinstance(item, Expr):
+        if item.op == "literal":
+            return item.op, type(item.args[0]).__name__, repr(item.args[0])
+        return item.op, tuple(map(_key, item.args))
+    return item
+
+
+def share_common(graph: Graph) -> Graph:
+    """Compute equal expressions once."""
+    seen: dict[Any, Node] = {}
+    replaced: dict[int, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        operands = tuple(
+            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
+        )
+        node = replace(node, operands=operands)
+        key = (node.operator.name, tuple(map(_key, operands)), repr(node.attrs))
+        first = seen.setdefault(key, node)
+        if first is node:
+            kept.append(node)
+        for old, new in zip(node.results, first.results, strict=True):
+            replaced[old.id] = new
+    return substitute(graph.with_nodes(kept), replaced)
+
+
+def drop_dead(graph: Graph) -> Graph:
+    """Drop nodes whose results nobody uses."""
+    used = {o.id for o in graph.outputs if isinstance(o, Value)}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(r.id in used for r in node.results):
+            kept.append(node)
+            used |= {v.id for v in node.values}
+    return graph.with_nodes(reversed(kept))

@@ -1,0 +1,159 @@
+"""Specialisation: one compilation per guard and shape class.
+
+A *guard* is what a trace takes as static: dtypes, ranks, which extents are 1, layouts, alignment,
+and the values that the function looked at.  Under one guard the *plan class* (of its reductions)
+decides the schedule, and the *shape class* of the schedule decides the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opweave.compiler.assemble import shape_class
+from opweave.compiler.builder import scalar_type
+from opweave.compiler.device import Device
+from opweave.compiler.driver import Lowered, Options, finish, schedule_graph
+from opweave.compiler.ir import Graph
+from opweave.compiler.plan import plan_class
+from opweave.compiler.schedule import Schedule
+from opweave.compiler.simplify import simplify
+from opweave.compiler.trace import ArrayType, Static, Trace, trace
+from opweave.compiler.verify import verify_graph
+from opweave.opcodes.errors import ArgumentError
+
+
+@dataclass
+class Variant:
+    """What was compiled under one guard."""
+
+    trace: Trace
+    graph: Graph
+    static: dict[str, Any]
+    schedules: dict[Any, Schedule] = field(default_factory=dict)
+    lowered: dict[Any, Lowered] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """A lowered function, and the extents of the arguments it was asked for."""
+
+    variant: Variant
+    lowered: Lowered
+    extents: Mapping[str, int]
+
+
+def symbol_extents(types: Sequence[Any]) -> dict[str, int]:
+    """Extents by symbol name, numbered through the dimensions of all array arguments."""
+    shapes = [e for t in types if isinstance(t, ArrayType) for e in t.shape]
+    return {f"n{number}": extent for number, extent in enumerate(shapes)}
+
+
+def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
+    """The guard of a call; one hashable value.
+
+    Raises:
+        ArgumentError: a static argument cannot be hashed.
+    """
+    out: list[Any] = []
+    for item in types:
+        if isinstance(item, ArrayType):
+            ones = tuple(e == 1 for e in item.shape)
+            out.append((item.dtype, ones, item.layout, item.aligned))
+        elif isinstance(item, Static):
+            try:
+                hash(item.value)
+            except TypeError:
+                raise ArgumentError(
+                    f"a static argument must be hashable, found {type(item.value).__name__}; "
+                    "pass a tuple, a string or a number"
+                ) from None
+            out.append(("static", type(item.value), item.value))
+        else:
+            out.append(scalar_type(item))
+    return tuple(out)
+
+
+class Specialisations:
+    """All compilations of one function."""
+
+    def __init__(self, fn: Callable[..., Any], options: Options):
+        self.fn = fn
+        self.options = options
+        self.variants: dict[Any, list[Variant]] = {}
+        self.traces = 0
+
+    def find(
+        self, arguments: Mapping[str, Any], spans: Sequence[int], device: Device
+    ) -> Specialised:
+        """Return what serves the arguments, compiled now if nothing does.
+
+        ``arguments`` maps names to what ``trace`` takes; ``spans`` is the largest offset of each
+        array's layout in elements.
+        """
+        types = list(arguments.values())
+        extents = symbol_extents(types)
+        key = (guard_key(types), device)
+        found = next(
+            (v for v in self.variants.get(key, ()) if self._serves(v, arguments, extents)), None
+        )
+        if found is None:
+            found = self._trace(arguments, extents)
+            self.variants.setdefault(key, []).append(found)
+        by_value = {i.value.id: span for i, span in zip(found.graph.inputs, spans, strict=True)}
+        return Specialised(found, self._lower(found, extents, by_value, device), extents)
+
+    def _trace(self, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> Variant:
+        self.traces += 1
+        made = trace(self.fn, arguments)
+        graph = verify_graph(simplify(verify_graph(made.graph), made.extents))
+        static = {
+            name: value
+            for name, value in self._values(made, arguments, extents).items()
+            if name in made.static
+        }
+        return Variant(made, graph, static)
+
+    @staticmethod
+    def _values(
+        made: Trace, arguments: Mapping[str, Any], extents: Mapping[str, int]
+    ) -> dict[str, Any]:
+        scalars = [a for a in arguments.values() if not isinstance(a, ArrayType | Static)]
+        return {**extents, **dict(zip(made.graph.scalars, scalars, strict=True))}
+
+    def _serves(
+        self, variant: Variant, arguments: Mapping[str, Any], extents: Mapping[str, int]
+    ) -> bool:
+        values = self._values(variant.trace, arguments, extents)
+        if any(not _same(values[n], v) for n, v in variant.static.items()):
+            return False
+        shapes = [t.shape for t in arguments.values() if isinstance(t, ArrayType)]
+        return all(
+            shapes[a][axis] == shapes[b][other] for (a, axis), (b, other) in variant.graph.equal
+        )
+
+    def _lower(
+        self,
+        variant: Variant,
+        extents: Mapping[str, int],
+        spans: Mapping[int, int],
+        device: Device,
+    ) -> Lowered:
+        plans = plan_class(variant.graph, extents, device)
+        schedule = variant.schedules.get(plans)
+        if schedule is None:
+            schedule = schedule_graph(variant.graph, extents, device, self.options)
+            variant.schedules[plans] = schedule
+        shapes = shape_class(schedule, extents, spans, device)
+        lowered = variant.lowered.get((plans, shapes))
+        if lowered is None:
+            overrides = self.options.overrides
+            lowered = finish(schedule, extents, spans, device, overrides)
+            variant.lowered[plans, shapes] = lowered
+        return lowered
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equal in type and value; NaN equals NaN."""
+    return type(a) is type(b) and (a == b or (a != a and b != b))

@@ -1,0 +1,248 @@
+"""Trace: run the user's function on traced values and collect its graph."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.builder import Builder
+from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, Where
+from opweave.compiler.names import c_names, function_name
+from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
+from opweave.opcodes.core import Kind
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import TraceError
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """What is static of an array argument, and its example extents.
+
+    Attributes:
+        dtype: element type.
+        shape: extents of the example.
+        layout: layout class, see ``ir.Input``.
+        aligned: the first element lies on a 16-byte boundary.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    layout: str = "C"
+    aligned: bool = False
+
+
+@dataclass(frozen=True)
+class Static:
+    """An argument whose value is part of the guard."""
+
+    value: Any
+
+
+Argument = ArrayType | Static | Any
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A traced function.
+
+    Attributes:
+        graph: its graph.
+        structure: how outputs are packed: "single", "tuple", "list", "none", or dict keys.
+        static: names of scalars and extents whose values the function looked at.
+        extents: example extent of every symbol.
+        calls: the scalar arguments' names in C by their Python names.
+    """
+
+    graph: Graph
+    structure: str | tuple[str, ...]
+    static: frozenset[str]
+    extents: Mapping[str, int]
+
+
+def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
+    """Run ``fn`` on traced values.
+
+    x: f32[n0, n1], s -> x * s            gives  v1: f32[n0, n1] = multiply(v0, s: f32)
+
+    Raises:
+        TraceError: the function asks a traced value for what only an array has.
+        ShapeError, DTypeError, UnsupportedError: from the operations of the function.
+    """
+    names = dict(zip(arguments, c_names(arguments), strict=True))
+    extents: dict[str, int] = {}
+    builder = Builder({})
+    code = getattr(fn, "__code__", None)
+    scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
+    tracer = Tracer(builder, dict(scalars), code.co_firstlineno if code else 0)
+    inputs: list[Input] = []
+    call: dict[str, Any] = {}
+    for name, argument in arguments.items():
+        if isinstance(argument, ArrayType):
+            shape = []
+            for extent in argument.shape:
+                symbol = Symbol(f"n{len(extents)}")
+                extents[symbol.name] = extent
+                shape.append(1 if extent == 1 else symbol)
+            value = builder.new_value(argument.dtype, tuple(shape))
+            inputs.append(Input(value, names[name], argument.layout, argument.aligned))
+            tracer.inputs.add(value.id)
+            call[name] = TracedArray(tracer, value)
+        elif isinstance(argument, Static):
+            call[name] = argument.value
+        else:
+            call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
+    builder.extents = extents
+    result = _invoke(with_namespaces(fn), call)
+    structure, flat = _flatten(result)
+    outputs = tuple(_output(tracer, item, i) for i, item in enumerate(flat))
+    graph = _finish(function_name(fn), inputs, tuple(scalars), builder, outputs)
+    static = frozenset(_resolved_name(builder, n) for n in tracer.static)
+    return Trace(graph, structure, static, extents)
+
+
+def _invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
+    """Call with positional-only parameters passed by position."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return fn(*call.values())
+    positional = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
+    args = [call[n] for n in positional if n in call]
+    return fn(*args, **{n: v for n, v in call.items() if n not in positional})
+
+
+def _resolved_name(builder: Builder, name: str) -> str:
+    found = builder.find(Symbol(name)) if name in builder.extents else name
+    return found.name if isinstance(found, Symbol) else str(found)
+
+
+def _flatten(result: Any) -> tuple[str | tuple[str, ...], list[Any]]:
+    if result is None:
+        return "none", []
+    if type(result) in (tuple, list):
+        return type(result).__name__, list(result)
+    if type(result) is dict:
+        return tuple(result), list(result.values())
+    return "single", [result]
+
+
+def _output(tracer: Tracer, item: Any, index: int) -> Output:
+    if isinstance(item, TracedArray):
+        return item.value
+    if isinstance(item, TracedScalar):
+        return item.expr
+    if isinstance(item, bool | int | float | np.generic):
+        return Expr("literal", (item,))
+    raise TraceError(
+        f"output {index} is a {type(item).__name__}: expected an array computed from the "
+        "arguments, or a number; pack outputs in one tuple, list or dict"
+    )
+
+
+def _finish(
+    name: str,
+    inputs: list[Input],
+    scalars: tuple[str, ...],
+    builder: Builder,
+    outputs: tuple[Output, ...],
+) -> Graph:
+    """Replace unified extents everywhere, and note which input extents must agree."""
+    by_symbol: dict[Symbol, tuple[int, int]] = {}
+    equal = []
+    for index, item in enumerate(inputs):
+        for axis, extent in enumerate(item.value.shape):
+            if isinstance(extent, Symbol):
+                by_symbol[extent] = (index, axis)
+    for symbol, place in by_symbol.items():
+        found = builder.find(symbol)
+        if found != symbol:
+            assert isinstance(found, Symbol)
+            equal.append((by_symbol[found], place))
+
+    def resolved(value: Value) -> Value:
+        return replace(value, shape=tuple(map(builder.find, value.shape)))
+
+    nodes = tuple(builder.resolved_nodes())
+    final = tuple(
+        resolved(o) if isinstance(o, Value) else builder.resolve_expr(o) for o in outputs
+    )
+    made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
+    graph = Graph(name, made, scalars, nodes, final, tuple(equal))
+    return replace(graph, boxed=_boxed(graph))
+
+
+def _boxed(graph: Graph) -> frozenset[int]:
+    """0-d outputs that NumPy returns as arrays: from where, and casts of such values."""
+    producers = graph.producers()
+
+    def is_boxed(value: Value) -> bool:
+        index = producers.get(value.id)
+        if index is None:
+            return True
+        node = graph.nodes[index]
+        if node.operator.name == "cast":
+            return is_boxed(node.values[0])
+        return node.operator.name == "where"
+
+    return frozenset(
+        i for i, o in enumerate(graph.outputs) if isinstance(o, Value) and is_boxed(o)
+    )
+
+
+class Namespace:
+    """Stands for ``cupy`` inside a traced function: the same names, from NumPy's protocols."""
+
+    def __init__(self, module: types.ModuleType):
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name) if hasattr(np, name) else getattr(self._module, name)
+
+
+def with_namespaces(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``fn`` with the module cupy replaced in its globals; NumPy needs no replacement."""
+    if not isinstance(fn, types.FunctionType):
+        return fn
+    swapped = {
+        name: Namespace(fn.__globals__[name])
+        for name in fn.__code__.co_names
+        if isinstance(fn.__globals__.get(name), types.ModuleType)
+        and fn.__globals__[name].__name__ == "cupy"
+    }
+    if not swapped:
+        return fn
+    made = types.FunctionType(
+        fn.__code__, {**fn.__globals__, **swapped}, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    made.__kwdefaults__ = fn.__kwdefaults__
+    return made
+
+
+def lower_composite(builder: Builder, node: Any) -> tuple[Value, ...]:
+    """Trace a composite's definition into ``builder`` in place of the node.
+
+    Raises:
+        OpweaveError: whatever the definition's operations raise.
+    """
+    assert node.operator.kind is Kind.COMPOSITE
+    tracer = _At(builder, node.where)
+    operands = [TracedArray(tracer, v) for v in node.values]
+    result = node.operator.numpy(*operands, **dict(node.attrs))
+    results = result if isinstance(result, tuple) else (result,)
+    return tuple(r.value for r in results)
+
+
+class _At(Tracer):
+    """A tracer whose nodes all stand at one place in the user's code."""
+
+    def __init__(self, builder: Builder, where: Where):
+        super().__init__(builder, {})
+        self._where = where
+
+    def where(self) -> Where:
+        return self._where

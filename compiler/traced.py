@@ -1,0 +1,382 @@
+"""Traced values: what a user's function computes with while it is traced.
+
+A ``TracedArray`` answers to NumPy's protocols and to Python's operators by adding nodes to the
+graph.  A ``TracedScalar`` stands for a Python number; arithmetic between numbers builds an
+expression that the host evaluates at each call, and asking for its value (``if n > 3``,
+``range(n)``, ``math.log(s)``) makes it static, with a guard.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.ir import (
+    SCALAR_FUNCTIONS,
+    Expr,
+    Symbol,
+    Value,
+    Where,
+    literal,
+    scalar_function,
+)
+from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, UFUNCS
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import DTypeError, OpweaveError, TraceError, UnsupportedError
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INTERNAL = ("opweave", "numpy", "cupy")
+
+
+class Tracer:
+    """One trace: the builder, the scalar arguments' example values, and what became static."""
+
+    def __init__(self, builder: Builder, env: dict[str, Any], first_line: int = 0):
+        self.builder = builder
+        self.env = env
+        self.static: set[str] = set()
+        self.first_line = first_line
+        self.inputs: set[int] = set()
+
+    def where(self) -> Where:
+        """The user's line: the innermost frame that is neither ours nor NumPy's."""
+        frame = sys._getframe(2)
+        while frame is not None:
+            module = str(frame.f_globals.get("__name__", ""))
+            if module.split(".")[0] not in _INTERNAL:
+                line = frame.f_lineno
+                return Where(frame.f_code.co_filename, line, line - self.first_line + 1)
+            frame = frame.f_back  # type: ignore[assignment]
+        return Where()
+
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        """Apply an operator to traced values and numbers."""
+        where = self.where()
+        if not any(isinstance(o, TracedArray) for o in operands):
+            return self._apply_to_scalars(operator, operands, attrs or {})
+        typed = [self._operand(operator, o, where) for o in operands]
+        results = self.builder.apply(operator, typed, attrs, where)
+        wrapped = tuple(TracedArray(self, r) for r in results)
+        return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
+        if isinstance(item, TracedArray):
+            if item.tracer is not self:
+                raise TraceError(f"{operator.name}: a value of another trace was used ({where})")
+            return item.value
+        if isinstance(item, TracedScalar):
+            return item.expr, scalar_type(item.example)
+        if isinstance(item, np.ndarray) and item.ndim == 0:
+            item = item[()]
+        if isinstance(item, bool | int | float | np.generic):
+            return literal(item), scalar_type(item)
+        raise TraceError(
+            f"{operator.name}: expected an argument of the function or a number, found "
+            f"{type(item).__name__} ({where}); pass the array as an argument"
+        )
+
+    def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        if getattr(np, operator.name, None) is not operator.numpy or attrs:
+            values = [self.concrete(o) for o in operands]
+            return operator.numpy(*values, **attrs)
+        return scalar_apply(f"np.{operator.name}", operands)
+
+    def concrete(self, item: Any) -> Any:
+        """The number behind a traced scalar, which becomes static."""
+        if not isinstance(item, TracedScalar):
+            return item
+        self.static |= {str(leaf.args[0]) for leaf in item.expr.leaves() if leaf.op != "literal"}
+        return item.example
+
+
+def as_expr(item: Any) -> tuple[Expr, Any]:
+    """Expression and example value of a number."""
+    if isinstance(item, TracedScalar):
+        return item.expr, item.example
+    return literal(item), item
+
+
+def scalar_apply(name: str, operands: Sequence[Any]) -> TracedScalar:
+    """Apply a scalar function to numbers of which one at least is traced."""
+    tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
+    pairs = [as_expr(o) for o in operands]
+    example = scalar_function(name)(*(value for _, value in pairs))
+    if name == "pow" and all(isinstance(v, int) for _, v in pairs):
+        for item in operands:  # int ** int is an int or a float, by the exponent's sign
+            tracer.concrete(item)
+    return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
+
+
+def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TraceError(
+            f"{what} of a traced array: expected an operation that can become part of a kernel, "
+            f"found {self.value.type} ({self.tracer.where()}); {hint}"
+        )
+
+    return method
+
+
+class TracedArray:
+    """Stands for an array of known dtype and rank and of symbolic extents."""
+
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __init__(self, tracer: Tracer, value: Value):
+        self.tracer = tracer
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<traced {self.value!r}>"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Extents: numbers where they are 1, traced scalars elsewhere."""
+        out: list[Any] = []
+        for extent in map(self.tracer.builder.find, self.value.shape):
+            if isinstance(extent, Symbol):
+                example = self.tracer.builder.extents[extent.name]
+                out.append(TracedScalar(self.tracer, Expr("extent", (extent.name,)), example))
+            else:
+                out.append(extent)
+        return tuple(out)
+
+    @property
+    def size(self) -> Any:
+        total: Any = 1
+        for extent in self.shape:
+            total = extent * total
+        return total
+
+    def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
+        return self.tracer.apply(operator, operands, attrs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        operator = UFUNCS.get(ufunc.__name__)
+        out = kwargs.pop("out", None)
+        if method == "reduce" and ufunc.__name__ in ("add", "multiply", "maximum", "minimum"):
+            kwargs.setdefault("axis", 0)
+            name = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+            return self.__opweave_apply__(OPERATORS[name[ufunc.__name__]], args, kwargs)
+        if operator is None or method != "__call__":
+            self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        for name in kwargs:
+            self._unsupported(f"np.{ufunc.__name__}({name}=...)")
+        result = self.tracer.apply(operator, args)
+        if out is None:
+            return result
+        for target, value in zip(out, result if len(out) > 1 else [result], strict=True):
+            _assign(target, value, f"np.{ufunc.__name__}")
+        return out if len(out) > 1 else out[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        handler = FUNCTIONS.get(function.__name__)
+        if handler is None:
+            self._unsupported(f"np.{function.__name__}")
+        return self._call(f"np.{function.__name__}", handler, args, kwargs)
+
+    def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        try:
+            return handler(*args, **kwargs)
+        except OpweaveError:
+            raise
+        except TypeError as error:
+            if "argument" not in str(error):
+                raise
+            raise UnsupportedError(
+                f"{name}: {str(error).split('() ')[-1]} in traced code ({self.tracer.where()})"
+            ) from None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in METHODS:
+            handler = METHODS[name]
+            return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            self._unsupported(f"ndarray.{name}")
+        raise AttributeError(name)
+
+    def _unsupported(self, what: str) -> NoReturn:
+        raise UnsupportedError(
+            f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
+            "the fused function, or express it through supported operators "
+            "(python -c 'import opweave; print(dir(opweave.opcodes))' lists them)"
+        )
+
+    __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
+    __float__ = _refuse("float()", "keep it an array, or compute it outside")
+    __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
+    __index__ = _refuse("an index", "compute it outside the fused function")
+    __complex__ = _refuse("complex()", "complex numbers are not supported")
+    __iter__ = _refuse("iteration", "express the loop as array operations")
+    __len__ = _refuse("len()", "use .shape[0]")
+    __contains__ = _refuse("'in'", "use (x == value).any()")
+    __getitem__ = _refuse("indexing", "index outside the fused function and pass the view")
+    __setitem__ = _refuse("assignment to elements", "use np.where(condition, a, b)")
+    __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
+
+
+def _assign(target: Any, value: Any, name: str) -> TracedArray:
+    """``out=`` and in-place operators: every name of the target sees the new value."""
+    if not isinstance(target, TracedArray):
+        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+    tracer = target.tracer
+    if target.value.id in tracer.inputs:
+        raise UnsupportedError(
+            f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
+            "the array as out= to the fused function"
+        )
+    old, new = target.value, value.value
+    if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
+        raise DTypeError(
+            f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
+        )
+    if new.dtype is not old.dtype:
+        value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
+    target.value = value.value
+    return target
+
+
+class TracedScalar:
+    """Stands for a Python (or NumPy) number that may differ from call to call."""
+
+    __array_priority__ = 1001
+    __hash__ = object.__hash__
+
+    def __init__(self, tracer: Tracer, expr: Expr, example: Any):
+        self.tracer = tracer
+        self.expr = expr
+        self.example = example
+
+    def __repr__(self) -> str:
+        return f"<traced {self.expr!r}>"
+
+    def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
+        return self.tracer.apply(operator, operands, attrs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        for arg in args:
+            if isinstance(arg, TracedArray):
+                return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
+        if method == "__call__" and not kwargs:
+            return scalar_apply(f"np.{ufunc.__name__}", args)
+        return getattr(ufunc, method)(*map(self.tracer.concrete, args), **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        for arg in args:
+            if isinstance(arg, TracedArray):
+                return arg.__array_function__(function, types, args, kwargs)
+        return function(*map(self.tracer.concrete, args), **kwargs)
+
+    def __bool__(self) -> bool:
+        return bool(self.tracer.concrete(self))
+
+    def __int__(self) -> int:
+        return int(self.tracer.concrete(self))
+
+    def __float__(self) -> float:
+        return float(self.tracer.concrete(self))
+
+    def __index__(self) -> int:
+        return int(self.tracer.concrete(self).__index__())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.tracer.concrete(self), digits)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.tracer.concrete(self), dtype)
+
+
+# Python's operators: (method, operator on arrays, function on scalars).
+BINARY = (
+    ("add", "add"),
+    ("sub", "subtract"),
+    ("mul", "multiply"),
+    ("truediv", "divide"),
+    ("floordiv", "floor_divide"),
+    ("mod", "remainder"),
+    ("pow", "power"),
+    ("and", "bitwise_and"),
+    ("or", "bitwise_or"),
+    ("xor", "bitwise_xor"),
+    ("lshift", "left_shift"),
+    ("rshift", "right_shift"),
+)
+COMPARISONS = (
+    ("lt", "less"),
+    ("le", "less_equal"),
+    ("gt", "greater"),
+    ("ge", "greater_equal"),
+    ("eq", "equal"),
+    ("ne", "not_equal"),
+)
+UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "absolute"), ("invert", "invert"))
+# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
+POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
+
+
+def _binary(name: str, operator_name: str) -> Callable[..., Any]:
+    operator = OPERATORS[operator_name]
+
+    def method(self: TracedArray, other: Any) -> Any:
+        if name == "pow" and type(other) in (int, float) and self.value.dtype.is_float:
+            short = POWERS.get(other)
+            if short is not None:
+                return self.tracer.apply(OPERATORS[short], [self])
+        return self.tracer.apply(operator, [self, other])
+
+    return method
+
+
+def _reflected(operator_name: str) -> Callable[..., Any]:
+    operator = OPERATORS[operator_name]
+    return lambda self, other: self.tracer.apply(operator, [other, self])
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def method(self: TracedArray, other: Any) -> Any:
+        return _assign(self, getattr(self, f"__{name}__")(other), f"__i{name}__")
+
+    return method
+
+
+def _scalar_binary(name: str, flip: bool) -> Callable[..., Any]:
+    def method(self: TracedScalar, other: Any) -> Any:
+        if not isinstance(other, bool | int | float | np.generic | TracedScalar):
+            return NotImplemented
+        return scalar_apply(name, [other, self] if flip else [self, other])
+
+    return method
+
+
+for _name, _operator in (*BINARY, *COMPARISONS):
+    setattr(TracedArray, f"__{_name}__", _binary(_name, _operator))
+    if _name in SCALAR_FUNCTIONS:
+        setattr(TracedScalar, f"__{_name}__", _scalar_binary(_name, flip=False))
+for _name, _operator in BINARY:
+    setattr(TracedArray, f"__r{_name}__", _reflected(_operator))
+    setattr(TracedArray, f"__i{_name}__", _in_place(_name))
+    if _name in SCALAR_FUNCTIONS:
+        setattr(TracedScalar, f"__r{_name}__", _scalar_binary(_name, flip=True))
+for _name, _operator in UNARY:
+    setattr(
+        TracedArray,
+        f"__{_name}__",
+        lambda self, o=_operator: self.tracer.apply(OPERATORS[o], [self]),
+    )
+    if _name in SCALAR_FUNCTIONS:
+        setattr(TracedScalar, f"__{_name}__", lambda self, n=_name: scalar_apply(n, [self]))

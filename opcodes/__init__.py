@@ -1,0 +1,33 @@
+"""Op-codes and operators: what an operation is.
+
+Every operator is an attribute of this module (``opweave.opcodes.clip``).
+"""
+
+from __future__ import annotations
+
+from opweave.opcodes.core import BoundOperator, Cost, Kind, OpCode, Operator, Phase, Ulp
+from opweave.opcodes.registry import ALIASES, OPERATORS, operator
+
+__all__ = [
+    "ALIASES",
+    "OPERATORS",
+    "BoundOperator",
+    "Cost",
+    "Kind",
+    "OpCode",
+    "Operator",
+    "Phase",
+    "Ulp",
+    "operator",
+]
+
+
+def __getattr__(name: str) -> Operator:
+    wanted = ALIASES.get(name, name)
+    if wanted in OPERATORS:
+        return OPERATORS[wanted]
+    raise AttributeError(f"opweave.opcodes has no operator {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *OPERATORS])

@@ -1,0 +1,98 @@
+"""Composite operators: defined by other operators, with no op-codes of their own.
+
+The definition is a NumPy function.  It is the operator's meaning, and traced values pass through
+it when the simplify pass lowers the composite; so there is one definition, not two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import rules
+from opweave.opcodes.core import Kind, Operator, TypeRule
+
+
+def composite(
+    name: str, body: Callable[..., Any], rule: TypeRule, attrs: tuple[tuple[str, Any], ...] = ()
+) -> Operator:
+    """Make a composite from a row."""
+    return Operator(name, Kind.COMPOSITE, (), body, rule, attrs=attrs)
+
+
+def _count(x: Any, axis: int | None) -> Any:
+    return x.size if axis is None else x.shape[axis]
+
+
+def _wide(x: Any) -> Any:
+    """float16 statistics are taken in float32, integer ones in float64, as NumPy does."""
+    if x.dtype.name in ("float16", "bfloat16"):
+        return x.astype(np.float32)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
+def _back(y: Any, x: Any) -> Any:
+    return y.astype(x.dtype) if x.dtype.name in ("float16", "bfloat16") else y
+
+
+def mean(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Sum over the axis, divided by its extent."""
+    return _back(np.sum(_wide(x), axis=axis, keepdims=keepdims) / _count(x, axis), x)
+
+
+def var(x: Any, axis: int | None = None, keepdims: bool = False, ddof: Any = 0) -> Any:
+    """Mean of the squared deviations, in two passes as NumPy takes it."""
+    wide = _wide(x)
+    deviation = wide - np.sum(wide, axis=axis, keepdims=True) / _count(x, axis)
+    total = np.sum(deviation * deviation, axis=axis, keepdims=keepdims)
+    count = _count(x, axis)
+    return _back(total / (count - ddof if ddof else count), x)
+
+
+def std(x: Any, axis: int | None = None, keepdims: bool = False, ddof: Any = 0) -> Any:
+    """Square root of the variance."""
+    return _back(np.sqrt(var(_wide(x), axis=axis, keepdims=keepdims, ddof=ddof)), x)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-x))
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x), also called swish."""
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x: Any) -> Any:
+    """Gaussian error linear unit, tanh form (Hendrycks and Gimpel, arXiv:1606.08415)."""
+    return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
+
+
+def softmax(x: Any, axis: int | None = -1) -> Any:
+    """exp(x - max) / sum(exp(x - max)) over an axis, or over the whole tensor for None."""
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: int | None = -1) -> Any:
+    """x - max - log(sum(exp(x - max)))."""
+    shifted = x - np.max(x, axis=axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+_STATISTIC = (("axis", None), ("keepdims", False))
+_SPREAD = (*_STATISTIC, ("ddof", 0))
+
+OPERATORS: tuple[Operator, ...] = (
+    composite("mean", mean, rules.averaging, _STATISTIC),
+    composite("var", var, rules.averaging, _SPREAD),
+    composite("std", std, rules.averaging, _SPREAD),
+    composite("sigmoid", sigmoid, rules.floating),
+    composite("silu", silu, rules.floating),
+    composite("gelu", gelu, rules.floating),
+    composite("softmax", softmax, rules.floating, (("axis", -1),)),
+    composite("log_softmax", log_softmax, rules.floating, (("axis", -1),)),
+)

@@ -1,0 +1,298 @@
+"""What an operation is: op-codes and operators, as data.
+
+An op-code is a fragment of CUDA C that maps registers to registers.  It never touches memory;
+that is why the same ReLU fits into an elementwise loop, behind a row reduction, and between a
+matrix product and its store.  An operator is a name, its op-codes, and the NumPy function that it
+must agree with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
+from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
+
+
+class Phase(Enum):
+    """The phases of a kernel, in the order in which a kernel is written."""
+
+    SIGNATURE = "signature"
+    INDEX = "index"
+    GUARD = "guard"
+    LOAD = "load"
+    PROLOGUE = "prologue"
+    ACCUMULATE = "accumulate"
+    REDUCE = "reduce"
+    EPILOGUE = "epilogue"
+    STORE = "store"
+    CLOSE = "close"
+
+    @property
+    def is_structural(self) -> bool:
+        """True where the template supplies the text, False where an operator does."""
+        return self not in COMPUTING
+
+
+COMPUTING = (Phase.PROLOGUE, Phase.ACCUMULATE, Phase.REDUCE, Phase.EPILOGUE)
+
+
+class Kind(Enum):
+    """What an operator does to its iteration space; decides what it may fuse with."""
+
+    MAP = "map"
+    REDUCE = "reduce"
+    SCAN = "scan"
+    CONTRACT = "contract"
+    MOVE = "move"
+    CREATE = "create"
+    COMPOSITE = "composite"
+
+
+@dataclass(frozen=True)
+class OpCode:
+    """One fragment of CUDA C with named slots.
+
+    Attributes:
+        name: what the generated kernel's comment says.
+        phase: where it stands in a kernel; a map's op-code moves to the prologue when it is
+            placed before a reduction.
+        fragment: an expression over ``params``, or statements that ``return`` the result.  The
+            slot ``T`` stands for the result's register type, ``S`` for its type in memory.
+        params: names of the operands in the fragment.
+        dtypes: the kinds of the first operand (``f``, ``i``, ``u``, ``b``) it is for; ``m`` marks
+            the one for a signed and an unsigned 64-bit operand together.
+        toggles: names of the ``#define`` toggles that the fragment tests.
+        results: number of results; more than one only for statements that assign ``r0``, ``r1``...
+        exact: the result is representable in its dtype, so float16 needs no rounding after it.
+    """
+
+    name: str
+    phase: Phase
+    fragment: str
+    params: tuple[str, ...]
+    dtypes: str = "fiub"
+    toggles: tuple[str, ...] = ()
+    results: int = 1
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "op-code")
+        check_fragment(self)
+
+    @property
+    def is_statement(self) -> bool:
+        """True when the fragment is statements, which become a small ``__device__`` function."""
+        return ";" in tokens(self.fragment)
+
+    def __str__(self) -> str:
+        return f"{self.phase.value:<10} {self.name:<14} {self.fragment}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Operations per element: ``flops`` of arithmetic, ``special`` of special functions."""
+
+    flops: int = 1
+    special: int = 0
+
+
+@dataclass(frozen=True)
+class Ulp:
+    """Largest error of one evaluation in units in the last place, per executor."""
+
+    cuda: float = 0.5
+    host: float = 0.5
+
+
+TypeRule = Callable[..., tuple[tuple[DType, ...], tuple[DType, ...]]]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A named operation: op-codes, NumPy meaning, type rule.
+
+    Calling an operator binds operands to it for an op-code list, see ``bind``.
+
+    Attributes:
+        name: unique name, as in NumPy where NumPy has it.
+        kind: what it does to its iteration space.
+        opcodes: the op-codes; for a map one per kind of dtype, for a reduction an accumulate and
+            a reduce op-code.  Empty for a composite.
+        numpy: the function that it must agree with.  A composite's is also its definition: traced
+            values pass through it.
+        type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
+            operands come as the Python types bool, int and float.
+        params: operand names.
+        cost: operations per element.
+        ulp: error of one evaluation on each executor.
+        identity: for reductions, the C expression of the empty reduction per dtype kind.
+        accumulator: for reductions, the dtype to accumulate in for a result dtype.
+        needs_nonempty: the reduction of nothing is an error, as in NumPy.
+        attrs: names and defaults of static attributes such as ``axis``.
+        slope: largest derivative of a function that is not monotone, for error bounds.
+        gradient: reserved.
+    """
+
+    name: str
+    kind: Kind
+    opcodes: tuple[OpCode, ...]
+    numpy: Callable[..., Any]
+    type_rule: TypeRule
+    params: tuple[str, ...] = ("x",)
+    cost: Cost = Cost()
+    ulp: Ulp = Ulp()
+    identity: dict[str, str] = field(default_factory=dict, hash=False, compare=False)
+    accumulator: Callable[[DType], DType] | None = None
+    needs_nonempty: bool = False
+    attrs: tuple[tuple[str, Any], ...] = ()
+    slope: float | None = None
+    gradient: None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "operator")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} operator {self.name}({', '.join(self.params)})>"
+
+    @property
+    def arity(self) -> int:
+        return len(self.params)
+
+    def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
+        """Return the op-code for operands of these dtype kinds.
+
+        Raises:
+            FragmentError: no row covers them.
+        """
+        key = "m" if kinds in ("iu", "ui") else kinds[:1]
+        for wanted in (key, kinds[:1]):
+            for code in self.opcodes:
+                if wanted in code.dtypes and (phase is None or code.phase is phase):
+                    return code
+        raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        """Apply the operator, or bind it for an op-code list.
+
+        With an array or a traced value among the operands it is applied: to arrays through its
+        NumPy meaning, to traced values as a node of the graph.  With names and numbers only it is
+        bound, see ``BoundOperator``.  Positional operands beyond the arity are attributes.
+        """
+        names = [name for name, _ in self.attrs]
+        extra = operands[self.arity :]
+        if len(extra) > len(names):
+            raise ArgumentError(
+                f"{self.name}: expected at most {self.arity} operands, found {len(operands)}"
+            )
+        attrs |= dict(zip(names, extra, strict=False))
+        operands = operands[: self.arity]
+        check_attrs(self, attrs)
+        for operand in operands:
+            if hasattr(operand, "__opweave_apply__"):
+                return operand.__opweave_apply__(self, operands, attrs)
+        if any(not isinstance(o, str | int | float) for o in operands):
+            return self.numpy(*operands, **attrs)
+        return BoundOperator(self).bind(*operands, **attrs)
+
+
+@dataclass(frozen=True)
+class BoundOperator:
+    """An operator in an op-code list, with the operands that were given to it.
+
+    An operand is a number, or the name of an argument or of an earlier result.  One operand fewer
+    than the operator takes: the running value comes first.
+    """
+
+    operator: Operator
+    operands: tuple[Any, ...] = ()
+    attrs: tuple[tuple[str, Any], ...] = ()
+    label: str = ""
+
+    def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
+        check_attrs(self.operator, attrs)
+        known = dict(self.operator.attrs)
+        return replace(self, operands=operands, attrs=tuple(sorted((known | attrs).items())))
+
+    def named(self, label: str) -> BoundOperator:
+        """Name the result, so that later op-codes can refer to it."""
+        check_name(label, "label")
+        return replace(self, label=label)
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+
+def check_attrs(operator: Operator, attrs: dict[str, Any]) -> None:
+    """Refuse attributes that the operator does not have.
+
+    Raises:
+        ArgumentError: names the attributes that it has.
+    """
+    known = [name for name, _ in operator.attrs]
+    for name in attrs:
+        if name not in known:
+            raise ArgumentError(
+                f"{operator.name}: unknown attribute {name!r}: expected one of {known or 'none'}"
+            )
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse names that may not enter generated source.
+
+    Raises:
+        NameRefusedError: not a plain ASCII identifier of at most 64 characters, or a C keyword.
+    """
+    if not isinstance(name, str) or not is_c_name(name) or len(name) > 64:
+        raise NameRefusedError(
+            f"{what} name {name!r} refused: expected letters, digits and underscores, "
+            "not starting with a digit, at most 64 characters"
+        )
+    if name in C_KEYWORDS:
+        raise NameRefusedError(f"{what} name {name!r} refused: it is a C++ keyword; pick another")
+
+
+FORBIDDEN_TOKENS = {
+    "#": "preprocessor lines",
+    "asm": "inline assembly (it belongs into a device helper)",
+    "__asm__": "inline assembly (it belongs into a device helper)",
+    "goto": "jumps",
+    "{%": "template text",
+    "{{": "template text",
+}
+
+
+def check_fragment(code: OpCode) -> None:
+    """Hold a fragment to its rules: operands named, balanced, no memory access syntax.
+
+    Raises:
+        FragmentError: a rule is broken.
+        NameRefusedError: an operand's name may not enter generated source.
+    """
+    for param in code.params:
+        check_name(param, f"{code.name}: operand")
+    found = tokens(code.fragment)
+    for token in found:
+        if token in FORBIDDEN_TOKENS:
+            raise FragmentError(f"{code.name}: a fragment has no {FORBIDDEN_TOKENS[token]}")
+    if not found:
+        raise FragmentError(f"{code.name}: the fragment is empty")
+    depth: list[str] = []
+    pairs = {")": "(", "]": "[", "}": "{"}
+    for token in found:
+        if token in pairs.values():
+            depth.append(token)
+        elif token in pairs and (not depth or depth.pop() != pairs[token]):
+            raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {code.fragment!r}")
+    if depth:
+        raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {code.fragment!r}")
+    if ";" in found and "return" not in found and code.results == 1:
+        raise FragmentError(f"{code.name}: statements must return their result")

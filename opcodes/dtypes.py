@@ -1,0 +1,129 @@
+"""The element types, one row each.
+
+A type has two C spellings: ``storage`` is what lies in memory, ``register`` is what a fragment
+computes with.  float16 and bfloat16 compute in float and are rounded to their own precision after
+each operator, which for + - * / and sqrt equals computing in the narrow type itself
+(float32 has more than 2p + 2 bits for both; Figueroa, "When is double rounding innocuous?", 1995).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.errors import DTypeError
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type.
+
+    Attributes:
+        name: short name in generated source and messages, such as ``f32``.
+        numpy_name: NumPy's name.
+        kind: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool.
+        itemsize: bytes in memory.
+        storage: C type in memory.
+        register: C type in a register.
+        round: helper that rounds a register to this precision, or "".
+        digits: significand bits with the hidden one; 0 for integers.
+        tiny_exponent: the smallest subnormal is 2**tiny_exponent.
+    """
+
+    name: str
+    numpy_name: str
+    kind: str
+    itemsize: int
+    storage: str
+    register: str
+    round: str = ""
+    digits: int = 0
+    tiny_exponent: int = 0
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype (``ml_dtypes`` supplies bfloat16)."""
+        return _numpy_dtype(self.numpy_name)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+
+F16 = DType("f16", "float16", "f", 2, "float16", "float", "round_f16", 11, -24)
+BF16 = DType("bf16", "bfloat16", "f", 2, "bfloat16", "float", "round_bf16", 8, -133)
+F32 = DType("f32", "float32", "f", 4, "float", "float", "", 24, -149)
+F64 = DType("f64", "float64", "f", 8, "double", "double", "", 53, -1074)
+I32 = DType("i32", "int32", "i", 4, "int", "int")
+I64 = DType("i64", "int64", "i", 8, "int64", "int64")
+U8 = DType("u8", "uint8", "u", 1, "uint8", "uint8")
+U64 = DType("u64", "uint64", "u", 8, "uint64", "uint64")
+BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
+
+ALL: tuple[DType, ...] = (F16, BF16, F32, F64, I32, I64, U8, U64, BOOL)
+FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
+_BY_NAME = {d.numpy_name: d for d in ALL} | {d.name: d for d in ALL}
+
+
+@cache
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+@cache
+def of(dtype: Any) -> DType:
+    """Return the row for a NumPy dtype, a scalar type or a name.
+
+    Raises:
+        DTypeError: opweave has no kernels for that type.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    name = dtype if isinstance(dtype, str) else None
+    if name not in _BY_NAME:
+        try:
+            found = np.dtype(dtype)
+        except TypeError:
+            raise DTypeError(f"{dtype!r} is not a dtype") from None
+        name = found.name if found.isnative else str(found)
+    if name not in _BY_NAME:
+        raise DTypeError(
+            f"dtype {name} is not supported: expected one of "
+            f"{', '.join(d.numpy_name for d in ALL)}; convert with .astype(...)"
+        )
+    return _BY_NAME[name]
+
+
+_KIND_RANK = {"f": 3, "i": 2, "u": 1, "b": 0}
+
+
+def promote(*types: Any) -> DType:
+    """NumPy's promotion (NEP 50) of dtypes and of the weak types bool, int and float.
+
+    A Python scalar keeps bfloat16 bfloat16; NumPy itself would widen it to float32.
+
+    Raises:
+        DTypeError: the promoted type is not supported.
+    """
+    strong = [t for t in types if isinstance(t, DType)]
+    weak = [t for t in types if not isinstance(t, DType)]
+    if not strong:
+        return {bool: BOOL, int: I64, float: F64}[max(weak, key=[bool, int, float].index)]
+    if BF16 in strong and all(t is BF16 or not t.is_float for t in strong):
+        weak = []
+    samples = {bool: True, int: 1, float: 1.0}
+    try:
+        found = np.result_type(*[t.numpy for t in strong], *[samples[t] for t in weak])
+    except TypeError as error:
+        raise DTypeError(str(error)) from None
+    return of(found)

@@ -1,0 +1,85 @@
+"""Every error that opweave raises: one base class, one small class per kind of mistake.
+
+A message names the operator, what was expected, what was found, the user's line, and says what
+to do.  Errors that NumPy users know under a built-in name also derive from it.
+"""
+
+from __future__ import annotations
+
+
+class OpweaveError(Exception):
+    """Base of all errors raised by opweave."""
+
+
+class ShapeError(OpweaveError, ValueError):
+    """Extents do not broadcast, or an axis does not exist."""
+
+
+class DTypeError(OpweaveError, TypeError):
+    """A dtype is not supported, or an operator has no meaning for it."""
+
+
+class TraceError(OpweaveError, TypeError):
+    """The function asks a traced value for something that only a concrete array has."""
+
+
+class UnsupportedError(OpweaveError, NotImplementedError):
+    """A NumPy function or argument that opweave does not compile."""
+
+
+class ArgumentError(OpweaveError, TypeError):
+    """A call does not fit the compiled function: wrong argument, device or ``out``."""
+
+
+class NameRefusedError(OpweaveError, ValueError):
+    """A name that may not enter generated source, or that is already taken."""
+
+
+class FragmentError(OpweaveError, ValueError):
+    """An op-code's CUDA C fragment does not fit the rules for fragments."""
+
+
+class ToggleError(OpweaveError, ValueError):
+    """A toggle is unknown, or its value cannot hold; the message says why."""
+
+
+class EditError(OpweaveError, ValueError):
+    """An op-code list cannot be edited as asked."""
+
+
+class VerifierError(OpweaveError, AssertionError):
+    """A graph or schedule breaks an invariant: a fault of opweave, not of its user."""
+
+
+class CompileError(OpweaveError, RuntimeError):
+    """A compiler refused a kernel.
+
+    Attributes:
+        opcode: name of the op-code that the log points at, or None.
+        source: the whole source that was compiled.
+        log: what the compiler printed.
+    """
+
+    def __init__(
+        self, message: str, *, opcode: str | None = None, source: str = "", log: str = ""
+    ):
+        super().__init__(message)
+        self.opcode = opcode
+        self.source = source
+        self.log = log
+
+
+class NoCompilerError(OpweaveError, RuntimeError):
+    """A compiler or disassembler that the request needs is not installed."""
+
+
+class NoDeviceError(OpweaveError, RuntimeError):
+    """The request needs a CUDA device or CuPy, and there is none."""
+
+
+class LaunchError(OpweaveError, RuntimeError):
+    """A kernel failed while running; in verify mode, with the line that failed."""
+
+
+class CheckError(OpweaveError, AssertionError):
+    """A result lies outside its derived bound."""

@@ -1,0 +1,195 @@
+"""The elementwise operators: one row each, in four tables.
+
+A fragment is given per dtype kind: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``m`` a
+signed and an unsigned 64-bit operand together.  Helpers such as ``wrap_add`` are in
+templates/common.cuh; signed overflow is undefined in C++, and wraps in NumPy.
+
+ULP figures for CUDA: CUDA C++ Programming Guide 13.0, "Mathematical Functions", tables of
+"Maximum ULP error" without fast math; float16 and bfloat16 add their own rounding.  For the host:
+measured over 10^7 random arguments against float64 and rounded up (tests/test_host_math.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import rules
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
+
+Fragments = dict[str, str]
+
+# Operators whose result is one of their operands, an integer of no more digits, or is rounded by
+# the fragment itself.
+EXACT = frozenset(
+    ["negative", "positive", "absolute", "maximum", "minimum", "relu", "where", "clip", "cast", "sign", "floor", "ceil", "trunc", "rint"]
+)
+
+
+def map_operator(
+    name: str,
+    numpy: Callable[..., Any],
+    fragments: Fragments,
+    *,
+    params: str = "x",
+    rule: TypeRule | None = None,
+    cost: Cost = Cost(),
+    ulp: Ulp = Ulp(),
+    results: int = 1,
+    slope: float | None = None,
+    attrs: tuple[tuple[str, Any], ...] = (),
+) -> Operator:
+    """Make an elementwise operator from a row; a ufunc brings its own type rule."""
+    names = tuple(params.split())
+    codes = tuple(
+        OpCode(
+            name, Phase.EPILOGUE, text, names, dtypes=kinds, results=results, exact=name in EXACT
+        )
+        for kinds, text in fragments.items()
+    )
+    if rule is None:
+        assert isinstance(numpy, np.ufunc), f"{name} needs a type rule"
+        rule = rules.as_ufunc(numpy)
+    return Operator(
+        name,
+        Kind.MAP,
+        codes,
+        numpy,
+        rule,
+        params=names,
+        cost=cost,
+        ulp=ulp,
+        slope=slope,
+        attrs=attrs,
+    )
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).astype(dtype)
+
+
+ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
+    ("add", np.add, {"fu": "x + y", "i": "wrap_add(x, y)", "b": "x || y"}),
+    ("subtract", np.subtract, {"fu": "x - y", "i": "wrap_sub(x, y)"}),
+    ("multiply", np.multiply, {"fu": "x * y", "i": "wrap_mul(x, y)", "b": "x && y"}),
+    ("divide", np.divide, {"f": "x / y"}),
+    ("floor_divide", np.floor_divide, {"fiu": "floor_div(x, y)"}),
+    ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
+    ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
+    ("minimum", np.minimum, {"f": "min_nan(x, y)", "iub": "x < y ? x : y"}),
+    ("equal", np.equal, {"fiub": "x == y", "m": "compare(x, y) == 0"}),
+    ("not_equal", np.not_equal, {"fiub": "x != y", "m": "compare(x, y) != 0"}),
+    ("less", np.less, {"fiub": "x < y", "m": "compare(x, y) < 0"}),
+    ("less_equal", np.less_equal, {"fiub": "x <= y", "m": "compare(x, y) <= 0"}),
+    ("greater", np.greater, {"fiub": "x > y", "m": "compare(x, y) > 0"}),
+    ("greater_equal", np.greater_equal, {"fiub": "x >= y", "m": "compare(x, y) >= 0"}),
+    ("logical_and", np.logical_and, {"fiub": "x && y"}),
+    ("logical_or", np.logical_or, {"fiub": "x || y"}),
+    ("logical_xor", np.logical_xor, {"fiub": "!x != !y"}),
+    ("bitwise_and", np.bitwise_and, {"iu": "x & y", "b": "x && y"}),
+    ("bitwise_or", np.bitwise_or, {"iu": "x | y", "b": "x || y"}),
+    ("bitwise_xor", np.bitwise_xor, {"iu": "x ^ y", "b": "x != y"}),
+    ("left_shift", np.left_shift, {"iu": "shift_left(x, y)"}),
+    ("right_shift", np.right_shift, {"iu": "shift_right(x, y)"}),
+)
+
+SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
+    ("negative", np.negative, {"f": "-x", "i": "wrap_sub((T)0, x)", "u": "(T)0 - x"}),
+    ("positive", np.positive, {"fiu": "x"}),
+    ("absolute", np.absolute, {"f": "fabs(x)", "i": "x < 0 ? wrap_sub((T)0, x) : x", "ub": "x"}),
+    ("square", np.square, {"fu": "x * x", "i": "wrap_mul(x, x)"}),
+    ("sign", np.sign, {"f": "sign(x)", "i": "(x > 0) - (x < 0)", "u": "x > 0"}),
+    ("floor", np.floor, {"f": "floor(x)", "iub": "x"}),
+    ("ceil", np.ceil, {"f": "ceil(x)", "iub": "x"}),
+    ("trunc", np.trunc, {"f": "trunc(x)", "iub": "x"}),
+    ("rint", np.rint, {"f": "rint(x)"}),
+    ("invert", np.invert, {"iu": "~x", "b": "!x"}),
+    ("logical_not", np.logical_not, {"fiub": "!x"}),
+    ("isnan", np.isnan, {"f": "x != x", "iub": "false"}),
+    ("isinf", np.isinf, {"f": "is_inf(x)", "iub": "false"}),
+    ("isfinite", np.isfinite, {"f": "x - x == 0", "iub": "true"}),
+    ("signbit", np.signbit, {"f": "signbit(x)"}),
+    ("reciprocal", np.reciprocal, {"f": "(T)1 / x", "iu": "trunc_div((T)1, x)"}),
+)
+
+SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
+    ("sqrt", np.sqrt, {"f": "sqrt(x)"}, Cost(0, 1), Ulp()),
+    ("exp", np.exp, {"f": "exp(x)"}, Cost(2, 1), Ulp(cuda=1, host=1)),
+    ("expm1", np.expm1, {"f": "expm1(x)"}, Cost(4, 1), Ulp(cuda=1, host=1)),
+    ("log", np.log, {"f": "log(x)"}, Cost(8, 1), Ulp(cuda=1, host=1)),
+    ("log1p", np.log1p, {"f": "log1p(x)"}, Cost(10, 1), Ulp(cuda=1, host=1)),
+    ("sin", np.sin, {"f": "sin(x)"}, Cost(14, 0), Ulp(cuda=2, host=1)),
+    ("cos", np.cos, {"f": "cos(x)"}, Cost(14, 0), Ulp(cuda=2, host=1)),
+    ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), Ulp(cuda=2, host=2)),
+)
+
+# Largest slope of the functions that are not monotone, for error bounds.
+SLOPES = {"sin": 1.0, "cos": 1.0}
+
+ODD: tuple[Operator, ...] = (
+    map_operator(
+        "divmod",
+        np.divmod,
+        {"fiu": "r0 = floor_div(x, y); r1 = floor_mod(x, y);"},
+        params="x y",
+        cost=Cost(4),
+        results=2,
+    ),
+    map_operator(
+        "power",
+        np.power,
+        {"f": "pow(x, y)", "iu": "int_pow(x, y)"},
+        params="x y",
+        cost=Cost(20, 2),
+        ulp=Ulp(cuda=4, host=2),
+    ),
+    map_operator(
+        "rsqrt",
+        lambda x: 1 / np.sqrt(x),
+        {"f": "rsqrt(x)"},
+        rule=rules.floating,
+        cost=Cost(0, 1),
+        ulp=Ulp(cuda=2, host=1.5),
+    ),
+    map_operator(
+        "relu",
+        lambda x: np.maximum(x, np.zeros((), np.asarray(x).dtype)),
+        {"f": "max_nan(x, (T)0)", "i": "x > 0 ? x : 0", "ub": "x"},
+        rule=rules.first,
+    ),
+    map_operator(
+        "clip",
+        np.clip,
+        {"f": "min_nan(max_nan(x, low), high)", "iub": "clip_int(x, low, high)"},
+        params="x low high",
+        rule=rules.same,
+        cost=Cost(2),
+    ),
+    map_operator(
+        "where",
+        np.where,
+        {"b": "condition ? x : y"},
+        params="condition x y",
+        rule=rules.selection,
+    ),
+    map_operator(
+        "cast",
+        _cast,
+        {"fiub": "convert<S>(x)"},
+        rule=rules.cast,
+        cost=Cost(1),
+        attrs=(("dtype", None),),
+    ),
+)
+
+OPERATORS: tuple[Operator, ...] = (
+    *(map_operator(name, fn, text, params="x y") for name, fn, text in ARITHMETIC),
+    *(map_operator(name, fn, text) for name, fn, text in SIMPLE),
+    *(
+        map_operator(n, fn, text, cost=cost, ulp=ulp, slope=SLOPES.get(n))
+        for n, fn, text, cost, ulp in SPECIAL
+    ),
+    *ODD,
+)

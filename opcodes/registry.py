@@ -1,0 +1,92 @@
+"""The table of all operators, and the way to add one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from opweave.opcodes import composites, maps, reductions, rules
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
+from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
+
+OPERATORS: dict[str, Operator] = {
+    row.name: row
+    for table in (maps.OPERATORS, reductions.OPERATORS, composites.OPERATORS)
+    for row in table
+}
+BUILT_IN = frozenset(OPERATORS)
+# NumPy functions that are another operator under a second name.
+ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolute"}
+
+
+def operator(
+    name: str,
+    fragment: str,
+    type_rule: str | TypeRule,
+    numpy: Callable[..., Any],
+    *,
+    flops: int = 1,
+    special: int = 0,
+    ulp: float = 0.5,
+    replace: bool = False,
+) -> Operator:
+    """Add an elementwise operator in three strings; it fuses and is checked like a built-in one.
+
+    Args:
+        name: unique name; letters, digits, underscores.
+        fragment: CUDA C over the parameters of ``numpy``: an expression such as
+            ``"x > 0 ? x : slope * x"``, or statements that return the result.  ``T`` stands for
+            the result's C type.
+        type_rule: ``"same"`` (operands promoted to one type, which is the result's), ``"float"``
+            (promoted to a float type), ``"bool"`` (promoted, result bool), or a callable as in
+            opweave.opcodes.rules.
+        numpy: the meaning; its positional parameters name the operands.
+        flops: operations per element.
+        special: special functions per element.
+        ulp: largest error of one evaluation in units in the last place.
+        replace: overwrite a user's operator of that name.
+
+    Returns:
+        The operator; ``opweave.apply(op, x, ...)`` or calling it in an op-code list uses it.
+
+    Raises:
+        NameRefusedError: the name cannot stand in source or is taken.
+        FragmentError: the fragment breaks the rules for fragments.
+        DTypeError: an unknown type rule.
+    """
+    if name in BUILT_IN or (name in OPERATORS and not replace):
+        raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
+    if isinstance(type_rule, str) and type_rule not in rules.BY_NAME:
+        raise DTypeError(
+            f"{name}: unknown type rule {type_rule!r}: expected one of {sorted(rules.BY_NAME)}"
+        )
+    params = _positional_parameters(name, numpy)
+    code = OpCode(name, Phase.EPILOGUE, fragment, params)
+    row = Operator(
+        name,
+        Kind.MAP,
+        (code,),
+        numpy,
+        rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
+        params=params,
+        cost=Cost(flops, special),
+        ulp=Ulp(ulp, ulp),
+    )
+    OPERATORS[name] = row
+    return row
+
+
+def _positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise FragmentError(
+            f"{name}: the NumPy meaning has no readable signature: wrap it in a lambda whose "
+            "parameters name the operands of the fragment"
+        ) from None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = tuple(p.name for p in found if p.kind in kinds)
+    if not names:
+        raise FragmentError(f"{name}: the NumPy meaning takes no operands")
+    return names

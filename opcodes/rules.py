@@ -1,0 +1,118 @@
+"""Type rules: from operand types to the types of the loop and of its results.
+
+A rule takes the operand types (a ``DType``, or bool, int or float for a weak Python scalar) and
+the static attributes, and returns ``(loop types of the operands, result types)``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import dtypes
+from opweave.opcodes.core import TypeRule
+from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, F64, I64, U64, DType
+from opweave.opcodes.errors import DTypeError
+
+Types = tuple[Any, ...]
+Signature = tuple[tuple[DType, ...], tuple[DType, ...]]
+
+
+def as_ufunc(ufunc: np.ufunc) -> TypeRule:
+    """NumPy's own resolution of a ufunc's loop, with the deviation for bfloat16."""
+
+    @lru_cache(maxsize=4096)
+    def rule(types: Types, attrs: Any = ()) -> Signature:
+        asked = tuple(t.numpy if isinstance(t, DType) else t for t in _keep_bfloat16(types))
+        try:
+            found = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
+        except TypeError as error:
+            names = ", ".join(str(getattr(t, "__name__", t)) for t in types)
+            raise DTypeError(f"{ufunc.__name__}: no meaning for ({names}): {error}") from None
+        loop = tuple(dtypes.of(d) for d in found)
+        return loop[: ufunc.nin], loop[ufunc.nin :]
+
+    return rule
+
+
+def _keep_bfloat16(types: Types) -> Types:
+    """A weak Python float joins bfloat16 as bfloat16, as it does every other float type."""
+    strong = [t for t in types if isinstance(t, DType)]
+    if BF16 in strong and all(t is BF16 or not t.is_float for t in strong):
+        return tuple(t if isinstance(t, DType) else BF16 for t in types)
+    return types
+
+
+@lru_cache(maxsize=4096)
+def same(types: Types, attrs: Any = ()) -> Signature:
+    """All operands promoted to one type, which is the result's."""
+    to = dtypes.promote(*types)
+    return (to,) * len(types), (to,)
+
+
+@lru_cache(maxsize=4096)
+def floating(types: Types, attrs: Any = ()) -> Signature:
+    """Promoted to a float type, as NumPy's float functions do: 8 bits to float16, else float64."""
+    to = dtypes.promote(*types)
+    if not to.is_float:
+        to = F16 if to.itemsize == 1 else F64
+    return (to,) * len(types), (to,)
+
+
+@lru_cache(maxsize=4096)
+def predicate(types: Types, attrs: Any = ()) -> Signature:
+    """All operands promoted to one type; the result is bool."""
+    to = dtypes.promote(*types)
+    return (to,) * len(types), (BOOL,)
+
+
+@lru_cache(maxsize=4096)
+def selection(types: Types, attrs: Any = ()) -> Signature:
+    """``where``: a bool and two operands of one type."""
+    to = dtypes.promote(*types[1:])
+    return (BOOL, to, to), (to,)
+
+
+def cast(types: Types, attrs: tuple[tuple[str, Any], ...] = ()) -> Signature:
+    """The dtype stands in the attributes."""
+    (source,) = types
+    return (source,), (dtypes.of(dict(attrs)["dtype"]),)
+
+
+@lru_cache(maxsize=4096)
+def summation(types: Types, attrs: Any = ()) -> Signature:
+    """sum and prod widen small integers: bool and int32 to int64, uint8 to uint64."""
+    (source,) = types
+    asked = dict(attrs).get("dtype")
+    to = dtypes.of(asked) if asked is not None else {"b": I64, "i": I64, "u": U64}.get(source.kind)
+    return (to or source,), (to or source,)
+
+
+@lru_cache(maxsize=4096)
+def averaging(types: Types, attrs: Any = ()) -> Signature:
+    """mean and var: integers give float64."""
+    (source,) = types
+    to = source if source.is_float else F64
+    return (source,), (to,)
+
+
+@lru_cache(maxsize=4096)
+def first(types: Types, attrs: Any = ()) -> Signature:
+    """One operand, its type unchanged."""
+    return (types[0],), (types[0],)
+
+
+@lru_cache(maxsize=4096)
+def truth(types: Types, attrs: Any = ()) -> Signature:
+    """any and all: the operand is read as bool, the result is bool."""
+    return (BOOL,), (BOOL,)
+
+
+def wide_float(result: DType) -> DType:
+    """Accumulate float16 and bfloat16 in float32, every other type in itself."""
+    return F32 if result in (F16, BF16) else result
+
+
+BY_NAME: dict[str, TypeRule] = {"same": same, "float": floating, "bool": predicate}

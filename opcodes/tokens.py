@@ -1,0 +1,68 @@
+"""C tokens: enough to rename operands in a fragment without touching anything else."""
+
+from __future__ import annotations
+
+import re
+
+from opweave.opcodes.errors import FragmentError
+
+# One alternative per kind of token; whitespace and comments are dropped by `tokens`.
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|//[^\n]*|/\*.*?\*/)
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[A-Za-z0-9_]*)
+  | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+  | (?P<punct>\{%|\{\{|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|::|
+      [][(){};,.?:<>=+*/%&|^!~\#-])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+C_KEYWORDS = frozenset(
+    ["alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"]
+)
+
+
+def is_c_name(text: str) -> bool:
+    """True for a plain ASCII identifier."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
+
+
+def _scan(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise FragmentError(f"{text[position]!r} may not stand in a fragment: {text!r}")
+        found.append((str(match.lastgroup), match.group()))
+        position = match.end()
+    return found
+
+
+def tokens(text: str) -> list[str]:
+    """Return the C tokens of a fragment, without white space and comments.
+
+    Raises:
+        FragmentError: a character that starts no token.
+    """
+    return [token for kind, token in _scan(text) if kind != "space"]
+
+
+def rename(text: str, names: dict[str, str]) -> str:
+    """Replace identifiers in a fragment, all at once; member names (``a.x``) stay.
+
+    >>> rename("x + exp(y) * xx", {"x": "y", "y": "v1"})
+    'y + exp(v1) * xx'
+    """
+    out: list[str] = []
+    previous = ""
+    for kind, token in _scan(text):
+        if kind == "name" and previous not in (".", "->", "::"):
+            out.append(names.get(token, token))
+        else:
+            out.append(token)
+        if kind != "space":
+            previous = token
+    return "".join(out)

@@ -1,0 +1,124 @@
+"""Arguments of a call: which are arrays, what of them is static, what guards a compilation."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.trace import ArrayType, Static
+from opweave.opcodes import dtypes
+from opweave.opcodes.errors import ArgumentError
+
+NUMBERS = (bool, int, float, np.generic)
+
+
+def is_cupy(value: Any) -> bool:
+    """True for a CuPy array; does not import CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, cupy.ndarray)
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or is_cupy(value)
+
+
+def layout_of(array: Any) -> str:
+    """Layout class of an array, see ``compiler.ir.Input``."""
+    if array.flags.c_contiguous:
+        return "C"
+    out: list[str] = []
+    following: tuple[int, int] | None = None  # (stride, extent) of the next longer dimension
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if extent == 1:
+            out.append("b")
+            continue
+        if following is not None and stride == following[0] * following[1]:
+            out.append("m")
+        elif following is None and stride == array.itemsize:
+            out.append("u")
+        else:
+            out.append("s")
+        following = (stride, extent)
+    return "".join(reversed(out))
+
+
+def pointer(array: Any) -> int:
+    """Address of an array's first element."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
+    return int(array.data.ptr)
+
+
+def array_type(name: str, array: Any) -> ArrayType:
+    """Describe an array argument.
+
+    Raises:
+        DTypeError: its dtype is not supported.
+        ArgumentError: it is not aligned to its own items.
+    """
+    try:
+        dtype = dtypes.of(array.dtype)
+    except dtypes.DTypeError as error:
+        raise dtypes.DTypeError(f"argument {name}: {error}") from None
+    if any(stride % dtype.itemsize for stride in array.strides) or pointer(array) % dtype.itemsize:
+        raise ArgumentError(
+            f"argument {name}: its elements are not aligned to {dtype.itemsize} bytes; "
+            "copy it with np.ascontiguousarray"
+        )
+    return ArrayType(dtype, tuple(array.shape), layout_of(array), pointer(array) % 16 == 0)
+
+
+def argument_type(name: str, value: Any, static: bool) -> Any:
+    """What a trace takes for an argument.
+
+    Raises:
+        ArgumentError: not an array, a number or a static value.
+    """
+    if static or value is None:
+        return Static(value)
+    if isinstance(value, np.ma.MaskedArray | np.matrix):
+        raise ArgumentError(
+            f"argument {name}: {type(value).__name__} has semantics of its own; pass np.asarray(x)"
+        )
+    if is_array(value):
+        return array_type(name, value)
+    if isinstance(value, NUMBERS):
+        return value
+    hint = (
+        "convert it with np.asarray"
+        if isinstance(value, list | tuple)
+        else f"name it in static_argnames=({name!r},) if it selects what the function does"
+    )
+    raise ArgumentError(
+        f"argument {name}: expected a NumPy or CuPy array or a number, found "
+        f"{type(value).__name__}; {hint}"
+    )
+
+
+def argument_key(value: Any, static: bool, aligned: bool) -> Any:
+    """What must be equal for a prepared call to serve another: exact shapes and strides."""
+    if isinstance(value, np.ndarray) or is_cupy(value):
+        base = (value.dtype, value.shape, value.strides, type(value))
+        return (*base, pointer(value) % 16) if aligned else base
+    if static:
+        return value
+    return type(value)
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """True if two arrays may share bytes."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(np.may_share_memory(a, b))
+    if is_cupy(a) and is_cupy(b):
+        return bool(sys.modules["cupy"].may_share_memory(a, b))
+    return False
+
+
+def spans(arrays: list[Any]) -> list[int]:
+    """Largest offset of each array's layout from its first element, in elements."""
+    return [
+        sum(abs(s) * max(0, n - 1) for n, s in zip(a.shape, a.strides, strict=True)) // a.itemsize
+        for a in arrays
+    ]

@@ -1,0 +1,168 @@
+"""Build: from a kernel's source to a binary, through the memory and disk caches."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from opweave.compiler.assemble import TEMPLATES
+from opweave.compiler.kernel import Kernel
+from opweave.opcodes.errors import CompileError
+from opweave.runtime import environment, hostcc, nvrtc
+from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of
+
+VERSION = "0.1.0"
+HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled kernel: ``kind`` is "cubin" or "so", ``origin`` is "compiled", "disk"."""
+
+    key: str
+    kind: str
+    payload: bytes
+    source: str
+    origin: str
+
+
+@cache
+def header_digest() -> str:
+    """Hash of every device helper, by name."""
+    paths = sorted([*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/*.cuh")])
+    parts = {str(p.relative_to(TEMPLATES)): digest(p.read_bytes()) for p in paths}
+    return key_of(parts)
+
+
+def key_parts(
+    source: str, arch: str, *, fast: bool = False, verify: bool = False
+) -> dict[str, Any]:
+    """Everything that can change the binary of a source; pure but for the fingerprints."""
+    on_host = arch == "host" or verify
+    return {
+        "opweave": VERSION,
+        "source": digest(source.encode()),
+        "arch": "host" if on_host else arch,
+        "headers": header_digest(),
+        "flags": list(hostcc.flags(verify=verify, fast=fast))
+        if on_host
+        else sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()),
+        "compiler": hostcc.host_compiler().fingerprint if on_host else nvrtc.fingerprint(),
+        "cpu": hostcc.cpu_features() if on_host else "",
+    }
+
+
+class Builder:
+    """Builds each source once per process; concurrent requests for one key wait for each other."""
+
+    def __init__(self, disk: DiskCache):
+        self.disk = disk
+        self.memory: dict[str, Binary] = {}
+        self.compiled = 0
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def build(
+        self, source: str, name: str, arch: str, *, fast: bool = False, verify: bool = False
+    ) -> Binary:
+        """Return the binary of a source: from memory, from disk, or compiled.
+
+        Raises:
+            CompileError: the compiler refuses the source.
+            NoCompilerError: there is no compiler for the target.
+        """
+        if arch == "host" or verify:
+            source = f"{source}\nOW_ENTRY({name})\n"
+        return self._build(source, arch, fast=fast, verify=verify)
+
+    def build_plain(self, source: str) -> Binary:
+        """Build a host library that is no kernel."""
+        return self._build(source, "host", fast=False, verify=False)
+
+    def _build(self, source: str, arch: str, *, fast: bool, verify: bool) -> Binary:
+        on_host = arch == "host" or verify
+        parts = key_parts(source, arch, fast=fast, verify=verify)
+        key = key_of(parts)
+        found = self.memory.get(key)
+        if found is not None:
+            return found
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self.memory:
+                payload = self.disk.get(key)
+                origin = "disk" if payload is not None else "compiled"
+                if payload is None:
+                    payload = self._compile(source, arch, fast=fast, verify=verify)
+                    self.disk.put(key, source, payload, parts)
+                kind = "so" if on_host else "cubin"
+                self.memory[key] = Binary(key, kind, payload, source, origin)
+            return self.memory[key]
+
+    def _compile(self, source: str, arch: str, *, fast: bool, verify: bool) -> bytes:
+        self.compiled += 1
+        if arch == "host" or verify:
+            flags = hostcc.flags(verify=verify, fast=fast)
+            return hostcc.compile_host(source, flags, HOST_INCLUDE)
+        return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
+
+
+@cache
+def builder() -> Builder:
+    """The builder of this process, over the cache folder of the environment."""
+    folder = environment.cache_folder()
+    return Builder(DiskCache(folder, environment.cache_bytes(DEFAULT_BYTES)))
+
+
+def build_kernel(
+    kernel: Kernel, source: str, *, arch: str, fast: bool = False, verify: bool = False
+) -> Binary:
+    """Build a kernel; a compiler's complaint is traced to the op-code that it points at.
+
+    Raises:
+        CompileError: with ``opcode``, numbered ``source`` and ``log``.
+    """
+    try:
+        return builder().build(source, kernel.name, arch, fast=fast, verify=verify)
+    except CompileError as error:
+        raise explained(error, kernel, source) from None
+
+
+def provenance(kernel: Kernel, source: str) -> dict[int, str]:
+    """Map 1-based lines of a source to the op-code that they come from."""
+    texts: dict[str, str] = {}
+    for line in kernel.opcodes:
+        if line.opcode is not None:
+            texts[line.source] = line.name
+    for function, opcode in kernel.functions:
+        for part in function.split("\n"):
+            if part.strip() not in ("", "{", "}"):
+                texts[part.strip()] = opcode
+    found = {}
+    for number, text in enumerate(source.split("\n"), 1):
+        if text.strip() in texts:
+            found[number] = texts[text.strip()]
+    return found
+
+
+def explained(error: CompileError, kernel: Kernel, source: str) -> CompileError:
+    """The error with its op-code, the line, and the numbered source."""
+    lines = provenance(kernel, source)
+    pattern = r"(?:<stdin>|default_program)[:(](\d+)"
+    numbers = [int(n) for n in re.findall(pattern, error.log)]
+    opcode = next((lines[n] for n in numbers if n in lines), None)
+    where = {line.name: line.where for line in kernel.opcodes if line.opcode is not None}
+    at = where.get(opcode or "")
+    numbered = "\n".join(f"{n:4} {text}" for n, text in enumerate(source.split("\n"), 1))
+    first = next((t.strip() for t in error.log.split("\n") if "error" in t), "").strip()
+    what = f"op-code {opcode!r}" if opcode else f"kernel {kernel.name}"
+    place = f" ({at})" if at and at.file else ""
+    return CompileError(
+        f"{what}{place}: {error}: {first}; the error's .source and .log have the rest",
+        opcode=opcode,
+        source=numbered,
+        log=error.log,
+    )

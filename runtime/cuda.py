@@ -1,0 +1,183 @@
+"""The cuda executor: the only file that imports CuPy.
+
+The cubin whose bytes were verified is loaded as a module, and launched on the arrays' own device
+and CuPy's current stream; memory comes from CuPy's pool.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from opweave.compiler.device import BY_ARCH, Device
+from opweave.compiler.kernel import Kernel
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
+from opweave.runtime.build import Binary, build_kernel
+from opweave.runtime.launch import partial_bytes
+
+
+def cupy() -> Any:
+    """Import CuPy.
+
+    Raises:
+        NoDeviceError: it is not installed, or there is no device.
+    """
+    try:
+        import cupy as module
+    except ImportError as error:
+        raise NoDeviceError(
+            f"running on a GPU needs CuPy ({error}): run pip install 'opweave[cuda13]' or "
+            "'opweave[cuda12]'"
+        ) from None
+    try:
+        module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as error:
+        raise NoDeviceError(f"no CUDA device can be used: {error}") from None
+    return module
+
+
+# Compute capability -> architecture that we compile for.
+ARCH_BY_CAPABILITY = {"75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89",
+                      "90": "sm_90a", "100": "sm_100", "103": "sm_100", "120": "sm_89"}  # fmt: skip
+
+
+@cache
+def live_device(index: int) -> Device:
+    """Describe a device of this machine.
+
+    Raises:
+        NoDeviceError: a compute capability that we do not compile for.
+    """
+    module = cupy()
+    found = module.cuda.Device(index)
+    arch = ARCH_BY_CAPABILITY.get(found.compute_capability)
+    if arch is None:
+        raise NoDeviceError(
+            f"compute capability {found.compute_capability} is not supported: expected one of "
+            f"{', '.join(ARCH_BY_CAPABILITY)}"
+        )
+    props = module.cuda.runtime.getDeviceProperties(index)
+    name = props["name"].decode() if isinstance(props["name"], bytes) else str(props["name"])
+    return Device(
+        name,
+        arch,
+        int(props["multiProcessorCount"]),
+        int(props.get("sharedMemPerBlockOptin", 48 * 1024)),
+        int(props["l2CacheSize"]),
+        BY_ARCH[arch].gigabytes_per_second,
+    )
+
+
+def device_of(arrays: Sequence[Any]) -> int:
+    """Index of the device that all arrays lie on.
+
+    Raises:
+        ArgumentError: they lie on several.
+    """
+    found = {a.device.id for a in arrays}
+    if len(found) > 1:
+        raise ArgumentError(
+            f"arrays lie on devices {sorted(found)}: expected one; copy them with "
+            "cupy.cuda.Device(n) and cupy.asarray"
+        )
+    return int(found.pop()) if found else int(cupy().cuda.Device().id)
+
+
+class CudaExecutor:
+    """Kernels on one device."""
+
+    def __init__(self, index: int, fast: bool = False):
+        self.index = index
+        self.fast = fast
+        self.cupy = cupy()
+        self._counters: dict[tuple[int, int], Any] = {}
+        self._functions: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return self.cupy.empty(shape, dtype.numpy)
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        """Partial results from the pool; counters are kept per stream, and reset themselves."""
+        partials = self.cupy.empty(partial_bytes(kernel, rows), self.cupy.uint8)
+        stream = self.cupy.cuda.get_current_stream().ptr
+        with self._lock:
+            found = self._counters.get((stream, rows))
+            if found is None:
+                found = self._counters[stream, rows] = self.cupy.zeros(rows, self.cupy.uint32)
+        return partials, found
+
+    def launcher(
+        self, kernel: Kernel, source: str, rows: int, cols: int
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
+        function = self._function(binary, kernel.name)
+        grid, block = kernel.grid(rows, cols), (kernel.threads, 1, 1)
+        np_args = _argument_types(self.cupy, kernel)
+        device = self.cupy.cuda.Device(self.index)
+
+        def launch(slots: bytes, arrays: Sequence[Any]) -> None:
+            args = tuple(make(slots[8 * i : 8 * i + 8]) for i, make in enumerate(np_args))
+            try:
+                with device:
+                    function(grid, block, args)
+            except self.cupy.cuda.driver.CUDADriverError as error:
+                raise LaunchError(
+                    f"{kernel.name}: launch of {grid} blocks of {block[0]} threads failed: {error}"
+                ) from error
+
+        return launch
+
+    def _function(self, binary: Binary, name: str) -> Any:
+        with self._lock:
+            found = self._functions.get((binary.key, name))
+            if found is None:
+                with self.cupy.cuda.Device(self.index):
+                    module = self.cupy.cuda.function.Module()
+                    module.load(binary.payload)
+                    found = module.get_function(name)
+                self._functions[binary.key, name] = found
+            return found
+
+    def result(self, array: Any, boxed: bool) -> Any:
+        return array  # CuPy keeps 0-d arrays
+
+
+def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]:
+    """Functions that turn an 8-byte slot into the NumPy scalar that CuPy passes on."""
+    import numpy as np
+
+    registers = {"float": np.float32, "double": np.float64, "int": np.int32, "int64": np.int64,
+                 "uint8": np.uint8, "uint64": np.uint64, "bool": np.bool_}  # fmt: skip
+    index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
+    made = []
+    for param in kernel.params:
+        if param.kind == "scalar":
+            kind: Any = registers[param.ctype]
+        else:
+            kind = index if param.kind in ("extent", "stride") else np.uint64
+        made.append(lambda slot, kind=np.dtype(kind): np.frombuffer(slot, kind, 1)[0])
+    return made
+
+
+class CopyingExecutor(CudaExecutor):
+    """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
+
+    def launcher(
+        self, kernel: Kernel, source: str, rows: int, cols: int
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        raise NoDeviceError("NumPy arrays on cuda: see copy_in")
+
+
+_executors: dict[tuple[int, bool], CudaExecutor] = {}
+
+
+def executor(index: int, fast: bool) -> CudaExecutor:
+    """The executor of a device."""
+    key = (index, fast)
+    if key not in _executors:
+        _executors[key] = CudaExecutor(index, fast)
+    return _executors[key]

@@ -1,0 +1,90 @@
+"""The executors on the host: run mode and verify mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.kernel import Kernel
+from opweave.opcodes.dtypes import DType
+from opweave.runtime.build import build_kernel
+from opweave.runtime.guarded import Guarded
+from opweave.runtime.host import run_launcher, verify_launch
+from opweave.runtime.launch import array_scalar, partial_bytes
+
+
+class HostExecutor:
+    """Kernels lowered for the target ``host``, on all cores."""
+
+    def __init__(self, fast: bool = False):
+        self.fast = fast
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype.numpy)
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
+
+    def launcher(
+        self, kernel: Kernel, source: str, rows: int, cols: int
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        binary = build_kernel(kernel, source, arch="host", fast=self.fast)
+        run = run_launcher(kernel, binary, rows, cols)
+        return lambda slots, arrays: run(slots)
+
+    def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
+        return array_scalar(array, boxed)
+
+
+class VerifyExecutor(HostExecutor):
+    """Kernels lowered for an sm architecture, byte for byte, each thread a fibre.
+
+    Args:
+        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
+    """
+
+    def __init__(self, schedule: int = 0, fast: bool = False):
+        super().__init__(fast)
+        self.schedule = schedule
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+        made = aligned_empty(shape, dtype.numpy)
+        made.reshape(-1).view(np.uint8)[...] = 0xFD  # what the kernel does not write shows
+        return made
+
+    def launcher(
+        self, kernel: Kernel, source: str, rows: int, cols: int
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast, verify=True)
+        grid = kernel.grid(rows, cols)
+        kinds = ("input", "output", "partials", "counter")
+        places = [slot for slot, p in enumerate(kernel.params) if p.kind in kinds]
+
+        def launch(slots: bytes, arrays: Sequence[Any]) -> None:
+            def packed(copies: Sequence[Guarded]) -> bytes:
+                made = bytearray(slots)
+                for slot, copy in zip(_in_order(kernel, places), copies, strict=True):
+                    made[8 * slot : 8 * slot + 8] = copy.address.to_bytes(8, "little")
+                return bytes(made)
+
+            verify_launch(kernel, binary, grid, packed, arrays, self.schedule)
+
+        return launch
+
+
+def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:
+    """Slots of the arrays in the order in which a prepared call passes them."""
+    late = ("partials", "counter")
+    return [s for s in places if kernel.params[s].kind not in late] + [
+        s for s in places if kernel.params[s].kind in late
+    ]
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An uninitialised array on a 16-byte boundary, as GPU allocators give."""
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = np.empty(count + 16, np.uint8)
+    start = -raw.ctypes.data % 16
+    return raw[start : start + count].view(dtype).reshape(shape)

@@ -1,0 +1,94 @@
+"""Guarded copies of arrays for verify mode.
+
+A copy ends at a page that may not be touched, so that reading past the end stops the kernel; in
+front of it, and in what alignment leaves behind it, lies a pattern that must survive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.errors import LaunchError
+
+PAGE = mmap.PAGESIZE
+PATTERN = 0xFD  # a NaN in every float type, a large number in every integer type
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Guarded:
+    """A guarded copy of one array.
+
+    Attributes:
+        address: of the element that the array's own pointer means.
+        array: the original.
+    """
+
+    address: int
+    array: np.ndarray[Any, Any]
+    memory: mmap.mmap
+    buffer: np.ndarray[Any, Any]
+    start: int
+    bytes: int
+    low: int
+
+    def finish(self, kernel: str) -> None:
+        """Check the guards and copy the contents back.
+
+        Raises:
+            LaunchError: the kernel wrote outside the array.
+        """
+        before, after = self.buffer[: self.start], self.buffer[self.start + self.bytes : -PAGE]
+        for name, zone in (("before", before), ("behind", after)):
+            if (zone != PATTERN).any():
+                raise LaunchError(f"{kernel}: wrote {name} an array of shape {self.array.shape}")
+        if self.array.flags.writeable and self.bytes:
+            self._view()[...] = self.buffer[self.start : self.start + self.bytes]
+
+    def _view(self) -> np.ndarray[Any, Any]:
+        """The original's memory as bytes."""
+        first = self.array.__array_interface__["data"][0] + self.low
+        raw = (ctypes.c_uint8 * self.bytes).from_address(first)
+        return np.ctypeslib.as_array(raw)
+
+    def close(self) -> None:
+        _libc.mprotect(
+            ctypes.c_void_p(self.buffer.ctypes.data + len(self.buffer) - PAGE),
+            ctypes.c_size_t(PAGE),
+            3,
+        )
+        del self.buffer
+        self.memory.close()
+
+
+def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Lowest byte offset and number of bytes that an array's elements cover."""
+    if array.size == 0:
+        return 0, 0
+    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+    low = sum(r for r in reach if r < 0)
+    high = sum(r for r in reach if r > 0)
+    return low, high - low + array.itemsize
+
+
+def guard(array: np.ndarray[Any, Any]) -> Guarded:
+    """Copy an array between guards, keeping its strides and its alignment to 16 bytes."""
+    low, count = span(array)
+    address = array.__array_interface__["data"][0]
+    total = (count + PAGE + PAGE - 1) // PAGE * PAGE + PAGE
+    memory = mmap.mmap(-1, total)
+    buffer = np.frombuffer(memory, np.uint8)
+    buffer[:] = PATTERN
+    start = total - PAGE - count
+    wanted = (address + low) % 16
+    start -= (buffer.ctypes.data + start - wanted) % 16
+    made = Guarded(buffer.ctypes.data + start - low, array, memory, buffer, start, count, low)
+    if count:
+        buffer[start : start + count] = made._view()
+    _libc.mprotect(ctypes.c_void_p(buffer.ctypes.data + total - PAGE), ctypes.c_size_t(PAGE), 0)
+    return made

@@ -1,0 +1,102 @@
+"""The host C++ compiler: found on the PATH or in the ``ziglang`` wheel, and its flags."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opweave.opcodes.errors import CompileError, NoCompilerError
+
+# No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
+STRICT = ("-ffp-contract=off",)
+FAST = ("-ffp-contract=fast",)
+COMMON = (
+    "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
+    "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
+    "-fno-rtti", "-w",
+)  # fmt: skip
+VERIFY = ("-DOW_VERIFY", "-O1")
+
+
+@dataclass(frozen=True)
+class HostCompiler:
+    """A command that compiles C++, and what identifies it in a cache key."""
+
+    command: tuple[str, ...]
+    fingerprint: str
+
+
+@cache
+def host_compiler() -> HostCompiler:
+    """Find a compiler: g++, c++, clang++, then zig from the ``ziglang`` wheel.
+
+    Raises:
+        NoCompilerError: there is none; says what to install.
+    """
+    for name in ("g++", "c++", "clang++"):
+        path = shutil.which(name)
+        if path:
+            return HostCompiler((path,), _fingerprint(path))
+    spec = importlib.util.find_spec("ziglang")
+    if spec is not None and spec.origin:
+        zig = str(Path(spec.origin).parent / "zig")
+        return HostCompiler((zig, "cc", "-nostdlib"), _fingerprint(zig))
+    raise NoCompilerError(
+        "no C++ compiler found for the host executor: expected g++, c++ or clang++ on the PATH; "
+        "install one, or run: pip install 'opweave[host]'"
+    )
+
+
+def _fingerprint(path: str) -> str:
+    found = os.stat(os.path.realpath(path))
+    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns}"
+
+
+@cache
+def cpu_features() -> str:
+    """What ``-march=native`` depends on: the flags of the first processor."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith(("flags", "Features")):
+                    return " ".join(sorted(line.split(":", 1)[1].split()))
+    except OSError:
+        pass
+    return " ".join(os.uname())
+
+
+def flags(*, verify: bool, fast: bool) -> tuple[str, ...]:
+    """Compiler flags of a mode, in order."""
+    return (*COMMON, *(FAST if fast else STRICT), *(VERIFY if verify else ()))
+
+
+def compile_host(source: str, options: tuple[str, ...], include: tuple[Path, ...]) -> bytes:
+    """Compile to a shared object.
+
+    Raises:
+        CompileError: the compiler refuses the source.
+        NoCompilerError: there is no compiler.
+    """
+    compiler = host_compiler()
+    environment = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
+        target = os.path.join(folder, "kernel.so")
+        if "zig" in compiler.command[0]:
+            shared = Path(tempfile.gettempdir()) / f"opweave-zig-{os.getuid()}"
+            environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(shared))
+            environment.setdefault("ZIG_LOCAL_CACHE_DIR", str(shared))
+        paths = [f"-I{p}" for p in include]
+        command = [*compiler.command, *options, *paths, "-o", target, "-"]
+        ran = subprocess.run(
+            command, input=source.encode(), capture_output=True, env=environment, check=False
+        )
+        if ran.returncode:
+            log = ran.stderr.decode(errors="replace")
+            raise CompileError("the host compiler refuses the kernel", source=source, log=log)
+        return Path(target).read_bytes()

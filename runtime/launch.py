@@ -1,0 +1,250 @@
+"""Launch: arguments bound, buffers made, kernels started.
+
+``prepare`` does once per exact shapes, strides and types what can be done once: grids, extents,
+strides, packing formats.  A prepared call then only packs pointers and scalars, and launches.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from opweave.compiler.assemble import elements
+from opweave.compiler.driver import Lowered
+from opweave.compiler.ir import (
+    Expr,
+    Graph,
+    Scalar,
+    Value,
+    count,
+    evaluate,
+    extent_of,
+    product,
+    reduced_axes,
+)
+from opweave.compiler.kernel import Kernel, Param
+from opweave.compiler.literals import converted
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import ShapeError
+from opweave.runtime.arrays import pointer
+
+# Registers that a scalar travels in, as struct formats padded to 8 bytes.
+FORMATS = {
+    "float": "f4x", "double": "d", "int": "i4x", "int64": "q", "uint8": "B7x", "uint64": "Q",
+    "bool": "?7x",
+}  # fmt: skip
+
+
+class Executor(Protocol):
+    """What launching needs of an executor."""
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        """An array for an output or a temporary."""
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        """Memory for partial results and zeroed counters of a reduce kernel."""
+
+    def launcher(
+        self, kernel: Kernel, source: str, rows: int, cols: int
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        """A function of packed arguments and the arrays behind their pointers."""
+
+    def result(self, array: Any, boxed: bool) -> Any:
+        """What a caller gets for an array."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of a prepared call.
+
+    Attributes:
+        launch: starts the kernel.
+        pack: packs the slots.
+        fixed: slot values, with None where a call fills in.
+        pointers: (slot, value id) of arrays.
+        scalars: (slot, Scalar) of scalar parameters.
+        partials: slot of the partial results, or -1.
+        counter: slot of the counters, or -1.
+        outputs: (value id, shape, dtype) to allocate before the launch.
+    """
+
+    kernel: Kernel
+    launch: Callable[[bytes, Sequence[Any]], None]
+    pack: struct.Struct
+    fixed: tuple[Any, ...]
+    pointers: tuple[tuple[int, int], ...]
+    scalars: tuple[tuple[int, Scalar], ...]
+    partials: int
+    counter: int
+    rows: int
+    skip: bool
+
+
+class Prepared:
+    """A call that is ready but for pointers and scalars."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        executor: Executor,
+        extents: Mapping[str, int],
+        arrays: Mapping[int, Any],
+    ):
+        self.graph: Graph = lowered.graph
+        self.executor = executor
+        self.extents = dict(extents)
+        self.shapes = {
+            v.id: (tuple(extent_of(e, extents) for e in v.shape), v.dtype)
+            for group in lowered.schedule.groups
+            for v in group.outputs
+        }
+        self.inputs = tuple(i.value.id for i in self.graph.inputs)
+        self.needs_env = any(isinstance(o, Expr) for o in self.graph.outputs) or any(
+            s.expr.op != "argument" for k in lowered.kernels for s in k.scalars()
+        )
+        check_nonempty(self.graph, extents)
+        strides = self._strides(arrays)
+        self.steps = tuple(
+            self._step(kernel, source, strides)
+            for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
+        )
+        self.makes = tuple(
+            tuple((v.id, *self.shapes[v.id]) for v in group.outputs)
+            for group in lowered.schedule.groups
+        )
+
+    def _strides(self, arrays: Mapping[int, Any]) -> dict[int, tuple[int, ...]]:
+        """Strides in elements of every array: given ones, and C order for our own."""
+        out = {id: tuple(s // a.itemsize for s in a.strides) for id, a in arrays.items()}
+        for value_id, (shape, _) in self.shapes.items():
+            out[value_id] = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+        return out
+
+    def _step(self, kernel: Kernel, source: str, strides: Mapping[int, tuple[int, ...]]) -> Step:
+        rows, cols = elements(kernel, self.extents)
+        index = "q" if kernel.toggles["USE_64BIT_INDEX"] else "i4x"
+        formats, fixed = [], []
+        pointers, scalars = [], []
+        partials = counter = -1
+        for slot, param in enumerate(kernel.params):
+            formats.append(_format(param, index))
+            fixed.append(self._fixed(param, strides))
+            if param.kind in ("input", "output"):
+                pointers.append((slot, param.source))
+            elif param.kind == "scalar":
+                scalars.append((slot, param.source))
+            elif param.kind == "partials":
+                partials = slot
+            elif param.kind == "counter":
+                counter = slot
+        empty = rows == 0 or (cols == 0 and kernel.template == "map")
+        launch = (
+            (lambda slots, arrays: None)
+            if empty
+            else self.executor.launcher(kernel, source, rows, cols)
+        )
+        return Step(
+            kernel,
+            launch,
+            struct.Struct("<" + "".join(formats)),
+            tuple(fixed),
+            tuple(pointers),
+            tuple(scalars),
+            partials,
+            counter,
+            rows,
+            empty,
+        )
+
+    def _fixed(self, param: Param, strides: Mapping[int, tuple[int, ...]]) -> Any:
+        if param.kind == "extent":
+            return product(extent_of(e, self.extents) for e in param.source)
+        if param.kind == "stride":
+            return strides[param.source.value][param.source.dim]
+        return None
+
+    def __call__(
+        self, arrays: Sequence[Any], scalars: Mapping[str, Any], out: Mapping[int, Any] = {}
+    ) -> list[Any]:
+        """Run the kernels and return the outputs in order.
+
+        ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
+        """
+        held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
+        env = {**self.extents, **scalars} if self.needs_env else scalars
+        for step, makes in zip(self.steps, self.makes, strict=True):
+            for value_id, shape, dtype in makes:
+                given = out.get(value_id)
+                held[value_id] = self.executor.empty(shape, dtype) if given is None else given
+            slots = list(step.fixed)
+            passed = []
+            for slot, value_id in step.pointers:
+                array = held[value_id]
+                passed.append(array)
+                slots[slot] = pointer(array)
+            for slot, scalar in step.scalars:
+                slots[slot] = scalar_value(scalar, env)
+            if step.partials >= 0:
+                partials, counter = self.executor.workspace(step.kernel, step.rows)
+                slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
+                passed += [partials, counter]
+            step.launch(step.pack.pack(*slots), passed)
+        return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
+
+    def _output(self, index: int, output: Any, held: Mapping[int, Any], env: Any) -> Any:
+        if isinstance(output, Value):
+            array = held[output.id]
+            if output.shape == () and output.id not in self.inputs:
+                return self.executor.result(array, index in self.graph.boxed)
+            return array
+        return evaluate(output, env)
+
+
+def _format(param: Param, index: str) -> str:
+    if param.kind == "scalar":
+        return FORMATS[param.ctype]
+    return index if param.kind in ("extent", "stride") else "Q"
+
+
+def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:
+    """A scalar parameter as the Python number that packs into its register."""
+    expr = scalar.expr
+    value = env[expr.args[0]] if expr.op == "argument" else evaluate(expr, env)
+    number = converted(value, scalar.dtype)
+    if scalar.dtype.is_float:
+        return float(number)
+    return bool(number) if scalar.dtype.kind == "b" else int(number)
+
+
+def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
+    """Refuse reductions of nothing that have no identity, as NumPy does.
+
+    Raises:
+        ShapeError: names the reduction.
+    """
+    for node in graph.nodes:
+        if not node.is_reduction or not node.operator.needs_nonempty:
+            continue
+        shape = node.values[0].shape
+        reduced = count((shape[a] for a in reduced_axes(node)), extents)
+        if reduced == 0 and count(node.result.shape, extents) > 0:
+            at = f" ({node.where})" if node.where.file else ""
+            raise ShapeError(
+                f"{node.operator.name}: zero elements to reduce, and the operation has no "
+                f"identity{at}"
+            )
+
+
+def partial_bytes(kernel: Kernel, rows: int) -> int:
+    """Bytes of the partial results of a reduce kernel."""
+    return 8 * kernel.toggles["PARTS"] * rows * len(kernel.passes[0].reductions)
+
+
+def array_scalar(array: np.ndarray[Any, Any], boxed: bool) -> Any:
+    """NumPy returns scalars for 0-d results, except from a few functions."""
+    return array if boxed else array[()]

@@ -1,0 +1,61 @@
+"""NVRTC through cuda.core: CUDA C to a cubin, with no GPU and no driver."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from opweave.opcodes.errors import CompileError, NoCompilerError
+
+# Wheels whose versions decide what NVRTC makes of a source.
+WHEELS = ("cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+STRICT: dict[str, Any] = {"fma": False, "ftz": False, "prec_div": True, "prec_sqrt": True}
+FAST: dict[str, Any] = {"fma": True, "use_fast_math": True}
+COMMON: dict[str, Any] = {"std": "c++17", "device_as_default_execution_space": False}
+
+
+@cache
+def fingerprint() -> str:
+    """Versions of the wheels that hold the compiler; cuda.core is not imported for it."""
+    found = []
+    for name in WHEELS:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def options(*, fast: bool) -> dict[str, Any]:
+    """Options that stand in the cache key."""
+    return COMMON | (FAST if fast else STRICT)
+
+
+def compile_cuda(
+    source: str, arch: str, chosen: dict[str, Any], include: Path, kind: str = "cubin"
+) -> bytes:
+    """Compile to a cubin, or to PTX text.
+
+    Raises:
+        CompileError: NVRTC refuses the source.
+        NoCompilerError: cuda.core or NVRTC is not installed.
+    """
+    try:
+        from cuda.core import Program, ProgramOptions
+    except ImportError:
+        raise NoCompilerError(
+            "compiling for a GPU needs cuda.core and NVRTC: run pip install 'opweave[nvrtc]' "
+            "(no GPU needed), or 'opweave[cuda13]' with CuPy"
+        ) from None
+    try:
+        made = ProgramOptions(arch=arch, include_path=[str(include)], **chosen)
+        return bytes(Program(source, "c++", made).compile(kind).code)
+    except Exception as error:  # cuda.core raises several types; the log is in the text
+        text = str(error)
+        if "NVRTC" not in text and "compil" not in text.lower():
+            raise NoCompilerError(
+                f"NVRTC cannot be used: {text}; run pip install 'opweave[nvrtc]'"
+            ) from error
+        raise CompileError("NVRTC refuses the kernel", source=source, log=text) from None

@@ -1,0 +1,1 @@
+"""Kernel templates and device helpers: package data."""

@@ -1,0 +1,226 @@
+// Device helpers that are plain C++: the same text serves NVRTC and the host compiler.
+// Included by opweave.cuh, after the types and the attributes of the target.
+#pragma once
+
+typedef long long int64;
+typedef unsigned long long uint64;
+typedef unsigned char uint8;
+#if USE_64BIT_INDEX
+typedef long long index_t;
+#else
+typedef int index_t;
+#endif
+
+// Share of a warp that works on one row.
+#define WARP_SHARE (THREADS_PER_ROW < 32 ? THREADS_PER_ROW : 32)
+#define FULL_WARP 0xffffffffu
+
+OW_INLINE unsigned bits_of(float x) { unsigned u; OW_COPY(&u, &x, 4); return u; }
+OW_INLINE float float_of(unsigned u) { float x; OW_COPY(&x, &u, 4); return x; }
+OW_INLINE uint64 bits_of(double x) { uint64 u; OW_COPY(&u, &x, 8); return u; }
+OW_INLINE double double_of(uint64 u) { double x; OW_COPY(&x, &u, 8); return x; }
+
+template <class T, int N> OW_INLINE constexpr int lanes_of(T (&)[N]) { return N; }
+
+// Limits of the types, for identities of reductions.
+template <class T> OW_INLINE T infinity();
+template <> OW_SPECIAL float infinity<float>() { return float_of(0x7f800000u); }
+template <> OW_SPECIAL double infinity<double>() { return double_of(0x7ff0000000000000ULL); }
+template <class T> OW_INLINE T nan();
+template <> OW_SPECIAL float nan<float>() { return float_of(0x7fc00000u); }
+template <> OW_SPECIAL double nan<double>() { return double_of(0x7ff8000000000000ULL); }
+template <class T> OW_INLINE T lowest();
+template <> OW_SPECIAL int lowest<int>() { return -2147483647 - 1; }
+template <> OW_SPECIAL int64 lowest<int64>() { return -9223372036854775807LL - 1; }
+template <> OW_SPECIAL uint8 lowest<uint8>() { return 0; }
+template <> OW_SPECIAL uint64 lowest<uint64>() { return 0; }
+template <> OW_SPECIAL bool lowest<bool>() { return false; }
+template <class T> OW_INLINE T highest();
+template <> OW_SPECIAL int highest<int>() { return 2147483647; }
+template <> OW_SPECIAL int64 highest<int64>() { return 9223372036854775807LL; }
+template <> OW_SPECIAL uint8 highest<uint8>() { return 255; }
+template <> OW_SPECIAL uint64 highest<uint64>() { return ~0ULL; }
+template <> OW_SPECIAL bool highest<bool>() { return true; }
+
+// Maximum and minimum as NumPy's: NaN wins.
+template <class T> OW_INLINE T max_nan(T x, T y) { return x >= y || x != x ? x : y; }
+template <class T> OW_INLINE T min_nan(T x, T y) { return x <= y || x != x ? x : y; }
+template <class T> OW_INLINE T clip_int(T x, T low, T high) {
+    const T raised = x > low ? x : low;
+    return raised < high ? raised : high;
+}
+template <class T> OW_INLINE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x; }
+
+template <class T> OW_INLINE bool is_inf(T x) { return x == infinity<T>() || x == -infinity<T>(); }
+
+// Signed overflow wraps, as in NumPy; in C++ it would be undefined.
+OW_INLINE int wrap_add(int x, int y) { return (int)((unsigned)x + (unsigned)y); }
+OW_INLINE int wrap_sub(int x, int y) { return (int)((unsigned)x - (unsigned)y); }
+OW_INLINE int wrap_mul(int x, int y) { return (int)((unsigned)x * (unsigned)y); }
+OW_INLINE int64 wrap_add(int64 x, int64 y) { return (int64)((uint64)x + (uint64)y); }
+OW_INLINE int64 wrap_sub(int64 x, int64 y) { return (int64)((uint64)x - (uint64)y); }
+OW_INLINE int64 wrap_mul(int64 x, int64 y) { return (int64)((uint64)x * (uint64)y); }
+
+// -1, 0 or 1 for a signed and an unsigned operand by value, as NumPy compares them.
+OW_INLINE int compare(int64 x, uint64 y) { return x < 0 || (uint64)x < y ? -1 : (uint64)x > y; }
+OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
+
+// Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
+template <class T> OW_INLINE T trunc_div(T x, T y) {
+    if (y == 0) return 0;
+    if (T(-1) < T(0) && y == T(-1)) return wrap_sub(T(0), x);
+    return x / y;
+}
+template <> OW_SPECIAL uint8 trunc_div(uint8 x, uint8 y) { return y == 0 ? 0 : x / y; }
+template <> OW_SPECIAL uint64 trunc_div(uint64 x, uint64 y) { return y == 0 ? 0 : x / y; }
+template <class T> OW_INLINE T floor_div(T x, T y) {
+    if (y == 0) return 0;
+    if (T(-1) < T(0) && y == T(-1)) return trunc_div(x, y);
+    const T quotient = x / y;
+    return quotient - (x % y != 0 && (x < 0) != (y < 0));
+}
+template <class T> OW_INLINE T floor_mod(T x, T y) {
+    if (y == 0 || (T(-1) < T(0) && y == T(-1))) return 0;
+    const T rest = x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+// Float division that rounds down, after Python's float_divmod: the quotient is made from the
+// exact remainder, so that quotient * y + remainder gives x again as nearly as it can.
+template <class T> OW_INLINE T float_mod(T x, T y) {
+    T rest = fmod(x, y);
+    if (y == 0) return rest;
+    if (rest != 0) {
+        if ((y < 0) != (rest < 0)) rest += y;
+    } else {
+        rest = copysign(T(0), y);
+    }
+    return rest;
+}
+template <class T> OW_INLINE T float_div(T x, T y) {
+    if (y == 0) return x / y;
+    const T rest = fmod(x, y);
+    T quotient = (x - rest) / y;
+    if (rest != 0 && (y < 0) != (rest < 0)) quotient -= T(1);
+    if (quotient == 0) return copysign(T(0), x / y);
+    const T down = floor(quotient);
+    return quotient - down > T(0.5) ? down + T(1) : down;
+}
+template <> OW_SPECIAL float floor_div(float x, float y) { return float_div(x, y); }
+template <> OW_SPECIAL double floor_div(double x, double y) { return float_div(x, y); }
+template <> OW_SPECIAL float floor_mod(float x, float y) { return float_mod(x, y); }
+template <> OW_SPECIAL double floor_mod(double x, double y) { return float_mod(x, y); }
+
+// Integer power by squaring; a negative exponent gives 1 / x rounded towards zero.
+OW_INLINE int64 times(int64 x, int64 y) { return wrap_mul(x, y); }
+OW_INLINE int times(int x, int y) { return wrap_mul(x, y); }
+OW_INLINE uint64 times(uint64 x, uint64 y) { return x * y; }
+OW_INLINE uint8 times(uint8 x, uint8 y) { return (uint8)(x * y); }
+template <class T> OW_INLINE T int_pow(T x, T y) {
+    if (T(-1) < T(0) && y < 0) return x == T(1) ? T(1) : x == T(-1) ? (y % 2 ? T(-1) : T(1)) : T(0);
+    T result = 1;
+    for (; y != 0; y /= 2) {
+        if (y % 2 != 0) result = times(result, x);
+        x = times(x, x);
+    }
+    return result;
+}
+
+// Shifts by at least the width give what an endless shift would.
+template <class T> OW_INLINE T shift_left(T x, T y) {
+    return (uint64)y < 8 * sizeof(T) ? (T)((uint64)x << (uint64)y) : T(0);
+}
+template <class T> OW_INLINE T shift_right(T x, T y) {
+    return (uint64)y < 8 * sizeof(T) ? (T)(x >> y) : x < 0 ? T(-1) : T(0);
+}
+
+// 16-bit floats are bits in memory and float in registers.
+struct float16 { unsigned short bits; };
+struct bfloat16 { unsigned short bits; };
+OW_INLINE float load(const bfloat16* p) { return float_of((unsigned)p->bits << 16); }
+OW_INLINE unsigned short bfloat16_bits(float x) {  // to nearest, ties to even; NaN stays NaN
+    const unsigned u = bits_of(x);
+    const unsigned rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+    return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u : rounded);
+}
+OW_INLINE void store(bfloat16* p, float x) { p->bits = bfloat16_bits(x); }
+OW_INLINE float load(const float16* p) { return half_to_float(p->bits); }
+OW_INLINE void store(float16* p, float x) { p->bits = float_to_half(x); }
+template <class T> OW_INLINE T load(const T* p) { return *p; }
+template <class T> OW_INLINE void store(T* p, T x) { *p = x; }
+
+// Round a register to 16 bits, as storing and loading would.
+#if USE_FAST_MATH
+OW_INLINE float round_f16(float x) { return x; }
+OW_INLINE float round_bf16(float x) { return x; }
+#else
+OW_INLINE float round_f16(float x) { return half_to_float(float_to_half(x)); }
+OW_INLINE float round_bf16(float x) { return float_of((unsigned)bfloat16_bits(x) << 16); }
+#endif
+
+// Conversions: to a type in memory, left in its register.
+template <class To> struct Convert {
+    template <class From> OW_INLINE To from(From x) { return (To)x; }
+};
+template <> struct Convert<bool> {
+    template <class From> OW_INLINE bool from(From x) { return x != 0; }
+};
+template <> struct Convert<uint8> {  // out-of-range floats wrap through int, as on x86
+    template <class From> OW_INLINE uint8 from(From x) { return (uint8)(int64)x; }
+};
+template <> struct Convert<float16> {
+    template <class From> OW_INLINE float from(From x) { return round_f16((float)x); }
+    OW_INLINE float from(double x) { return half_to_float(double_to_half(x)); }
+};
+template <> struct Convert<bfloat16> {
+    template <class From> OW_INLINE float from(From x) { return round_bf16((float)x); }
+};
+template <class To, class From> OW_INLINE auto convert(From x) { return Convert<To>::from(x); }
+
+// One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
+// outside is neither read nor written, and reads as zero.
+template <int N, class R, class S>
+OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside) {
+    if (inside >= N) {
+#if USE_VECTOR_IO
+        load_vector<N>(r, p);
+#else
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = load(p + l);
+#endif
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : R(0);
+    }
+}
+template <int N, class R, class S>
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside) {
+OW_UNROLL
+    for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : R(0);
+}
+template <int N, class R, class S>
+OW_INLINE void store_chunk(S* p, const R (&r)[N], index_t inside) {
+    if (inside >= N) {
+#if USE_VECTOR_IO
+        store_vector<N>(p, r);
+#else
+OW_UNROLL
+        for (int l = 0; l < N; ++l) store(p + l, r[l]);
+#endif
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l)
+            if (l < inside) store(p + l, r[l]);
+    }
+}
+template <int N, class R, class S>
+OW_INLINE void store_strided(S* p, index_t stride, const R (&r)[N], index_t inside) {
+OW_UNROLL
+    for (int l = 0; l < N; ++l)
+        if (l < inside) store(p + l * stride, r[l]);
+}
+
+// Partial results of reduction `k` for the row blockIdx.y: 8 bytes a part, reduction by reduction.
+template <class T> OW_INLINE volatile T* part_results(void* partials, int k, int parts) {
+    return (volatile T*)((char*)partials + ((index_t)(k * gridDim.y + blockIdx.y) * parts) * 8);
+}

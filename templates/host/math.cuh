@@ -1,0 +1,187 @@
+// Mathematics for the host compiler: header-free, and plain enough to vectorise.
+//
+// float functions go through double where that is what accuracy needs; every result is the same
+// whether a loop was vectorised or not, because each operation is IEEE and none is reassociated.
+// Reduction and polynomial of exp after Cephes (S. Moshier) and the usual Cody-Waite split of
+// ln 2; log from the series of atanh((m - 1) / (m + 1)).
+#pragma once
+
+extern "C" {
+double exp(double) noexcept; double log(double) noexcept; double expm1(double) noexcept;
+double log1p(double) noexcept; double sin(double) noexcept; double cos(double) noexcept;
+double tanh(double) noexcept; double pow(double, double) noexcept;
+double fmod(double, double) noexcept;
+float sinf(float) noexcept; float cosf(float) noexcept; float fmodf(float, float) noexcept;
+}
+
+OW_INLINE unsigned host_bits(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); return u; }
+OW_INLINE float host_float(unsigned u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
+OW_INLINE unsigned long long host_bits(double x) { unsigned long long u; __builtin_memcpy(&u, &x, 8); return u; }
+OW_INLINE double host_double(unsigned long long u) { double x; __builtin_memcpy(&x, &u, 8); return x; }
+
+OW_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+OW_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+OW_INLINE float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
+OW_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+OW_INLINE float fabs(float x) { return __builtin_fabsf(x); }
+OW_INLINE double fabs(double x) { return __builtin_fabs(x); }
+OW_INLINE float floor(float x) { return __builtin_floorf(x); }
+OW_INLINE double floor(double x) { return __builtin_floor(x); }
+OW_INLINE float ceil(float x) { return __builtin_ceilf(x); }
+OW_INLINE double ceil(double x) { return __builtin_ceil(x); }
+OW_INLINE float trunc(float x) { return __builtin_truncf(x); }
+OW_INLINE double trunc(double x) { return __builtin_trunc(x); }
+OW_INLINE float rint(float x) { return __builtin_rintf(x); }
+OW_INLINE double rint(double x) { return __builtin_rint(x); }
+OW_INLINE float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+OW_INLINE double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+OW_INLINE float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+OW_INLINE double copysign(double x, double y) { return __builtin_copysign(x, y); }
+OW_INLINE bool signbit(float x) { return host_bits(x) >> 31; }
+OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
+OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
+OW_INLINE float sin(float x) { return sinf(x); }
+OW_INLINE float cos(float x) { return cosf(x); }
+
+// 2**n for n in [-1022, 1023].
+OW_INLINE double power_of_two(long long n) { return host_double((unsigned long long)(n + 1023) << 52); }
+OW_INLINE float power_of_two_f(int n) { return host_float((unsigned)(n + 127) << 23); }
+
+OW_INLINE float exp(float x) {
+    x = x > 100.0f ? 100.0f : x;
+    x = x < -110.0f ? -110.0f : x;
+    const float t = __builtin_fmaf(x, 1.44269504f, 12582912.0f);  // rounds to an integer
+    const float n = t - 12582912.0f;
+    float r = __builtin_fmaf(n, -0.693145752f, x);
+    r = __builtin_fmaf(n, -1.42860677e-6f, r);
+    float p = 1.9875691500e-4f;
+    p = __builtin_fmaf(p, r, 1.3981999507e-3f);
+    p = __builtin_fmaf(p, r, 8.3334519073e-3f);
+    p = __builtin_fmaf(p, r, 4.1665795894e-2f);
+    p = __builtin_fmaf(p, r, 1.6666665459e-1f);
+    p = __builtin_fmaf(p, r, 5.0000001201e-1f);
+    p = __builtin_fmaf(p * r, r, r) + 1.0f;
+    const int whole = (int)(host_bits(t) - 0x4b400000u);
+    const int half = whole >> 1;  // in two steps, for results near the ends of the range
+    return p * power_of_two_f(half) * power_of_two_f(whole - half);
+}
+
+// exp of a double to about 1e-15, for |x| <= 700; beyond, the result is that of the end.
+OW_INLINE double wide_exp(double x) {
+    x = x > 700.0 ? 700.0 : x;
+    x = x < -700.0 ? -700.0 : x;
+    const double t = __builtin_fma(x, 1.4426950408889634, 6755399441055744.0);
+    const double n = t - 6755399441055744.0;
+    double r = __builtin_fma(n, -0.69314718055994529, x);
+    r = __builtin_fma(n, -2.3190468138462996e-17, r);
+    double p = 2.08767569878681e-9;  // 1 / 12!
+    p = __builtin_fma(p, r, 2.505210838544172e-8);
+    p = __builtin_fma(p, r, 2.755731922398589e-7);
+    p = __builtin_fma(p, r, 2.7557319223985893e-6);
+    p = __builtin_fma(p, r, 2.48015873015873e-5);
+    p = __builtin_fma(p, r, 1.984126984126984e-4);
+    p = __builtin_fma(p, r, 1.388888888888889e-3);
+    p = __builtin_fma(p, r, 8.333333333333333e-3);
+    p = __builtin_fma(p, r, 4.1666666666666664e-2);
+    p = __builtin_fma(p, r, 0.16666666666666666);
+    p = __builtin_fma(p, r, 0.5);
+    p = __builtin_fma(p * r, r, r) + 1.0;
+    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
+    return p * power_of_two(whole);
+}
+
+// log of a double to about 1e-15; zero gives -inf, negative numbers NaN.
+OW_INLINE double wide_log(double x) {
+    const unsigned long long bits = host_bits(x);
+    // mantissa in [sqrt(1/2), sqrt(2)), exponent to match
+    const unsigned long long shifted = bits - 0x3fe6a09e667f3bcdULL;
+    const long long exponent = (long long)shifted >> 52;
+    const double m = host_double(bits - ((unsigned long long)exponent << 52));
+    const double s = (m - 1.0) / (m + 1.0);
+    const double z = s * s;
+    double p = 0.08695652173913043;  // 2 / 23, 2 / 21, ...
+    p = __builtin_fma(p, z, 0.09523809523809523);
+    p = __builtin_fma(p, z, 0.10526315789473684);
+    p = __builtin_fma(p, z, 0.11764705882352941);
+    p = __builtin_fma(p, z, 0.13333333333333333);
+    p = __builtin_fma(p, z, 0.15384615384615385);
+    p = __builtin_fma(p, z, 0.18181818181818182);
+    p = __builtin_fma(p, z, 0.2222222222222222);
+    p = __builtin_fma(p, z, 0.2857142857142857);
+    p = __builtin_fma(p, z, 0.4);
+    p = __builtin_fma(p, z, 0.6666666666666666);
+    // the exponent as a double without a conversion that AVX2 lacks
+    const double e = host_double(0x4338000000000000ULL + (unsigned long long)exponent) - 6755399441055744.0;
+    double y = __builtin_fma(e, 0.6931471805599453, __builtin_fma(s * z, p, 2.0 * s));
+    y = x == host_double(0x7ff0000000000000ULL) ? x : y;
+    y = x == 0.0 ? -host_double(0x7ff0000000000000ULL) : y;
+    y = x >= 0.0 ? y : host_double(0x7ff8000000000000ULL);
+    return y;
+}
+
+OW_INLINE float log(float x) { return (float)wide_log((double)x); }
+OW_INLINE float log1p(float x) {
+    const double d = (double)x;
+    const double y = wide_log(1.0 + d);
+    return (float)(d < 1e-5 && d > -1e-5 ? d - 0.5 * d * d : y);
+}
+OW_INLINE float expm1(float x) {
+    const double d = (double)x;
+    const double y = wide_exp(d) - 1.0;
+    return (float)(d < 1e-5 && d > -1e-5 ? d + 0.5 * d * d : y);
+}
+OW_INLINE float tanh(float x) {
+    double d = (double)x;
+    d = d > 10.0 ? 10.0 : d;
+    d = d < -10.0 ? -10.0 : d;
+    const double y = 1.0 - 2.0 / (wide_exp(2.0 * d) + 1.0);
+    return (float)(d < 1e-4 && d > -1e-4 ? d - d * d * d * (1.0 / 3.0) : y);
+}
+OW_INLINE float pow(float x, float y) {
+    const double d = (double)y;
+    const float magnitude = __builtin_fabsf(x);
+    double r = wide_exp(d * wide_log((double)magnitude));
+    const double half = d * 0.5;
+    const bool whole = __builtin_floor(d) == d;
+    const bool odd = whole && __builtin_floor(half) != half;
+    const bool negative = host_bits(x) >> 31;
+    r = magnitude == 0.0f ? (d < 0 ? (double)__builtin_inff() : 0.0) : r;
+    r = magnitude == __builtin_inff() ? (d < 0 ? 0.0 : (double)__builtin_inff()) : r;
+    r = d != d ? d : r;
+    r = negative && odd ? -r : r;
+    r = x < 0.0f && magnitude != __builtin_inff() && !whole ? (double)__builtin_nanf("") : r;
+    r = x != x ? (double)x : r;
+    const bool far = __builtin_fabsf(y) == __builtin_inff();
+    r = x == 1.0f || y == 0.0f || (far && magnitude == 1.0f) ? 1.0 : r;
+    return (float)r;
+}
+
+// float16 in bits, branch-free so that loops of it vectorise.
+OW_INLINE float half_to_float(unsigned short bits) {
+    const unsigned magnitude = (bits & 0x7fffu) << 13;
+    // 2**112 moves the exponent's bias; it is exact for subnormal halves too
+    const unsigned scaled = host_bits(host_float(magnitude) * 5.192296858534828e33f);
+    const unsigned special = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : scaled;
+    return host_float(special | (bits & 0x8000u) << 16);
+}
+OW_INLINE unsigned short float_to_half(float x) {
+    const unsigned bits = host_bits(x);
+    const unsigned u = bits & 0x7fffffffu;
+    const unsigned rounded = u + 0xfffu + (u >> 13 & 1u);
+    unsigned h = (rounded - 0x38000000u) >> 13;
+    h = rounded >= 0x47800000u ? 0x7c00u : h;
+    // adding 1/2 puts the last bit of a subnormal half at the last bit of the float
+    const unsigned small = host_bits(host_float(u) + 0.5f) - 0x3f000000u;
+    h = u < 0x38800000u ? small : h;
+    h = u > 0x7f800000u ? 0x7e00u | (u >> 13 & 0x3ffu) : h;
+    return (unsigned short)(h | (bits >> 16 & 0x8000u));
+}
+OW_INLINE unsigned short double_to_half(double x) {
+    // to float with the last bit odd where inexact; then rounding again is rounding once
+    const float f = (float)x;
+    unsigned bits = host_bits(f);
+    const bool above = __builtin_fabs((double)f) > __builtin_fabs(x);
+    const unsigned toward_zero = above ? bits - 1 : bits;
+    bits = (double)f != x && x == x ? toward_zero | 1u : bits;
+    return float_to_half(host_float(bits));
+}

@@ -1,0 +1,66 @@
+// opweave.cuh -- device helpers for NVRTC: no other header is needed.  PTX stands here only.
+#pragma once
+
+#define OW_INLINE static __device__ __forceinline__
+#define OW_COPY memcpy
+#define OW_SPECIAL __device__ __forceinline__
+#define OW_UNROLL _Pragma("unroll")
+
+static __device__ __forceinline__ float half_to_float(unsigned short bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+static __device__ __forceinline__ unsigned short float_to_half(float x) {
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+static __device__ __forceinline__ unsigned short double_to_half(double x) {
+    unsigned short bits;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
+    return bits;
+}
+
+// Wide accesses: an integer type of the right width, taken apart in registers.  A struct of narrow
+// members would be split into narrow loads.
+template <int BYTES> struct Word;
+template <> struct Word<1> { typedef unsigned char type; };
+template <> struct Word<2> { typedef unsigned short type; };
+template <> struct Word<4> { typedef unsigned type; };
+template <> struct Word<8> { typedef uint2 type; };
+template <> struct Word<16> { typedef uint4 type; };
+template <int BYTES> struct Access { enum { BYTES_EACH = BYTES < 16 ? BYTES : 16 }; };
+
+template <int N, class R, class S>
+static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p);
+template <int N, class R, class S>
+static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]);
+
+#include "common.cuh"
+
+template <int N, class R, class S>
+static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p) {
+    enum { EACH = Access<N * sizeof(S)>::BYTES_EACH, WORDS = N * sizeof(S) / EACH };
+    typename Word<EACH>::type words[WORDS];
+    S elements[N];
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) words[w] = ((const typename Word<EACH>::type*)p)[w];
+    OW_COPY(elements, words, sizeof(elements));
+#pragma unroll
+    for (int l = 0; l < N; ++l) r[l] = load(elements + l);
+}
+template <int N, class R, class S>
+static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
+    enum { EACH = Access<N * sizeof(S)>::BYTES_EACH, WORDS = N * sizeof(S) / EACH };
+    typename Word<EACH>::type words[WORDS];
+    S elements[N];
+#pragma unroll
+    for (int l = 0; l < N; ++l) store(elements + l, r[l]);
+    OW_COPY(words, elements, sizeof(elements));
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) ((typename Word<EACH>::type*)p)[w] = words[w];
+}
+
+// Memory of the launch, named in the kernel: DYNAMIC_SHARED(float, tile);
+#define DYNAMIC_SHARED(TYPE, NAME) extern __shared__ TYPE NAME[]

@@ -1,0 +1,73 @@
+"""Inputs shared by the tests: special and random values of every dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import DTypeError
+
+DTYPES = [d.numpy_name for d in dtypes.ALL]
+FLOATS = [d.numpy_name for d in dtypes.FLOATS]
+TARGETS = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100"]
+
+FLOAT_SPECIALS = [
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.0, 2.5, -2.5, 3.0, 1e-3, -1e-3, 7.25, -7.25, 100.0,
+    np.inf, -np.inf, np.nan, 1e-40, -1e-40, 6e-8, 65504.0, 3e38, -3e38, 88.7, -103.9, 1e-7, 20.0,
+]  # fmt: skip
+
+
+def dtype_of(name):
+    return dtypes.of(name).numpy
+
+
+def specials(name):
+    """Every value that needs care, as an array of the dtype."""
+    dtype = dtypes.of(name)
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            return np.array(FLOAT_SPECIALS).astype(dtype.numpy)
+    if dtype.kind == "b":
+        return np.array([False, True])
+    limits = np.iinfo(dtype.numpy)
+    small = [0, 1, 2, 3, 5, 7, 31, 63, 100] + ([-1, -2, -3, -7] if dtype.kind == "i" else [])
+    return np.array([*small, limits.max, limits.max - 1, limits.min], dtype.numpy)
+
+
+def values(name, count, seed=0):
+    """Specials first, then random values of moderate size."""
+    rng = np.random.default_rng(seed)
+    dtype = dtypes.of(name)
+    if dtype.is_float:
+        drawn = (rng.standard_normal(count) * 3).astype(dtype.numpy)
+    elif dtype.kind == "b":
+        drawn = rng.random(count) < 0.5
+    else:
+        low = -50 if dtype.kind == "i" else 0
+        drawn = rng.integers(low, 200 if dtype.itemsize > 1 else 256, count).astype(dtype.numpy)
+    found = specials(name)[:count]
+    drawn[: len(found)] = found
+    return drawn
+
+
+def pairs(name):
+    """All pairs of specials."""
+    found = specials(name)
+    a, b = np.meshgrid(found, found)
+    return a.reshape(-1).copy(), b.reshape(-1).copy()
+
+
+def maps(arity, *dtype_names):
+    """Elementwise operators of an arity that have a meaning for the dtypes."""
+    out = []
+    for row in OPERATORS.values():
+        if row.kind is not Kind.MAP or row.arity != arity or row.name == "cast":
+            continue
+        types = tuple(dtypes.of(n) for n in dtype_names)
+        try:
+            row.type_rule(types, ())
+        except DTypeError:
+            continue
+        out.append(row)
+    return out

@@ -1,0 +1,114 @@
+"""Strictness: fused is bit for bit what unfused gives, on every executor and schedule."""
+
+import numpy as np
+import pytest
+from data import DTYPES, FLOATS, dtype_of, maps, values
+
+import opweave as ow
+from opweave.opcodes import OPERATORS, dtypes
+
+pytestmark = pytest.mark.host
+
+
+def bits(array):
+    return np.asarray(array).tobytes()
+
+
+def layer_norm(x, w):
+    m = x.mean(-1, keepdims=True)
+    v = x.var(-1, keepdims=True)
+    return (x - m) / np.sqrt(v + 1e-5) * w
+
+
+def rms_norm(x, w):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * w
+
+
+def softmax(x, w):
+    e = np.exp(x * w - np.max(x * w, axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def scaled_norm(x, w):
+    return np.sqrt((x * w * x).sum()) * 2
+
+
+def columns(x, w):
+    return ((x - 1) * w).sum(axis=0) / 3, (x * w).max(axis=0)
+
+
+ROWS = [layer_norm, rms_norm, softmax, scaled_norm, columns]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_chains_of_every_operator_keep_their_bits(name):
+    rows = [r for r in maps(1, name) if r.type_rule((dtypes.of(name),), ())[1][0].is_float]
+    if not rows:
+        pytest.skip("no operator gives a float")
+    exp = OPERATORS["tanh"]
+    fused = ow.fuse(lambda x: tuple(exp(row(x)) * 0.37 + 1.1 for row in rows))
+    x = values(name, 150)
+
+    for row, a, b in zip(rows, fused(x), fused.unfused()(x), strict=True):
+        assert bits(a) == bits(b), row.name
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_rows_keep_their_bits(name, function, target):
+    fused = ow.fuse(function)
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((9, 83)).astype(dtype_of(name))
+    w = (rng.random(83) + 0.5).astype(dtype_of(name))
+    a = fused.lower(x, w, target=target)(x, w)
+    b = fused.unfused().lower(x, w, target=target)(x, w)
+    a, b = (r if isinstance(r, tuple) else (r,) for r in (a, b))
+
+    for one, other in zip(a, b, strict=True):
+        assert bits(one) == bits(other)
+
+
+@pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(3, 40), (5, 100), (2, 700), (2, 3000), (1, 40000)])
+def test_no_schedule_changes_a_bit(function, shape):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal(shape).astype(np.float32)
+    w = (rng.random(shape[-1]) + 0.5).astype(np.float32)
+    program = ow.fuse(function).lower(x, w, target="sm_90a")
+    runs = [program.verify(x, w, schedule=s) for s in (0, 1, 2, 12345)]
+    first = runs[0] if isinstance(runs[0], tuple) else (runs[0],)
+    assert program.check(x, w).ok
+
+    for run in runs[1:]:
+        for a, b in zip(first, run if isinstance(run, tuple) else (run,), strict=True):
+            assert bits(a) == bits(b)
+
+
+@pytest.mark.parametrize("toggles", [
+    {"USE_WARP_SHUFFLE": 0}, {"USE_REGISTER_ROW": 0}, {"USE_VECTOR_IO": 0}, {"ROWS_PER_BLOCK": 8},
+    {"USE_64BIT_INDEX": 1}, {"USE_WARP_SHUFFLE": 0, "USE_REGISTER_ROW": 0, "USE_VECTOR_IO": 0},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("cols", [60, 512, 3001])
+def test_toggles_that_are_no_plan_change_no_bit(toggles, cols):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((6, cols)).astype(np.float32)
+    w = (rng.random(cols) + 0.5).astype(np.float32)
+    fused = ow.fuse(softmax)
+    expected = fused.lower(x, w, target="sm_80")(x, w)
+    flipped = fused.with_toggles(**toggles).lower(x, w, target="sm_80")
+
+    assert bits(expected) == bits(flipped(x, w))
+    assert all(flipped.kernels[0].toggles[n] == v for n, v in toggles.items())
+
+
+def test_overriding_the_plan_changes_fused_and_unfused_alike():
+    x = np.random.default_rng(5).standard_normal((6, 512)).astype(np.float32)
+    w = np.ones(512, np.float32)
+    fused = ow.fuse(softmax).with_toggles(THREADS_PER_ROW=64, LANES=2)
+    a = fused.lower(x, w, target="sm_80")
+    b = fused.unfused().lower(x, w, target="sm_80")
+
+    assert "64 threads x 2 lanes" in a.source
+    assert bits(a(x, w)) == bits(b(x, w))
+    assert a.check(x, w).ok
