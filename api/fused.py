@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
+from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
 from opweave.configuration import config
@@ -98,14 +99,31 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         values = self._bind(args, kwargs)
+        if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in values):
+            return self._through_gpu(values, out)
         prepared, found, arrays, scalars = self._prepare(values)
         given = [values[i] for i in arrays]
         env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
-        if out is None:
-            outputs = prepared(given, env)
-        else:
-            outputs = _into(out, prepared, given, env)
+        outputs = prepared(given, env) if out is None else _into(out, prepared, given, env)
         return _packed(found.variant.trace.structure, outputs)
+
+    def _through_gpu(self, values: list[Any], out: Any) -> Any:
+        """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
+        from opweave.runtime import cuda
+
+        if any(map(is_cupy, values)):
+            self._executor(values, True)  # says that kinds are mixed
+        found = self(*(cuda.copied_in(v) for v in values))
+        results = found if isinstance(found, tuple | list) else (found,)
+        back = [cuda.copied_out(r) for r in results]
+        if out is not None:
+            targets = out if isinstance(out, tuple | list) else (out,)
+            for target, result in zip(targets, back, strict=True):
+                np.copyto(target, result, casting="no")
+            return out
+        if isinstance(found, dict):
+            return {k: cuda.copied_out(r) for k, r in found.items()}
+        return type(found)(back) if isinstance(found, tuple | list) else back[0]
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters."""
@@ -179,9 +197,7 @@ class Fused:
                 f"{self.__wrapped__.__name__}: NumPy and CuPy arrays are mixed: expected one "
                 "kind; copy with cupy.asarray or .get()"
             )
-        if on_host:
-            return cuda.live_device(0), cuda.CopyingExecutor(0, self.options.fast)
-        index = cuda.device_of(given)
+        index = 0 if on_host else cuda.device_of(given)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
     def _specialise(self, values: list[Any], device: Device) -> Specialised:
@@ -203,10 +219,7 @@ class Fused:
         """
         values = self._bind(args, kwargs)
         on_gpu = config.device == "cuda" or any(map(is_cupy, values))
-        if target is None:
-            device = self._executor(values, on_gpu)[0]
-        else:
-            device = device_for(target)
+        device = self._executor(values, on_gpu)[0] if target is None else device_for(target)
         with self._lock:
             found = self._specialise(values, device)
         return Program(self, found.variant, found.lowered)
@@ -270,7 +283,8 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
     for parameter in found:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ArgumentError(
-                f"fuse: {name} takes {parameter}: expected named parameters; pass arrays one by one"
+                f"fuse: {name} takes {parameter}: expected named parameters; pass arrays one "
+                "by one"
             )
     names = [p.name for p in found]
     for wanted in static:
@@ -300,11 +314,11 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
         raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
     direct: dict[int, Any] = {}
     for target, value in zip(targets, outputs, strict=True):
-        if not hasattr(value, "id") or not is_array(target):
+        if not isinstance(value, Value) or not is_array(target):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
-        shape, dtype = prepared.shapes.get(value.id, (None, None))
-        if shape is None:
+        if value.id not in prepared.shapes:
             raise ArgumentError("out=: the function returns one of its arguments unchanged")
+        shape, dtype = prepared.shapes[value.id]
         if tuple(target.shape) != shape or target.dtype != dtype.numpy:
             raise ArgumentError(
                 f"out=: expected {dtype.numpy_name}{list(shape)}, found "
@@ -320,6 +334,6 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
             direct[value.id] = target
     made = prepared(arrays, env, direct)
     for target, array, value in zip(targets, made, outputs, strict=True):
-        if direct.get(value.id) is not target:
+        if isinstance(value, Value) and direct.get(value.id) is not target:
             target[...] = array
     return targets

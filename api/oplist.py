@@ -183,8 +183,8 @@ def _check_operands(codes: Sequence[Code], arguments: Sequence[str]) -> None:
         for operand in operands:
             if isinstance(operand, str) and operand not in known:
                 raise EditError(
-                    f"{code.name}: operand {operand!r} is neither a loaded argument nor an earlier "
-                    f"result; known are {', '.join(sorted(known))}"
+                    f"{code.name}: operand {operand!r} is neither a loaded argument nor an "
+                    f"earlier result; known are {', '.join(sorted(known))}"
                 )
         if isinstance(code, Store):
             continue

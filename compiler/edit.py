@@ -118,7 +118,8 @@ class Edit:
         if place == "store":
             if len(outputs) > 1:
                 raise EditError(
-                    f"{len(outputs)} values are stored: say 'store out0' to 'store out{len(outputs) - 1}'"
+                    f"{len(outputs)} values are stored: say 'store out0' to "
+                    f"'store out{len(outputs) - 1}'"
                 )
             return outputs[0]
         digits = place.removeprefix("store out")

@@ -8,6 +8,7 @@ profit rule objects.  Every decision keeps its reason, for ``explain``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from opweave.compiler.ir import Graph, count
 from opweave.compiler.schedule import (
@@ -112,7 +113,7 @@ class _Groups:
             for value in node.values:
                 readers.setdefault(value.id, []).append(index)
         for nodes in readers.values():
-            for first, second in zip(nodes, nodes[1:], strict=False):
+            for first, second in pairwise(nodes):
                 if self.group_of[first] != self.group_of[second]:
                     changed |= self._try(first, second, SIBLING)
         return changed

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from opweave.opcodes.core import C_KEYWORDS
-from opweave.opcodes.tokens import is_c_name
+from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
 # Names that kernels, device helpers and templates use themselves.
 TAKEN = C_KEYWORDS | frozenset(
-    ["index_t", "row", "rows", "col", "cols", "lane", "lanes", "valid", "chunk", "first", "rest", "base", "item", "total", "part", "parts", "threadIdx", "blockIdx", "blockDim", "gridDim", "main", "exp", "log", "pow", "sqrt", "sin", "cos", "tanh", "floor", "ceil", "trunc", "rint", "fabs", "abs", "sign", "partial", "scratch", "offset", "warp", "active", "done", "uint8", "int64", "uint64", "float16", "bfloat16", "T", "i", "j", "k", "l", "n", "min", "max", "convert", "infinity", "lowest", "highest", "compare", "BLOCK", "VECTOR", "CHUNKS", "LANES", "THREADS_PER_ROW", "counter", "partials", "signbit", "isnan", "rsqrt", "expm1", "log1p"]
+    """index_t row rows col cols lane lanes valid chunk first rest base item total part parts
+    threadIdx blockIdx blockDim gridDim main exp log pow sqrt sin cos tanh floor ceil trunc rint
+    fabs abs sign partial scratch offset warp active done uint8 int64 uint64 float16 bfloat16 T
+    i j k l n min max convert infinity lowest highest compare BLOCK VECTOR CHUNKS LANES
+    THREADS_PER_ROW counter partials signbit isnan rsqrt expm1 log1p""".split()
 )
 
 

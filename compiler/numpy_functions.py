@@ -89,7 +89,7 @@ def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
-    if not a.dtype.kind == "f" and a.dtype.name != "bfloat16":
+    if a.dtype.kind != "f" and a.dtype.name != "bfloat16":
         if decimals >= 0:
             return a
         raise UnsupportedError("round: negative decimals of integers are not supported")

@@ -209,7 +209,8 @@ class _Bounds:
         if node.operator.name in ("max", "min"):
             return Bounded(value, np.max(operand.error, axis=axes, keepdims=keep, initial=0.0))
         extent = count((node.values[0].shape[a] for a in axes), self.extents)
-        assert node.plan is not None and node.operator.accumulator is not None
+        assert node.plan is not None
+        assert node.operator.accumulator is not None
         unit = 2.0 ** -node.operator.accumulator(dtype).digits
         depth = node.plan.depth(extent) * unit
         gamma = depth / (1 - depth)

@@ -113,6 +113,10 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> TracedScalar:
     return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
 
 
+# ufunc.reduce by the reduction that it is.
+REDUCES = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+
+
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
         raise TraceError(
@@ -169,10 +173,9 @@ class TracedArray:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         operator = UFUNCS.get(ufunc.__name__)
         out = kwargs.pop("out", None)
-        if method == "reduce" and ufunc.__name__ in ("add", "multiply", "maximum", "minimum"):
+        if method == "reduce" and ufunc.__name__ in REDUCES:
             kwargs.setdefault("axis", 0)
-            name = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
-            return self.__opweave_apply__(OPERATORS[name[ufunc.__name__]], args, kwargs)
+            return self.__opweave_apply__(OPERATORS[REDUCES[ufunc.__name__]], args, kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         for name in kwargs:

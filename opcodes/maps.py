@@ -24,7 +24,8 @@ Fragments = dict[str, str]
 # Operators whose result is one of their operands, an integer of no more digits, or is rounded by
 # the fragment itself.
 EXACT = frozenset(
-    ["negative", "positive", "absolute", "maximum", "minimum", "relu", "where", "clip", "cast", "sign", "floor", "ceil", "trunc", "rint"]
+    """negative positive absolute maximum minimum relu where clip cast sign floor ceil trunc
+    rint""".split()
 )
 
 

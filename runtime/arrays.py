@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.compiler.trace import ArrayType, Static
 from opweave.opcodes import dtypes
-from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.errors import ArgumentError, DTypeError
 
 NUMBERS = (bool, int, float, np.generic)
 
@@ -60,8 +60,8 @@ def array_type(name: str, array: Any) -> ArrayType:
     """
     try:
         dtype = dtypes.of(array.dtype)
-    except dtypes.DTypeError as error:
-        raise dtypes.DTypeError(f"argument {name}: {error}") from None
+    except DTypeError as error:
+        raise DTypeError(f"argument {name}: {error}") from None
     if any(stride % dtype.itemsize for stride in array.strides) or pointer(array) % dtype.itemsize:
         raise ArgumentError(
             f"argument {name}: its elements are not aligned to {dtype.itemsize} bytes; "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from opweave.compiler.device import BY_ARCH, Device
@@ -39,9 +39,11 @@ def cupy() -> Any:
     return module
 
 
-# Compute capability -> architecture that we compile for.
-ARCH_BY_CAPABILITY = {"75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89",
-                      "90": "sm_90a", "100": "sm_100", "103": "sm_100", "120": "sm_89"}  # fmt: skip
+# Compute capability -> architecture that we compile for; a cubin runs within its major version.
+ARCH_BY_CAPABILITY = {
+    "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
+    "100": "sm_100", "103": "sm_100",
+}  # fmt: skip
 
 
 @cache
@@ -120,7 +122,7 @@ class CudaExecutor:
         device = self.cupy.cuda.Device(self.index)
 
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
-            args = tuple(make(slots[8 * i : 8 * i + 8]) for i, make in enumerate(np_args))
+            args = tuple(make(slots[8 * i : 8 * i + 8])[0] for i, make in enumerate(np_args))
             try:
                 with device:
                     function(grid, block, args)
@@ -153,23 +155,29 @@ def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]
     registers = {"float": np.float32, "double": np.float64, "int": np.int32, "int64": np.int64,
                  "uint8": np.uint8, "uint64": np.uint64, "bool": np.bool_}  # fmt: skip
     index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
-    made = []
+    made: list[Callable[[bytes], Any]] = []
     for param in kernel.params:
         if param.kind == "scalar":
             kind: Any = registers[param.ctype]
         else:
             kind = index if param.kind in ("extent", "stride") else np.uint64
-        made.append(lambda slot, kind=np.dtype(kind): np.frombuffer(slot, kind, 1)[0])
+        made.append(partial(np.frombuffer, dtype=kind, count=1))
     return made
 
 
-class CopyingExecutor(CudaExecutor):
-    """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
+def copied_in(value: Any) -> Any:
+    """A NumPy array on the current device; anything else as it is."""
+    import numpy as np
 
-    def launcher(
-        self, kernel: Kernel, source: str, rows: int, cols: int
-    ) -> Callable[[bytes, Sequence[Any]], None]:
-        raise NoDeviceError("NumPy arrays on cuda: see copy_in")
+    return cupy().asarray(value) if isinstance(value, np.ndarray) else value
+
+
+def copied_out(value: Any) -> Any:
+    """A CuPy array as NumPy has it: a scalar where it has no dimension."""
+    if not hasattr(value, "get"):
+        return value
+    array = value.get()
+    return array[()] if array.ndim == 0 else array
 
 
 _executors: dict[tuple[int, bool], CudaExecutor] = {}

@@ -1,4 +1,4 @@
-"""The host executor: kernels as shared objects, in run mode on all cores, in verify mode as fibres."""
+"""Kernels as shared objects: in run mode on all cores, in verify mode as fibres."""
 
 from __future__ import annotations
 

@@ -66,8 +66,9 @@ OW_INLINE float exp(float x) {
     return p * power_of_two_f(half) * power_of_two_f(whole - half);
 }
 
-// exp of a double to about 1e-15, for |x| <= 700; beyond, the result is that of the end.
-OW_INLINE double wide_exp(double x) {
+// 2**n and exp(r) - 1 of a double x = n ln 2 + r, for |x| <= 700; beyond, those of the end.
+struct WideExp { double scale, rest; };
+OW_INLINE WideExp wide_exp_parts(double x) {
     x = x > 700.0 ? 700.0 : x;
     x = x < -700.0 ? -700.0 : x;
     const double t = __builtin_fma(x, 1.4426950408889634, 6755399441055744.0);
@@ -85,9 +86,17 @@ OW_INLINE double wide_exp(double x) {
     p = __builtin_fma(p, r, 4.1666666666666664e-2);
     p = __builtin_fma(p, r, 0.16666666666666666);
     p = __builtin_fma(p, r, 0.5);
-    p = __builtin_fma(p * r, r, r) + 1.0;
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
-    return p * power_of_two(whole);
+    return {power_of_two(whole), __builtin_fma(p * r, r, r)};
+}
+OW_INLINE double wide_exp(double x) {
+    const WideExp e = wide_exp_parts(x);
+    return __builtin_fma(e.scale, e.rest, e.scale);
+}
+// Near zero the scale is 1, so nothing cancels.
+OW_INLINE double wide_expm1(double x) {
+    const WideExp e = wide_exp_parts(x);
+    return __builtin_fma(e.scale, e.rest, e.scale - 1.0);
 }
 
 // log of a double to about 1e-15; zero gives -inf, negative numbers NaN.
@@ -127,15 +136,15 @@ OW_INLINE float log1p(float x) {
 }
 OW_INLINE float expm1(float x) {
     const double d = (double)x;
-    const double y = wide_exp(d) - 1.0;
-    return (float)(d < 1e-5 && d > -1e-5 ? d + 0.5 * d * d : y);
+    const double y = wide_expm1(d);
+    return d == 0.0 ? x : (float)y;  // keeps the sign of zero
 }
 OW_INLINE float tanh(float x) {
     double d = (double)x;
     d = d > 10.0 ? 10.0 : d;
     d = d < -10.0 ? -10.0 : d;
-    const double y = 1.0 - 2.0 / (wide_exp(2.0 * d) + 1.0);
-    return (float)(d < 1e-4 && d > -1e-4 ? d - d * d * d * (1.0 / 3.0) : y);
+    const double y = wide_expm1(2.0 * d);
+    return __builtin_copysignf((float)(y / (y + 2.0)), x);
 }
 OW_INLINE float pow(float x, float y) {
     const double d = (double)y;
