@@ -272,8 +272,7 @@ class KernelView:
         if self.program.target == "host":
             raise ArgumentError("SASS, PTX and resources exist for sm targets only")
         options = nvrtc.options(fast=self.program.fused.options.fast)
-        code = nvrtc.compile_cuda(self.source, self.program.target, options, TEMPLATES, "ptx")
-        return code.decode()
+        return nvrtc.ptx(self.source, self.program.target, options, TEMPLATES)
 
     @cached_property
     def resources(self) -> inspect.Resources:

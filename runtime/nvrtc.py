@@ -33,10 +33,8 @@ def options(*, fast: bool) -> dict[str, Any]:
     return COMMON | (FAST if fast else STRICT)
 
 
-def compile_cuda(
-    source: str, arch: str, chosen: dict[str, Any], include: Path, kind: str = "cubin"
-) -> bytes:
-    """Compile to a cubin, or to PTX text.
+def compile_cuda(source: str, arch: str, chosen: dict[str, Any], include: Path) -> bytes:
+    """Compile to a cubin.
 
     Raises:
         CompileError: NVRTC refuses the source.
@@ -51,7 +49,7 @@ def compile_cuda(
         ) from None
     try:
         made = ProgramOptions(arch=arch, include_path=[str(include)], **chosen)
-        return bytes(Program(source, "c++", made).compile(kind).code)
+        return bytes(Program(source, "c++", made).compile("cubin").code)
     except Exception as error:  # cuda.core raises several types; the log is in the text
         text = str(error)
         if "NVRTC" not in text and "compil" not in text.lower():
@@ -59,3 +57,32 @@ def compile_cuda(
                 f"NVRTC cannot be used: {text}; run pip install 'opweave[nvrtc]'"
             ) from error
         raise CompileError("NVRTC refuses the kernel", source=source, log=text) from None
+
+
+def ptx(source: str, arch: str, chosen: dict[str, Any], include: Path) -> str:
+    """PTX text of a source.
+
+    Through the bindings: ``cuda.core`` asks the driver whether it could load PTX, and so needs one.
+
+    Raises:
+        CompileError: NVRTC refuses the source.
+        NoCompilerError: the bindings are not installed.
+    """
+    try:
+        from cuda.bindings import nvrtc
+        from cuda.core import ProgramOptions
+    except ImportError:
+        raise NoCompilerError("PTX needs NVRTC: run pip install 'opweave[nvrtc]'") from None
+    options = ProgramOptions(arch=arch, include_path=[str(include)], **chosen).as_bytes("nvrtc")
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"default_program", 0, None, None)
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise CompileError("NVRTC refuses the kernel", source=source, log=log.decode())
+    _, size = nvrtc.nvrtcGetPTXSize(program)
+    text = b" " * size
+    nvrtc.nvrtcGetPTX(program, text)
+    nvrtc.nvrtcDestroyProgram(program)
+    return text.rstrip(b"\0").decode()

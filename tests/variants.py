@@ -1,0 +1,135 @@
+"""The kernels that the compiler can choose: one row per template, path and shape class.
+
+Each row is a function, shapes and dtypes of its arguments, and the toggles it must get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from data import dtype_of
+
+
+def scale_shift(x):
+    return x * 1.5 + 0.25
+
+
+def add_bias(x, b):
+    return np.maximum(x + b, 0)
+
+
+def outer_sum(x, y):
+    return x + y
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def layer_norm(x, w, b):
+    m = x.mean(axis=-1, keepdims=True)
+    v = x.var(axis=-1, keepdims=True)
+    return (x - m) / np.sqrt(v + 1e-5) * w + b
+
+
+def rms_norm(x, w):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6) * w
+
+
+def column_sum(x):
+    return (x * x).sum(axis=0)
+
+
+def norm(x):
+    return np.sqrt((x * x).sum())
+
+
+def extremes(x):
+    return x.max(), x.min(), np.abs(x).sum()
+
+
+def image_bias(img, b):
+    return np.clip(img * 1.1 + b, 0, 255)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``kernels``: how many; ``toggles``: values that the first must have."""
+
+    name: str
+    function: object
+    shapes: tuple
+    dtype: str = "float32"
+    kernels: int = 1
+    toggles: dict = field(default_factory=dict, hash=False)
+    layout: str = "C"
+
+    def arguments(self, seed=0):
+        rng = np.random.default_rng(seed)
+        return [self._array(rng, shape) for shape in self.shapes]
+
+    def _array(self, rng, shape):
+        dtype = dtype_of(self.dtype)
+        if self.layout == "strided":
+            wide = (*shape[:-1], shape[-1] * 2)
+            return aligned((rng.standard_normal(wide) * 2).astype(dtype))[..., ::-2]
+        if dtype.kind in "iub":
+            return aligned(rng.integers(0, 100, shape).astype(dtype))
+        return aligned((rng.standard_normal(shape) * 2).astype(dtype))
+
+
+def aligned(array):
+    """A copy that starts on a 16-byte boundary, as GPU allocators give."""
+    raw = np.empty(array.nbytes + 16, np.uint8)
+    start = -raw.ctypes.data % 16
+    made = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+VECTOR = {"USE_VECTOR_IO": 1}
+SCALAR = {"USE_VECTOR_IO": 0}
+VARIANTS = [
+    Variant("map f32", scale_shift, ((1000,),), toggles=VECTOR | {"VECTOR": 4}),
+    Variant("map f16", scale_shift, ((1003,),), "float16", toggles=VECTOR | {"VECTOR": 8}),
+    Variant("map bf16", scale_shift, ((1003,),), "bfloat16", toggles=VECTOR | {"VECTOR": 8}),
+    Variant("map f64", scale_shift, ((1003,),), "float64", toggles=VECTOR | {"VECTOR": 2}),
+    Variant("map i32", outer_sum, ((333,), (333,)), "int32", toggles=VECTOR | {"VECTOR": 4}),
+    Variant("map u8", outer_sum, ((333,), (333,)), "uint8", toggles=VECTOR | {"VECTOR": 16}),
+    Variant("map large", scale_shift, ((1 << 20,),), toggles=VECTOR | {"CHUNKS": 4}),
+    Variant("map strided", scale_shift, ((30, 50),), layout="strided"),
+    Variant("map 0-d", scale_shift, ((),)),
+    Variant("bias narrow", add_bias, ((70, 33), (33,)), toggles=VECTOR),
+    Variant("bias wide", add_bias, ((5, 2052), (2052,)), toggles=VECTOR),
+    Variant("bias wide odd", add_bias, ((5, 2051), (2051,)), toggles=SCALAR),
+    Variant("column bias", add_bias, ((5, 2052), (5, 1)), toggles=VECTOR),
+    Variant("outer", outer_sum, ((9, 1, 7), (1, 11, 7))),
+    Variant("pixels", image_bias, ((20, 30, 3), (3,))),
+    Variant("softmax 40", softmax, ((50, 40),), toggles={"THREADS_PER_ROW": 8}),
+    Variant("softmax 100", softmax, ((21, 100),), toggles={"THREADS_PER_ROW": 16}),
+    Variant("softmax 1000", softmax, ((7, 1000),), toggles=VECTOR | {"THREADS_PER_ROW": 32}),
+    Variant("softmax 1001", softmax, ((7, 1001),), toggles=SCALAR | {"ROW_CHUNKS": 8}),
+    Variant("softmax 3000", softmax, ((3, 3000),), toggles={"THREADS_PER_ROW": 64}),
+    Variant("softmax 7000", softmax, ((3, 7000),), toggles={"THREADS_PER_ROW": 128}),
+    Variant("softmax 20000", softmax, ((2, 20000),), toggles={"USE_REGISTER_ROW": 0}),
+    Variant("softmax f16", softmax, ((7, 1000),), "float16", toggles=VECTOR),
+    Variant("softmax bf16", softmax, ((7, 1000),), "bfloat16", toggles=VECTOR),
+    Variant("softmax f64", softmax, ((7, 1000),), "float64", toggles=VECTOR),
+    Variant("softmax strided", softmax, ((7, 100),), layout="strided"),
+    Variant("layer norm", layer_norm, ((13, 768), (768,), (768,)), toggles=VECTOR),
+    Variant("layer norm f16", layer_norm, ((13, 768), (768,), (768,)), "float16"),
+    Variant("rms norm", rms_norm, ((6, 4096), (4096,)), toggles={"THREADS_PER_ROW": 64}),
+    Variant("columns", column_sum, ((129, 77),), toggles={"THREADS_PER_ROW": 1}),
+    Variant("norm small", norm, ((40, 50),), toggles={"THREADS_PER_ROW": 32}),
+    Variant("norm large", norm, ((300, 500),), toggles={"PARTS": 32}),
+    Variant("norm larger", norm, ((1000, 500),), toggles={"PARTS": 128}),
+    Variant("extremes large", extremes, ((300, 500),), toggles={"PARTS": 32}),
+    Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
+]
+
+
+def softmax_all(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
