@@ -9,8 +9,9 @@ import numpy as np
 
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import LaunchError
 from opweave.runtime.build import build_kernel
-from opweave.runtime.guarded import Guarded
+from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import run_launcher, verify_launch
 from opweave.runtime.launch import array_scalar, partial_bytes
 
@@ -51,8 +52,12 @@ class VerifyExecutor(HostExecutor):
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
         made = aligned_empty(shape, dtype.numpy)
-        made.reshape(-1).view(np.uint8)[...] = 0xFD  # what the kernel does not write shows
+        made.reshape(-1).view(np.uint8)[...] = PATTERN  # what the kernel does not write shows
         return made
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
+        return partials, np.zeros(rows, np.uint32)
 
     def launcher(
         self, kernel: Kernel, source: str, rows: int, cols: int
@@ -70,6 +75,8 @@ class VerifyExecutor(HostExecutor):
                 return bytes(made)
 
             verify_launch(kernel, binary, grid, packed, arrays, self.schedule)
+            if kernel.template == "reduce" and arrays[-1].any():
+                raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
         return launch
 

@@ -31,7 +31,6 @@ class Guarded:
 
     address: int
     array: np.ndarray[Any, Any]
-    memory: mmap.mmap
     buffer: np.ndarray[Any, Any]
     start: int
     bytes: int
@@ -56,15 +55,6 @@ class Guarded:
         raw = (ctypes.c_uint8 * self.bytes).from_address(first)
         return np.ctypeslib.as_array(raw)
 
-    def close(self) -> None:
-        _libc.mprotect(
-            ctypes.c_void_p(self.buffer.ctypes.data + len(self.buffer) - PAGE),
-            ctypes.c_size_t(PAGE),
-            3,
-        )
-        del self.buffer
-        self.memory.close()
-
 
 def span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     """Lowest byte offset and number of bytes that an array's elements cover."""
@@ -87,7 +77,7 @@ def guard(array: np.ndarray[Any, Any]) -> Guarded:
     start = total - PAGE - count
     wanted = (address + low) % 16
     start -= (buffer.ctypes.data + start - wanted) % 16
-    made = Guarded(buffer.ctypes.data + start - low, array, memory, buffer, start, count, low)
+    made = Guarded(buffer.ctypes.data + start - low, array, buffer, start, count, low)
     if count:
         buffer[start : start + count] = made._view()
     _libc.mprotect(ctypes.c_void_p(buffer.ctypes.data + total - PAGE), ctypes.c_size_t(PAGE), 0)

@@ -127,29 +127,25 @@ def run_verify(
     orders = (ctypes.c_int * (blocks + threads))()
     dynamic = (ctypes.c_double * (shared_bytes // 8 + 1))()
     copies = [guard(array) for array in arrays]
-    try:
-        with _verify_lock:
-            failed = runtime.ow_verify(
-                ctypes.cast(library.ow_bind, ctypes.c_void_p),
-                ctypes.cast(library.ow_thread, ctypes.c_void_p),
-                library.ow_shared_begin(),
-                library.ow_shared_end(),
-                slots(copies),
-                (ctypes.c_uint * 3)(*grid),
-                (ctypes.c_uint * 3)(*block),
-                dynamic,
-                shared_bytes,
-                schedule,
-                orders,
-            )
-            message = runtime.ow_message().decode(errors="replace")
-        if failed:
-            raise LaunchError(f"{name}: {message}")
-        for copy in copies:
-            copy.finish(name)
-    finally:
-        for copy in copies:
-            copy.close()
+    with _verify_lock:
+        failed = runtime.ow_verify(
+            ctypes.cast(library.ow_bind, ctypes.c_void_p),
+            ctypes.cast(library.ow_thread, ctypes.c_void_p),
+            library.ow_shared_begin(),
+            library.ow_shared_end(),
+            slots(copies),
+            (ctypes.c_uint * 3)(*grid),
+            (ctypes.c_uint * 3)(*block),
+            dynamic,
+            shared_bytes,
+            schedule,
+            orders,
+        )
+        message = runtime.ow_message().decode(errors="replace")
+    if failed:
+        raise LaunchError(f"{name}: {message}")
+    for copy in copies:
+        copy.finish(name)
 
 
 _libraries: dict[str, ctypes.CDLL] = {}

@@ -148,30 +148,44 @@ void fill_order(int* order, int n, int schedule) {
 }
 
 // Release the lanes of a warp that stand at one meeting with everyone in their mask.
-bool release_meetings() {
-    bool released = false;
-    for (int first = 0; first < threads; first += 32) {
-        const int lanes = threads - first < 32 ? threads - first : 32;
-        for (int l = 0; l < lanes; ++l) {
-            Fibre& f = fibres[first + l];
-            if (f.state != AT_MEETING || !(f.mask >> l & 1u)) continue;
-            bool all = true;
-            for (int k = 0; k < lanes; ++k) {
-                const Fibre& g = fibres[first + k];
-                if (!(f.mask >> k & 1u)) continue;
-                all = all && g.state == AT_MEETING && g.line == f.line && g.mask == f.mask;
-            }
-            if (!all) continue;
-            const unsigned mask = f.mask;
-            for (int k = 0; k < lanes; ++k)
-                if (mask >> k & 1u) {
-                    exchanged[first / 32][k] = fibres[first + k].value;
-                    fibres[first + k].state = READY;
-                }
-            released = true;
+bool release_meetings(int first) {
+    const int lanes = threads - first < 32 ? threads - first : 32;
+    for (int l = 0; l < lanes; ++l) {
+        const Fibre& f = fibres[first + l];
+        if (f.state != AT_MEETING || !(f.mask >> l & 1u)) continue;
+        bool all = true;
+        for (int k = 0; k < lanes; ++k) {
+            const Fibre& g = fibres[first + k];
+            if (!(f.mask >> k & 1u)) continue;
+            all = all && g.state == AT_MEETING && g.line == f.line && g.mask == f.mask;
         }
+        if (!all) continue;
+        const unsigned mask = f.mask;
+        for (int k = 0; k < lanes; ++k)
+            if (mask >> k & 1u) {
+                exchanged[first / 32][k] = fibres[first + k].value;
+                fibres[first + k].state = READY;
+            }
+        return true;
     }
-    return released;
+    return false;
+}
+
+// Run one warp for as long as it can go on without the others: warps drift as far apart as the
+// barriers allow, so that a missing barrier shows.
+void run_warp(int first, const int* order) {
+    do {
+        bool ran = true;
+        while (ran && !failed) {
+            ran = false;
+            for (int i = 0; i < threads && !failed; ++i) {
+                const int t = order[i];
+                if (t / 32 != first / 32 || fibres[t].state != READY) continue;
+                resume(t);
+                ran = true;
+            }
+        }
+    } while (!failed && release_meetings(first));
 }
 
 // Release the block if every thread stands at the same barrier.
@@ -207,25 +221,18 @@ void report_stuck() {
 }
 
 void run_block(int* order, int schedule) {
+    int warps[MOST_THREADS / 32];
+    const int count = (threads + 31) / 32;
     for (int t = 0; t < threads; ++t) fibres[t].state = READY;
     for (;;) {
-        bool ran = false, all = true;
+        bool all = true;
         fill_order(order, threads, schedule);
-        for (int i = 0; i < threads && !failed; ++i) {
-            const int t = order[i];
-            if (fibres[t].state == READY) {
-                resume(t);
-                ran = true;
-            }
-        }
+        fill_order(warps, count, schedule);
+        for (int w = 0; w < count && !failed; ++w) run_warp(32 * warps[w], order);
         if (failed) return;
         for (int t = 0; t < threads; ++t) all = all && fibres[t].state == FINISHED;
         if (all) return;
-        const bool met = release_meetings();
-        if (!release_barrier() && !met && !ran) return report_stuck();
-        bool ready = false;
-        for (int t = 0; t < threads; ++t) ready = ready || fibres[t].state == READY;
-        if (!ready) return report_stuck();
+        if (!release_barrier()) return report_stuck();
     }
 }
 
