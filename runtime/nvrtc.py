@@ -62,7 +62,7 @@ def compile_cuda(source: str, arch: str, chosen: dict[str, Any], include: Path) 
 def ptx(source: str, arch: str, chosen: dict[str, Any], include: Path) -> str:
     """PTX text of a source.
 
-    Through the bindings: ``cuda.core`` asks the driver whether it could load PTX, and so needs one.
+    Through the bindings, because ``cuda.core`` asks the driver whether it could load the PTX.
 
     Raises:
         CompileError: NVRTC refuses the source.

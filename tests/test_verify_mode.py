@@ -1,4 +1,4 @@
-"""Verify mode gives CUDA C its meaning on a CPU, and reports what a GPU would hang or corrupt on."""
+"""Verify mode gives CUDA C its meaning on a CPU, and reports what a GPU would hang on."""
 
 import numpy as np
 import pytest
@@ -37,6 +37,12 @@ def test_without_the_barrier_some_schedule_gives_another_result():
     assert any((run != expected).any() for run in runs)
 
 
+BAD = """
+extern "C" __global__ void bad(int* y)
+{
+    y[1 << 30] = 1;
+}
+"""
 SHUFFLES = [
     ("__shfl_sync(0xffffffffu, v, 3)", lambda v: np.full(32, v[3])),
     ("__shfl_sync(0xffffffffu, v, 1, 8)", lambda v: np.repeat(v.reshape(4, 8)[:, 1], 8)),
@@ -166,8 +172,7 @@ def test_a_divergent_barrier_names_its_line_and_threads():
 
 def test_a_fault_leaves_the_executor_usable():
     with pytest.raises(ow.errors.LaunchError):
-        run_source('extern "C" __global__ void bad(int* y)\n{\n    y[1 << 30] = 1;\n}\n', "bad", 1, 64,
-                   [np.zeros(64, np.int32)])  # fmt: skip
+        run_source(BAD, "bad", 1, 64, [np.zeros(64, np.int32)])
     x = np.arange(64, dtype=np.int32)
     _, y = run_source(ROTATE, "rotate", 1, 64, [x, x * 0])
 
