@@ -442,7 +442,7 @@ def render(kernel: Kernel) -> str:
     template = _environment().get_template(f"{kernel.template}.cu.j2")
     meanings = {t.name: t.meaning for t in TOGGLES[kernel.template]}
     text = template.render(kernel=kernel, meanings=meanings)
-    return "\n".join(line.rstrip() for line in text.split("\n"))
+    return "\n".join(line.rstrip() for line in text.strip("\n").split("\n")) + "\n"
 
 
 def elements(kernel: Kernel, extents: Extents) -> tuple[int, int]:

@@ -27,14 +27,16 @@ from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
 
 
 def scalar_type(value: Any) -> Any:
-    """The type of a scalar for a type rule: bool, int, float, or a dtype for NumPy scalars.
+    """The type of a scalar for a type rule: int or float (weak), or a dtype for the others.
 
     Raises:
         DTypeError: a complex number or something that is no number.
     """
     if isinstance(value, np.generic):
         return dtypes.of(value.dtype)
-    for kind in (bool, int, float):
+    if isinstance(value, bool):
+        return dtypes.BOOL  # NumPy takes Python's bool for its own
+    for kind in (int, float):
         if isinstance(value, kind):
             return kind
     raise DTypeError(

@@ -246,6 +246,11 @@ def _check_together(template: str, chosen: Mapping[str, int], facts: Facts) -> N
     if template != "row":
         return
     threads = chosen["THREADS_PER_ROW"] * chosen["ROWS_PER_BLOCK"]
+    if threads % 32 and not facts.device.is_host:
+        raise ToggleError(
+            f"THREADS_PER_ROW={chosen['THREADS_PER_ROW']} with ROWS_PER_BLOCK="
+            f"{chosen['ROWS_PER_BLOCK']} cannot hold: a block is made of whole warps of 32 threads"
+        )
     most = 1 if facts.device.is_host else 1024
     if threads > most:
         raise ToggleError(

@@ -126,7 +126,7 @@ class Operator:
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
-            operands come as the Python types bool, int and float.
+            operands come as the Python types int and float.
         params: operand names.
         cost: operations per element.
         ulp: error of one evaluation on each executor.

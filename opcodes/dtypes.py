@@ -109,7 +109,7 @@ _KIND_RANK = {"f": 3, "i": 2, "u": 1, "b": 0}
 
 
 def promote(*types: Any) -> DType:
-    """NumPy's promotion (NEP 50) of dtypes and of the weak types bool, int and float.
+    """NumPy's promotion (NEP 50) of dtypes and of the weak types int and float.
 
     A Python scalar keeps bfloat16 bfloat16; NumPy itself would widen it to float32.
 
@@ -119,10 +119,10 @@ def promote(*types: Any) -> DType:
     strong = [t for t in types if isinstance(t, DType)]
     weak = [t for t in types if not isinstance(t, DType)]
     if not strong:
-        return {bool: BOOL, int: I64, float: F64}[max(weak, key=[bool, int, float].index)]
+        return F64 if float in weak else I64
     if BF16 in strong and all(t is BF16 or not t.is_float for t in strong):
         weak = []
-    samples = {bool: True, int: 1, float: 1.0}
+    samples = {int: 1, float: 1.0}
     try:
         found = np.result_type(*[t.numpy for t in strong], *[samples[t] for t in weak])
     except TypeError as error:

@@ -1,6 +1,6 @@
 """Type rules: from operand types to the types of the loop and of its results.
 
-A rule takes the operand types (a ``DType``, or bool, int or float for a weak Python scalar) and
+A rule takes the operand types (a ``DType``, or int or float for a weak Python scalar) and
 the static attributes, and returns ``(loop types of the operands, result types)``.
 """
 

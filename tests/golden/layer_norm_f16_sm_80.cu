@@ -1,0 +1,185 @@
+// layer_norm_row_f16
+// fused: cast, sum, divide, cast, subtract, multiply, sum, divide, cast, subtract, add, sqrt, divide, multiply, add
+// x: f16[n0, n1], w: f16[n1], b: f16[n1] -> out: f16[n0, n1]
+// accumulation plan: 32 threads x 4 lanes a row, joined pairwise
+// rows n0, columns n1; template row.cu.j2, target sm_80
+#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
+#define USE_FAST_MATH    0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO    1    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE 1    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW  32   // accumulation plan: threads that share a row
+#define LANES            4    // accumulation plan: running values of one thread
+#define ROWS_PER_BLOCK   4    // rows of one block
+#define USE_REGISTER_ROW 1    // the row stays in registers between passes
+#define ROW_CHUNKS       8    // chunks of one thread that cover the longest row of the shape class
+#include "opweave.cuh"
+
+#define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
+
+// sum: 32 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
+static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
+{
+#pragma unroll
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l)
+            acc[l] = acc[l] + acc[l + half];
+    return acc[0];
+}
+
+// sum: 32 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
+static __device__ __forceinline__ float row_sum_f32(float mine, const int lane)
+{
+#if THREADS_PER_ROW > 1
+#if USE_WARP_SHUFFLE
+#pragma unroll
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        mine = mine + other;
+    }
+#if THREADS_PER_ROW > 32
+    __shared__ float warps[BLOCK / 32];
+    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
+    mine = warps[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
+        mine = mine + warps[first + warp];
+    __syncthreads();  // warps may be written again
+#else
+    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    __shared__ float threads[BLOCK];
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        if (lane % WARP_SHARE < offset)
+            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
+        __syncthreads();
+    }
+    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
+    mine = threads[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
+        mine = mine + threads[first + warp * WARP_SHARE];
+    __syncthreads();  // threads may be written again
+#endif
+#endif
+    return mine;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+layer_norm_row_f16(
+    const float16* __restrict__ x,
+    const float16* __restrict__ w,
+    const float16* __restrict__ b,
+    const float s0,  // s0 = n1
+    float16* __restrict__ out,
+    const index_t rows,
+    const index_t cols)
+{
+    // index
+    const int lane = threadIdx.x % THREADS_PER_ROW;
+    const index_t row = (index_t)blockIdx.x * ROWS_PER_BLOCK + threadIdx.x / THREADS_PER_ROW;
+    const bool active = row < rows;
+    // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
+    const index_t width = active ? cols : 0;
+#if USE_REGISTER_ROW
+    const int chunks = ROW_CHUNKS;
+#else
+    const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+#endif
+#if USE_REGISTER_ROW
+
+    // load: the row is read once and stays in registers
+    float x_row[ROW_CHUNKS][LANES];
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+        load_chunk(x_row[c], x + row * cols + j0, width - j0);
+    }
+#endif
+
+    // pass 0: sum_f32
+    float sum0_acc[LANES];
+#pragma unroll
+    for (int l = 0; l < LANES; ++l) {
+        sum0_acc[l] = 0;
+    }
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&x_v)[LANES] = x_row[c];
+#else
+        float x_v[LANES];
+        load_chunk(x_v, x + row * cols + j0, width - j0);
+#endif
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
+            if (j0 + l < width) {
+                sum0_acc[l] = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
+            }
+        }
+    }
+    const float sum0 = row_sum_f32(lanes_sum_f32(sum0_acc), lane);
+    const float v2 = sum0 / s0;  // divide: f32[n0, 1], line 2
+    const float v3 = convert<float16>(v2);  // cast: f16[n0, 1], line 2
+
+    // pass 1: sum_f32
+    float sum1_acc[LANES];
+#pragma unroll
+    for (int l = 0; l < LANES; ++l) {
+        sum1_acc[l] = 0;
+    }
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&x_v)[LANES] = x_row[c];
+#else
+        float x_v[LANES];
+        load_chunk(x_v, x + row * cols + j0, width - j0);
+#endif
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
+            const float v4 = v0 - v2;  // subtract: f32[n0, n1], line 3
+            const float v5 = v4 * v4;  // multiply: f32[n0, n1], line 3
+            if (j0 + l < width) {
+                sum1_acc[l] = sum1_acc[l] + v5;  // sum: f32[n0, 1], line 3
+            }
+        }
+    }
+    const float sum1 = row_sum_f32(lanes_sum_f32(sum1_acc), lane);
+    const float v7 = sum1 / s0;  // divide: f32[n0, 1], line 3
+    const float v8 = convert<float16>(v7);  // cast: f16[n0, 1], line 3
+    const float v9 = round_f16(v8 + 1.001358e-05f);  // add: f16[n0, 1], line 4
+    const float v10 = round_f16(sqrt(v9));  // sqrt: f16[n0, 1], line 4
+
+    // pass 2: store out
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&x_v)[LANES] = x_row[c];
+#else
+        float x_v[LANES];
+        load_chunk(x_v, x + row * cols + j0, width - j0);
+#endif
+        float w_v[LANES];
+        load_chunk(w_v, w + j0, width - j0);
+        float b_v[LANES];
+        load_chunk(b_v, b + j0, width - j0);
+        float out_v[LANES];
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const float v11 = round_f16(x_v[l] - v3);  // subtract: f16[n0, n1], line 4
+            const float v12 = round_f16(v11 / v10);  // divide: f16[n0, n1], line 4
+            const float v13 = round_f16(v12 * w_v[l]);  // multiply: f16[n0, n1], line 4
+            const float v14 = round_f16(v13 + b_v[l]);  // add: f16[n0, n1], line 4
+            out_v[l] = v14;
+        }
+        store_chunk(out + row * cols + j0, out_v, width - j0);
+    }
+}

@@ -1,0 +1,61 @@
+// outer_sum_map_f32
+// fused: add
+// x: f32[n0, 1, n2], y: f32[1, n4, n2] -> out: f32[n0, n4, n2]
+// n0 * n4 * n2; template map.cu.j2, target sm_80
+#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
+#define USE_FAST_MATH    0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO    1    // 16-byte loads and stores
+#define BLOCK            256  // threads in a block
+#define VECTOR           4    // consecutive elements of one access
+#define CHUNKS           1    // accesses of one thread, all issued before the first use
+#include "opweave.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+outer_sum_map_f32(
+    const float* __restrict__ x,
+    const float* __restrict__ y,
+    float* __restrict__ out,
+    const index_t cols,
+    const index_t n4,
+    const index_t n2,
+    const index_t x_s0,
+    const index_t y_s1)
+{
+    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+
+    // load: all chunks before the first use; the guard is cols - j0
+    float x_v[CHUNKS][VECTOR];
+    float y_v[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        for (int l = 0; l < lanes_of(x_v[c]); ++l) {
+            const index_t j = j0 + l;
+            x_v[c][l] = 0;
+            if (j < cols) x_v[c][l] = load(x + (j / n2 / n4) * x_s0 + (j % n2));
+        }
+        for (int l = 0; l < lanes_of(y_v[c]); ++l) {
+            const index_t j = j0 + l;
+            y_v[c][l] = 0;
+            if (j < cols) y_v[c][l] = load(y + (j / n2 % n4) * y_s1 + (j % n2));
+        }
+    }
+
+    float out_v[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
+            const float v0 = x_v[c][l] + y_v[c][l];  // add: f32[n0, n4, n2], line 2
+            out_v[c][l] = v0;
+        }
+    }
+
+    // store
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        store_chunk(out + j0, out_v[c], cols - j0);
+    }
+}

@@ -1,0 +1,56 @@
+// image_bias_map_f32
+// fused: multiply, add, clip
+// img: f32[n0, n1, n2], b: f32[n2] -> out: f32[n0, n1, n2]
+// n0 * n1 * n2; template map.cu.j2, target sm_80
+#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
+#define USE_FAST_MATH    0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO    1    // 16-byte loads and stores
+#define BLOCK            256  // threads in a block
+#define VECTOR           4    // consecutive elements of one access
+#define CHUNKS           1    // accesses of one thread, all issued before the first use
+#include "opweave.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+image_bias_map_f32(
+    const float* __restrict__ img,
+    const float* __restrict__ b,
+    float* __restrict__ out,
+    const index_t cols,
+    const index_t n2)
+{
+    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+
+    // load: all chunks before the first use; the guard is cols - j0
+    float img_v[CHUNKS][VECTOR];
+    float b_v[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        load_chunk(img_v[c], img + j0, cols - j0);
+        for (int l = 0; l < lanes_of(b_v[c]); ++l) {
+            const index_t j = j0 + l;
+            b_v[c][l] = 0;
+            if (j < cols) b_v[c][l] = load(b + (j % n2));
+        }
+    }
+
+    float out_v[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
+            const float v0 = img_v[c][l] * 1.1f;  // multiply: f32[n0, n1, n2], line 2
+            const float v1 = v0 + b_v[c][l];  // add: f32[n0, n1, n2], line 2
+            const float v2 = min_nan(max_nan(v1, 0.0f), 255.0f);  // clip: f32[n0, n1, n2], line 2
+            out_v[c][l] = v2;
+        }
+    }
+
+    // store
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        store_chunk(out + j0, out_v[c], cols - j0);
+    }
+}

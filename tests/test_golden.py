@@ -1,0 +1,60 @@
+"""Golden kernels: review the diff of the .cu files; ``--update-golden`` rewrites them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from variants import VARIANTS, aligned
+
+import opweave as ow
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def tonemap(img, exposure, gamma=2.2):
+    x = img * exposure
+    return (x / (1 + x)) ** (1 / gamma)
+
+
+def program_of(name, target):
+    if name == "tonemap":
+        img = aligned(np.ones((1080, 1920, 3), np.float32))
+        return ow.fuse(tonemap).lower(img, 1.4, target=target)
+    variant = next(v for v in VARIANTS if v.name == name)
+    return ow.fuse(variant.function).lower(*variant.arguments(), target=target)
+
+
+CASES = [
+    ("tonemap", "sm_75"), ("tonemap", "sm_90a"), ("tonemap", "host"), ("pixels", "sm_80"),
+    ("outer", "sm_80"), ("softmax 1000", "sm_90a"), ("softmax 1000", "host"),
+    ("softmax 20000", "sm_80"), ("layer norm f16", "sm_80"), ("columns", "sm_80"),
+    ("norm large", "sm_90a"), ("norm large", "host"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_the_source_is_the_golden_one(name, target, request):
+    path = GOLDEN / f"{name.replace(' ', '_')}_{target}.cu"
+    source = program_of(name, target).source
+    if request.config.getoption("--update-golden"):
+        GOLDEN.mkdir(exist_ok=True)
+        path.write_text(source)
+
+    assert path.read_text() == source
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_the_same_function_gives_the_same_bytes(name, target):
+    assert program_of(name, target).source == program_of(name, target).source
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_source_reads_well(name, target):
+    source = program_of(name, target).source
+    lines = source.split("\n")
+
+    assert max(map(len, lines)) <= 140
+    assert "\t" not in source
+    assert not any(line != line.rstrip() for line in lines)
+    assert "\n\n\n" not in source
+    assert "asm" not in source
