@@ -197,7 +197,8 @@ class _Bounds:
         elif node.operator.name == "cast" and not _widens(node):
             error = error + 0.5 * spacing(value, dtype)
         largest = _largest(dtype)
-        return np.where(np.abs(value) + error >= largest, np.inf, error)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= largest)
+        return np.where(overflows, np.inf, error)
 
     def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
         axes = reduced_axes(node)
@@ -223,7 +224,8 @@ class _Bounds:
             error = grown * (1 + gamma) - np.abs(value) + spacing(value, dtype)
         if dtype.round:
             error = error + 0.5 * spacing(value, dtype)
-        return Bounded(value, np.where(np.abs(value) + error >= _largest(dtype), np.inf, error))
+        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
+        return Bounded(value, np.where(overflows, np.inf, error))
 
 
 def _zero(array: Any) -> Array:

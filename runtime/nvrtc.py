@@ -85,4 +85,4 @@ def ptx(source: str, arch: str, chosen: dict[str, Any], include: Path) -> str:
     text = b" " * size
     nvrtc.nvrtcGetPTX(program, text)
     nvrtc.nvrtcDestroyProgram(program)
-    return text.rstrip(b"\0").decode()
+    return str(text.rstrip(b"\0"), "ascii")

@@ -66,6 +66,17 @@ def pytest_collection_modifyitems(config, items):
                     item.add_marker(pytest.mark.skip(reason=f"needs {name}"))
 
 
+@pytest.fixture(autouse=True)
+def registry():
+    """Operators that a test adds are gone after it."""
+    from opweave.opcodes import OPERATORS
+
+    before = dict(OPERATORS)
+    yield
+    OPERATORS.clear()
+    OPERATORS.update(before)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)

@@ -246,7 +246,7 @@ def test_no_gpu_says_what_to_install():
 
         if found.cuda.runtime.getDeviceCount():
             pytest.skip("there is a GPU")
-    except Exception:  # noqa: BLE001 -- any failure means that there is none
+    except Exception:
         pass
     with ow.config(device="cuda"), pytest.raises(e.NoDeviceError):
         ow.fuse(lambda x: x + 1)(X)

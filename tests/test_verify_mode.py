@@ -56,7 +56,7 @@ SHUFFLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("expression", "meaning"), SHUFFLES, ids=lambda s: str(s)[:28])
+@pytest.mark.parametrize(("expression", "meaning"), SHUFFLES, ids=[s[0][:28] for s in SHUFFLES])
 @pytest.mark.parametrize("schedule", [0, 1, 5])
 def test_warp_functions_exchange_between_lanes(expression, meaning, schedule):
     source = f"""
