@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 TEMPLATES = Path(templates.__file__).parent
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
+# Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
+WIDEST = 65535 * 256
 # Elements from which each thread of a map takes several chunks.
 LARGE = 1 << 20
-# A power of ten of head room below 2**31, for offsets inside a block.
+# Head room below 2**31 for offsets inside the last block.
 LONG = (1 << 31) - (1 << 24)
 
 
@@ -146,7 +148,8 @@ class _Assembler:
         operands = list(self.operands.values())
         if self.form.kind == "map":
             walk = walk_map(self.form.space, operands, wide=True)
-            wide = count(walk.cols, self.extents) >= WIDE[self.device.is_host]
+            cols = count(walk.cols, self.extents)
+            wide = WIDE[self.device.is_host] <= cols <= WIDEST
             return walk if wide else walk_map(self.form.space, operands, wide=False)
         return walk_rows(self.form.space, self.form.axes, operands)
 
