@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
@@ -18,6 +19,7 @@ from opweave.compiler.toggles import check_overrides
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
+from opweave.runtime import environment
 from opweave.runtime.arrays import argument_key, argument_type, is_array, is_cupy, overlap, spans
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
@@ -205,7 +207,13 @@ class Fused:
             name: argument_type(name, value, name in self.static)
             for name, value in zip(self._names, values, strict=True)
         }
-        return self._specialised.find(arguments, spans([v for v in values if is_array(v)]), device)
+        before = self._specialised.traces
+        given = spans([v for v in values if is_array(v)])
+        found = self._specialised.find(arguments, given, device)
+        if self._specialised.traces > before and "recompiles" in environment.logs():
+            shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+            print(f"opweave: {self.__wrapped__.__name__} traced for {shown}", file=sys.stderr)
+        return found
 
     # What was made of it
 

@@ -50,5 +50,5 @@ def device() -> str:
 
 
 def logs() -> frozenset[str]:
-    """``OPWEAVE_LOGS``: a comma-separated set of topics."""
+    """``OPWEAVE_LOGS``: a comma-separated set of topics: "recompiles" says what was traced."""
     return frozenset(filter(None, os.environ.get("OPWEAVE_LOGS", "").split(",")))
