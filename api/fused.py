@@ -46,6 +46,9 @@ def fuse(
 ) -> Any:
     """Compile a NumPy-style function; use as ``@fuse`` or ``@fuse(...)``.
 
+    The function runs once per guard, on traced values.  What it reads besides its arguments
+    (globals, closures, attributes) is read then, and not again until ``clear_cache()``.
+
     Args:
         fn: a function of arrays and numbers.  Arrays may be NumPy or CuPy arrays of any rank;
             numbers may differ from call to call without a new compilation.
@@ -113,18 +116,17 @@ class Fused:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
         from opweave.runtime import cuda
 
+        if out is not None:
+            raise ArgumentError(
+                "out=: NumPy arrays that run on a GPU are copied; assign the result"
+            )
         if any(map(is_cupy, values)):
             self._executor(values, True)  # says that kinds are mixed
         found = self(*(cuda.copied_in(v) for v in values))
-        results = found if isinstance(found, tuple | list) else (found,)
-        back = [cuda.copied_out(r) for r in results]
-        if out is not None:
-            targets = out if isinstance(out, tuple | list) else (out,)
-            for target, result in zip(targets, back, strict=True):
-                np.copyto(target, result, casting="no")
-            return out
         if isinstance(found, dict):
             return {k: cuda.copied_out(r) for k, r in found.items()}
+        results = found if isinstance(found, tuple | list) else (found,)
+        back = [cuda.copied_out(r) for r in results]
         return type(found)(back) if isinstance(found, tuple | list) else back[0]
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -230,7 +232,7 @@ class Fused:
         device = self._executor(values, on_gpu)[0] if target is None else device_for(target)
         with self._lock:
             found = self._specialise(values, device)
-        return Program(self, found.variant, found.lowered)
+        return Program(self, found)
 
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text."""
@@ -321,7 +323,7 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
     if len(targets) != len(outputs):
         raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
     direct: dict[int, Any] = {}
-    for target, value in zip(targets, outputs, strict=True):
+    for position, (target, value) in enumerate(zip(targets, outputs, strict=True)):
         if not isinstance(value, Value) or not is_array(target):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
         if value.id not in prepared.shapes:
@@ -334,9 +336,9 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
             )
         if isinstance(target, np.ndarray) and not target.flags.writeable:
             raise ArgumentError("out=: the array is read-only")
-        clear = not any(overlap(target, a) for a in arrays) and not any(
-            overlap(target, t) for t in targets if t is not target
-        )
+        if any(overlap(target, t) for t in targets[:position]):
+            raise ArgumentError("out=: two of the arrays overlap")
+        clear = not any(overlap(target, a) for a in arrays)
         aligned = is_cupy(target) is False or target.data.ptr % 16 == 0
         if clear and target.flags.c_contiguous and aligned and value.id not in direct:
             direct[value.id] = target

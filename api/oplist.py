@@ -136,7 +136,10 @@ class OpcodeKernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel."""
-        self.lower(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        given = {k: v for k, v in kwargs.items() if k != "out"}
+        prepared = self.fused._prepare(self.fused._bind(args, dict(given)))[0]
+        if len(prepared.steps) != 1:
+            self.lower(*args, **given)  # says why
         return self.fused(*args, **kwargs)
 
     def lower(self, *args: Any, target: Any = None, **kwargs: Any) -> KernelView:
@@ -148,6 +151,7 @@ class OpcodeKernel:
         program = self.fused.lower(*args, target=target, **kwargs)
         if len(program.kernels) != 1:
             reasons = "\n".join(str(d) for d in program.lowered.schedule.decisions if not d.fused)
+            reasons = reasons or f"it makes {len(program.kernels)} kernels"
             raise EditError(
                 f"{self.name}: the list does not fit one kernel here:\n{reasons}\n"
                 "use opweave.fuse for a function of several kernels"
@@ -175,6 +179,9 @@ def _shown(code: Code) -> str:
 def _check_operands(codes: Sequence[Code], arguments: Sequence[str]) -> None:
     known = set(arguments)
     running = False
+    labels = [c.label for c in codes if isinstance(c, Store)]
+    if len(set(labels)) < len(labels):
+        raise EditError(f"two stores have one name: {', '.join(labels)}; name each output")
     for code in codes:
         if isinstance(code, Load):
             running = True

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.assemble import TEMPLATES
 from opweave.compiler.driver import Lowered, finish
 from opweave.compiler.edit import Edit
 from opweave.compiler.kernel import Kernel, Line
+from opweave.compiler.names import TEMPLATES
 from opweave.compiler.reference import run_bounded, run_reference
 from opweave.compiler.schedule import Schedule
-from opweave.compiler.specialise import Variant, symbol_extents
+from opweave.compiler.specialise import Specialised, symbol_extents
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.report import Report, compare
 from opweave.runtime import inspect, nvrtc
@@ -41,10 +41,11 @@ class Arguments:
 class Program:
     """What ``lower`` returns: kernels for one target, for one guard and shape class."""
 
-    def __init__(self, fused: Fused, variant: Variant, lowered: Lowered):
+    def __init__(self, fused: Fused, found: Specialised, lowered: Lowered | None = None):
         self.fused = fused
-        self.variant = variant
-        self.lowered = lowered
+        self.found = found
+        self.variant = found.variant
+        self.lowered = found.lowered if lowered is None else lowered
 
     def __repr__(self) -> str:
         names = ", ".join(k.name for k in self.lowered.kernels)
@@ -116,16 +117,9 @@ class Program:
             for name, value in zip(fused._names, values, strict=True)
         }
         given = [v for v in values if is_array(v)]
-        found = fused._specialised.find(types, spans(given), self.lowered.device)
-        original = fused._specialised.variants
-        if found.variant is not self.variant and not any(
-            self.variant in group for group in original.values()
-        ):
-            raise ArgumentError("the fused function's cache was cleared: lower it again")
-        same_kernels = found.lowered.schedule.groups and [
-            k.toggles for k in found.lowered.kernels
-        ] == [k.toggles for k in self._original.kernels]
-        if found.variant is not self.variant or not same_kernels:
+        with fused._lock:
+            found = fused._specialised.find(types, spans(given), self.lowered.device)
+        if found.lowered is not self.found.lowered:
             raise ArgumentError(
                 "the arguments belong to another guard or shape class than this program was "
                 "lowered for: call .lower again with them"
@@ -141,15 +135,9 @@ class Program:
         extents = symbol_extents(list(types.values()))
         return Arguments(values, arrays, dict(zip(names, scalars, strict=True)), extents)
 
-    @cached_property
-    def _original(self) -> Lowered:
-        """The unedited lowering whose class the arguments must fit."""
-        return getattr(self, "_base", self.lowered)
-
     def _edited(self, lowered: Lowered) -> Program:
-        made = Program(self.fused, self.variant, lowered)
-        made._base = self._original  # type: ignore[attr-defined]
-        return made
+        """The same guard and shape class with other kernels."""
+        return Program(self.fused, self.found, lowered)
 
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
@@ -204,9 +192,9 @@ class Program:
         return explain(self.fused, self, self.fused._bind(args, dict(kwargs)))
 
     def _rescheduled(self, schedule: Schedule) -> Program:
-        extents = self.variant.trace.extents
         device, overrides = self.lowered.device, self.fused.options.overrides
-        return self._edited(finish(schedule, extents, {}, device, overrides))
+        made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
+        return self._edited(made)
 
 
 def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
@@ -325,7 +313,9 @@ class KernelView:
         names = {
             result: line.node for line in self.opcodes if line.node >= 0 for result in line.results
         }
-        return Edit(self.program.lowered.schedule, self.number, names)
+        found = self.program.found
+        types = found.variant.trace.scalar_types
+        return Edit(self.program.lowered.schedule, self.number, names, found.extents, types)
 
     def _changed(self, schedule: Schedule) -> KernelView:
         views = self.program._rescheduled(schedule).kernels

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opweave import templates
 from opweave.compiler.device import Device
 from opweave.compiler.ir import (
     Extents,
@@ -26,6 +24,7 @@ from opweave.compiler.layout import Access, Walk, access, walk_map, walk_rows
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Bound, bind_map, bind_reduction
 from opweave.compiler.literals import c_literal
+from opweave.compiler.names import TEMPLATES
 from opweave.compiler.schedule import Group, Schedule
 from opweave.compiler.toggles import TOGGLES, Facts, choose
 from opweave.opcodes.core import Phase
@@ -33,8 +32,6 @@ from opweave.opcodes.core import Phase
 if TYPE_CHECKING:
     import jinja2
 
-# The folder of templates and device helpers, which is also the include path.
-TEMPLATES = Path(templates.__file__).parent
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
@@ -201,12 +198,9 @@ class _Assembler:
             return self.names[operand.id]
         key = (operand.id, kept, False)
         register = f"{self.operands[key].name}_v"
-        if self.access[key].kind == "splat" or self._row_only(key):
+        if self.access[key].kind == "splat" or kept:
             return register
         return f"{register}[c][l]" if self.form.kind == "map" else f"{register}[l]"
-
-    def _row_only(self, key: tuple[int, bool, bool]) -> bool:
-        return key[1]
 
     def _scalar(self, scalar: Scalar) -> str:
         if scalar.expr.op == "literal":
@@ -215,9 +209,8 @@ class _Assembler:
         if key not in self.scalars:
             plain = scalar.expr.op == "argument"
             name = str(scalar.expr.args[0]) if plain else self._fresh(f"s{len(self.scalars)}")
-            taken = {p.name for p in self.scalars.values()}
-            while name in taken:  # one argument in two dtypes
-                name += f"_{scalar.dtype}"
+            if name in {p.name for p in self.scalars.values()}:  # one argument in two dtypes
+                name = self._fresh(f"{name}_{scalar.dtype}")
             comment = "" if plain else f"{name} = {scalar.expr!r}"
             self.scalars[key] = Param("scalar", name, scalar.dtype.register, scalar, comment)
         return self.scalars[key].name
@@ -329,7 +322,7 @@ class _Assembler:
         row_loads = tuple(
             self._load(key)
             for key in self.operands
-            if not key[2] and (self.access[key].kind == "splat" or self._row_only(key))
+            if not key[2] and (self.access[key].kind == "splat" or key[1])
         )
         uses = [load for p in passes for load in p.loads]
         repeated = {load.name: load for load in uses if uses.count(load) > 1}

@@ -21,7 +21,7 @@ from opweave.compiler.ir import (
     Where,
 )
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
 
@@ -73,6 +73,7 @@ class Builder:
             ShapeError: operands do not broadcast.
             DTypeError: the operator has no meaning for the types.
         """
+        check_attrs(operator, dict(attrs or {}))
         full = {name: (attrs or {}).get(name, default) for name, default in operator.attrs}
         frozen = tuple(sorted(full.items()))
         try:

@@ -65,7 +65,7 @@ def device_for(target: str | Device) -> Device:
     """
     if isinstance(target, Device):
         return target
-    found = BY_ARCH.get(target) or DEVICES.get(target)
+    found = (BY_ARCH | DEVICES).get(target) if isinstance(target, str) else None
     if found is None:
         raise ToggleError(
             f"unknown target {target!r}: expected one of {', '.join([*BY_ARCH, *DEVICES])}"

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.fuse import partitioned
 from opweave.compiler.ir import Expr, Graph, Node, Value, literal, substitute
@@ -25,8 +27,17 @@ STRUCTURAL = ("signature", "index", "guard", "load", "store", "close")
 class Edit:
     """One edit of group ``number`` of a schedule; each method returns a new schedule."""
 
-    def __init__(self, schedule: Schedule, number: int, names: Mapping[str, int]):
+    def __init__(
+        self,
+        schedule: Schedule,
+        number: int,
+        names: Mapping[str, int],
+        extents: Mapping[str, int],
+        scalar_types: Mapping[str, Any],
+    ):
         """``names`` maps the kernel's result names (``v1``, ``sum0``) to node indices."""
+        self.extents = extents
+        self.scalar_types = scalar_types
         self.schedule = schedule
         self.graph = schedule.graph
         self.number = number
@@ -45,8 +56,8 @@ class Edit:
         """
         if (before is None) == (after is None):
             raise EditError("insert: expected either before= or after=")
-        operator = bound(code)
-        if before is not None and before.split()[0] == "store":
+        operator = self._elementwise(code)
+        if before is not None and _first_word(before) == "store":
             value = self._stored(before)
             return self._spliced(operator, value, inside=None)
         if before is not None:
@@ -55,7 +66,7 @@ class Edit:
                 raise EditError(f"insert before {before!r}: its first operand is a scalar")
             return self._spliced(operator, node.operands[0], inside=[self._find(before)])
         assert after is not None
-        if after.split()[0] == "load":
+        if _first_word(after) == "load":
             return self._spliced(operator, self._loaded(after), inside=self.members)
         return self._spliced(operator, self.graph.nodes[self._find(after)].result, inside=[])
 
@@ -65,9 +76,9 @@ class Edit:
         Raises:
             EditError: the operator takes other operands or gives another type.
         """
-        index, new = self._find(name), bound(code)
+        index, new = self._find(name), self._elementwise(code)
         old = self.graph.nodes[index]
-        if old.is_reduction or new.operator.kind is not Kind.MAP:
+        if old.is_reduction or len(old.results) > 1:
             raise EditError(f"replace {name!r}: only elementwise op-codes can be exchanged")
         first, *rest = old.operands
         if new.operator.arity != len(old.operands) or new.operands:
@@ -97,10 +108,22 @@ class Edit:
             raise EditError(f"remove {name!r}: the kernel would be empty")
         return self._scheduled(graph, list(graph.nodes), drop=index)
 
+    @staticmethod
+    def _elementwise(code: Any) -> BoundOperator:
+        """The op-code, if it is elementwise with one result."""
+        found = bound(code)
+        several = any(c.results > 1 for c in found.operator.opcodes)
+        if found.operator.kind is not Kind.MAP or several:
+            raise EditError(
+                f"{found.name}: only an elementwise op-code with one result fits into a kernel; "
+                "put composites and reductions into the function, or into opweave.kernel"
+            )
+        return found
+
     # Places
 
     def _find(self, name: str) -> int:
-        if name.split()[0] in STRUCTURAL:
+        if _first_word(name) in STRUCTURAL:
             raise EditError(f"{name!r} is structural: the template supplies it")
         if name in self.names:
             return self.names[name]
@@ -167,7 +190,7 @@ class Edit:
     def _apply(
         self, new: BoundOperator, value: Value, rest: Any = None
     ) -> tuple[list[Node], Value]:
-        builder = Builder({}, next_id(self.graph))
+        builder = Builder(self.extents, next_id(self.graph))
         if rest is None:
             rest = [self._operand(o) for o in new.operands]
         typed = [value, *[(o.expr, o.dtype) if hasattr(o, "expr") else o for o in rest]]
@@ -176,7 +199,12 @@ class Edit:
                 f"{new.operator.name}: expected {new.operator.arity - 1} operands besides the "
                 f"running value, found {len(rest)}"
             )
-        (result, *_) = builder.apply(new.operator, typed, dict(new.attrs))
+        (result,) = builder.apply(new.operator, typed, dict(new.attrs))
+        if builder.parent:
+            raise EditError(
+                f"{new.operator.name}: the operands' extents agree here but need not at other "
+                "calls; combine them in the function"
+            )
         return builder.nodes, result
 
     def _rebuilt(self, index: int, new: BoundOperator, first: Any, rest: Any = None) -> Schedule:
@@ -194,10 +222,10 @@ class Edit:
         return self._scheduled(graph, nodes, added=(index, len(made)), replaced=index)
 
     def _operand(self, item: Any) -> Any:
-        if isinstance(item, bool | int | float):
+        if isinstance(item, bool | int | float | np.generic):
             return literal(item), scalar_type(item)
         if item in self.graph.scalars:
-            return Expr("argument", (item,)), float
+            return Expr("argument", (item,)), self.scalar_types[item]
         for known in self.graph.inputs:
             if known.name == item:
                 return known.value
@@ -229,6 +257,10 @@ class Edit:
             partition.setdefault(number, set()).add(index)
         made = partitioned(graph, list(partition.values()))
         return verify_schedule(replace(made, decisions=self.schedule.decisions))
+
+
+def _first_word(place: str) -> str:
+    return place.split()[0] if place.split() else ""
 
 
 def bound(code: Any) -> BoundOperator:

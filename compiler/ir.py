@@ -63,6 +63,7 @@ class Value:
 INFIX = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
 
 
@@ -110,6 +111,12 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ge": operator.ge,
     "eq": operator.eq,
     "ne": operator.ne,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "invert": operator.invert,
 }
 
 

@@ -161,7 +161,7 @@ class Kernel:
         coordinates: statements that compute the outer coordinates from ``row``.
         rows, cols: extent factors.
         plan: the accumulation plan.
-        threads: threads of a block.
+        group: number of the schedule's group.
     """
 
     name: str

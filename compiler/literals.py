@@ -20,6 +20,8 @@ def converted(value: Any, dtype: DType) -> Any:
     try:
         with np.errstate(over="ignore"):
             return dtype.numpy.type(value)
+    except TypeError:
+        raise DTypeError(f"{value!r} is not a number of type {dtype.numpy_name}") from None
     except OverflowError:
         raise DTypeError(
             f"Python integer {value} is out of bounds for {dtype.numpy_name}"

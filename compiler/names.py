@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from opweave import templates
+from opweave.compiler.toggles import KNOWN
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Operator
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
-# Names that kernels, device helpers and templates use themselves.
-TAKEN = C_KEYWORDS | frozenset(
-    """index_t row rows col cols lane lanes valid chunk first rest base item total part parts
-    threadIdx blockIdx blockDim gridDim main exp log pow sqrt sin cos tanh floor ceil trunc rint
-    fabs abs sign partial scratch offset warp active done uint8 int64 uint64 float16 bfloat16 T
-    i j k l n min max convert infinity lowest highest compare BLOCK VECTOR CHUNKS LANES
-    THREADS_PER_ROW counter partials signbit isnan rsqrt expm1 log1p""".split()
+# The folder of templates and device helpers, which is also the include path.
+TEMPLATES = Path(templates.__file__).parent
+# CUDA's own names, and those of the launch.
+BUILT_IN = frozenset(
+    """threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols one inline_
+    volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
+# What the compiler appends to an operand's name; a user's name never ends like this.
+DERIVED = re.compile(r"_(v|row|acc|all|parts?|kept|s\d+)$")
+# What the compiler numbers itself.
+NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
+
+
+@cache
+def template_names() -> frozenset[str]:
+    """Every identifier at kernel scope in the templates, and every helper that kernels call."""
+    found: set[str] = set()
+    for path in TEMPLATES.glob("*.cu.j2"):
+        text = re.sub(r"\{\{.*?\}\}|//.*", " ", path.read_text())
+        found |= set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", text))
+    for path in [*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/*.cuh")]:
+        text = path.read_text()
+        found |= set(re.findall(r"\b([A-Za-z_]\w*)(?=\(|<[A-Za-z])", text))
+        found |= set(re.findall(r"(?:#define|struct|typedef [\w ]+?)\s+([A-Za-z_]\w*)", text))
+    return frozenset(found)
+
+
+@cache
+def called(row: Operator) -> frozenset[str]:
+    """The functions that an operator's fragments call."""
+    return frozenset(
+        name for code in row.opcodes for name in re.findall(r"(\w+)(?=[(<])", code.fragment)
+    )
+
+
+def is_taken(name: str) -> bool:
+    """True for a name that means something else inside a kernel."""
+    return (
+        name in C_KEYWORDS
+        or name in BUILT_IN
+        or name in KNOWN
+        or name in template_names()
+        or any(name in called(row) for row in OPERATORS.values())
+        or bool(DERIVED.search(name) or NUMBERED.match(name))
+    )
 
 
 def c_name(name: str, fallback: str) -> str:
@@ -25,8 +69,7 @@ def c_name(name: str, fallback: str) -> str:
     """
     if not is_c_name(name) or len(name) > 48 or name.startswith("__"):
         return fallback
-    generated = name[0] in "vnrs" and name[1:].isdigit()
-    return f"{name}_" if name in TAKEN or generated or name.startswith("USE_") else name
+    return f"{name}_" if is_taken(name) else name
 
 
 def c_names(names: Iterable[str]) -> list[str]:

@@ -91,7 +91,7 @@ def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
 def _round(a: Any, decimals: int = 0) -> Any:
     if a.dtype.kind != "f" and a.dtype.name != "bfloat16":
         if decimals >= 0:
-            return a
+            return apply(OPERATORS["positive"], a)
         raise UnsupportedError("round: negative decimals of integers are not supported")
     if decimals == 0:
         return apply(OPERATORS["rint"], a)

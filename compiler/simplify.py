@@ -95,8 +95,13 @@ def fold(graph: Graph) -> Graph:
         )
         node = rewritten(replace(node, operands=operands))
         source = node.operands[0]
-        # An output that NumPy would copy stays a node, so that a caller never gets its own input.
-        is_copy = node.result.id in outputs and isinstance(source, Value) and source.id in inputs
+        # An output that NumPy would copy stays a node, so that a caller never gets its own input,
+        # or one array twice.
+        is_copy = (
+            node.result.id in outputs
+            and isinstance(source, Value)
+            and source.id in inputs | outputs
+        )
         if is_identity(node) and isinstance(source, Value) and not is_copy:
             replaced[node.result.id] = source
         else:
@@ -135,6 +140,7 @@ def _key(item: Any) -> Any:
 
 def share_common(graph: Graph) -> Graph:
     """Compute equal expressions once."""
+    outputs = {o.id for o in graph.outputs if isinstance(o, Value)}
     seen: dict[Any, Node] = {}
     replaced: dict[int, Value] = {}
     kept: list[Node] = []
@@ -145,11 +151,19 @@ def share_common(graph: Graph) -> Graph:
         node = replace(node, operands=operands)
         key = (node.operator.name, tuple(map(_key, operands)), repr(node.attrs))
         first = seen.setdefault(key, node)
+        if first is not node and _both_returned(first, node, outputs):
+            first = node  # two arrays, as NumPy makes two
         if first is node:
             kept.append(node)
         for old, new in zip(node.results, first.results, strict=True):
             replaced[old.id] = new
     return substitute(graph.with_nodes(kept), replaced)
+
+
+def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
+    return any(r.id in outputs for r in first.results) and any(
+        r.id in outputs for r in second.results
+    )
 
 
 def drop_dead(graph: Graph) -> Graph:

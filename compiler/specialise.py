@@ -37,17 +37,27 @@ class Variant:
 
 @dataclass(frozen=True)
 class Specialised:
-    """A lowered function, and the extents of the arguments it was asked for."""
+    """A lowered function, with the extents and spans of the arguments it was asked for."""
 
     variant: Variant
     lowered: Lowered
     extents: Mapping[str, int]
+    spans: Mapping[int, int]
 
 
 def symbol_extents(types: Sequence[Any]) -> dict[str, int]:
     """Extents by symbol name, numbered through the dimensions of all array arguments."""
     shapes = [e for t in types if isinstance(t, ArrayType) for e in t.shape]
     return {f"n{number}": extent for number, extent in enumerate(shapes)}
+
+
+def static_key(value: Any) -> Any:
+    """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, float):
+        return type(value), float(value).hex()
+    if isinstance(value, tuple | frozenset):
+        return type(value), tuple(map(static_key, value))
+    return type(value), value
 
 
 def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
@@ -63,13 +73,13 @@ def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
             out.append((item.dtype, ones, item.layout, item.aligned))
         elif isinstance(item, Static):
             try:
-                hash(item.value)
+                hash(item.value)  # before it becomes part of a key
             except TypeError:
                 raise ArgumentError(
                     f"a static argument must be hashable, found {type(item.value).__name__}; "
                     "pass a tuple, a string or a number"
                 ) from None
-            out.append(("static", type(item.value), item.value))
+            out.append(("static", static_key(item.value)))
         else:
             out.append(scalar_type(item))
     return tuple(out)
@@ -102,7 +112,8 @@ class Specialisations:
             found = self._trace(arguments, extents)
             self.variants.setdefault(key, []).append(found)
         by_value = {i.value.id: span for i, span in zip(found.graph.inputs, spans, strict=True)}
-        return Specialised(found, self._lower(found, extents, by_value, device), extents)
+        lowered = self._lower(found, extents, by_value, device)
+        return Specialised(found, lowered, extents, by_value)
 
     def _trace(self, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> Variant:
         self.traces += 1
@@ -155,5 +166,5 @@ class Specialisations:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equal in type and value; NaN equals NaN."""
-    return type(a) is type(b) and (a == b or (a != a and b != b))
+    """Equal as static values."""
+    return bool(static_key(a) == static_key(b))

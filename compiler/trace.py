@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.builder import Builder
+from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, Where
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
@@ -55,13 +55,14 @@ class Trace:
         structure: how outputs are packed: "single", "tuple", "list", "none", or dict keys.
         static: names of scalars and extents whose values the function looked at.
         extents: example extent of every symbol.
-        calls: the scalar arguments' names in C by their Python names.
+        scalar_types: type of every scalar argument, by its name in C.
     """
 
     graph: Graph
     structure: str | tuple[str, ...]
     static: frozenset[str]
     extents: Mapping[str, int]
+    scalar_types: Mapping[str, Any]
 
 
 def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
@@ -102,7 +103,8 @@ def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
     outputs = tuple(_output(tracer, item, i) for i, item in enumerate(flat))
     graph = _finish(function_name(fn), inputs, tuple(scalars), builder, outputs)
     static = frozenset(_resolved_name(builder, n) for n in tracer.static)
-    return Trace(graph, structure, static, extents)
+    types_of = {name: scalar_type(value) for name, value in scalars.items()}
+    return Trace(graph, structure, static, extents, types_of)
 
 
 def _invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:

@@ -28,7 +28,13 @@ from opweave.compiler.ir import (
 from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, UFUNCS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import DTypeError, OpweaveError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    DTypeError,
+    OpweaveError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL = ("opweave", "numpy", "cupy")
@@ -174,8 +180,7 @@ class TracedArray:
         operator = UFUNCS.get(ufunc.__name__)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
-            kwargs.setdefault("axis", 0)
-            return self.__opweave_apply__(OPERATORS[REDUCES[ufunc.__name__]], args, kwargs)
+            return self._reduce(ufunc.__name__, out, *args, **kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         for name in kwargs:
@@ -186,6 +191,15 @@ class TracedArray:
         for target, value in zip(out, result if len(out) > 1 else [result], strict=True):
             _assign(target, value, f"np.{ufunc.__name__}")
         return out if len(out) > 1 else out[0]
+
+    def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
+        """``np.add.reduce`` and its kin, whose axis is 0 unless given."""
+        if out is not None:
+            self._unsupported(f"np.{name}.reduce(out=...)")
+        if kwargs.get("dtype", 0) is None:
+            del kwargs["dtype"]
+        handler = FUNCTIONS[REDUCES[name]]
+        return self._call(f"np.{name}.reduce", handler, (a,), {"axis": axis, **kwargs})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function.__name__)
@@ -244,6 +258,12 @@ def _assign(target: Any, value: Any, name: str) -> TracedArray:
             "the array as out= to the fused function"
         )
     old, new = target.value, value.value
+    shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]
+    if shapes[0] != shapes[1]:
+        raise ShapeError(
+            f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
+            "give the result a name of its own"
+        )
     if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
         raise DTypeError(
             f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
@@ -258,7 +278,6 @@ class TracedScalar:
     """Stands for a Python (or NumPy) number that may differ from call to call."""
 
     __array_priority__ = 1001
-    __hash__ = object.__hash__
 
     def __init__(self, tracer: Tracer, expr: Expr, example: Any):
         self.tracer = tracer
@@ -267,6 +286,20 @@ class TracedScalar:
 
     def __repr__(self) -> str:
         return f"<traced {self.expr!r}>"
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The number's own type, for ``isinstance``; it is part of the guard."""
+        return type(self.example)
+
+    def __hash__(self) -> int:
+        return hash(self.tracer.concrete(self))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
         return self.tracer.apply(operator, operands, attrs)
@@ -336,10 +369,15 @@ def _binary(name: str, operator_name: str) -> Callable[..., Any]:
     operator = OPERATORS[operator_name]
 
     def method(self: TracedArray, other: Any) -> Any:
-        if name == "pow" and type(other) in (int, float) and self.value.dtype.is_float:
-            short = POWERS.get(other)
+        if name == "pow" and type(other) in (int, float):
+            short = POWERS.get(other) if self.value.dtype.is_float or other == 2 else None
             if short is not None:
                 return self.tracer.apply(OPERATORS[short], [self])
+            if type(other) is int and other < 0 and not self.value.dtype.is_float:
+                raise DTypeError(
+                    f"power: integers to a negative integer power, as in NumPy "
+                    f"({self.tracer.where()}); convert with .astype(np.float64)"
+                )
         return self.tracer.apply(operator, [self, other])
 
     return method

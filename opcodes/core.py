@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
@@ -198,7 +200,7 @@ class Operator:
         for operand in operands:
             if hasattr(operand, "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
-        if any(not isinstance(o, str | int | float) for o in operands):
+        if any(not isinstance(o, str | int | float | np.generic) for o in operands):
             return self.numpy(*operands, **attrs)
         return BoundOperator(self).bind(*operands, **attrs)
 

@@ -68,7 +68,7 @@ BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
 
 ALL: tuple[DType, ...] = (F16, BF16, F32, F64, I32, I64, U8, U64, BOOL)
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
-_BY_NAME = {d.numpy_name: d for d in ALL} | {d.name: d for d in ALL}
+_BY_NAME = {d.numpy_name: d for d in ALL}
 
 
 @cache

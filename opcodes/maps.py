@@ -80,12 +80,6 @@ ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
     ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
     ("minimum", np.minimum, {"f": "min_nan(x, y)", "iub": "x < y ? x : y"}),
-    ("equal", np.equal, {"fiub": "x == y", "m": "compare(x, y) == 0"}),
-    ("not_equal", np.not_equal, {"fiub": "x != y", "m": "compare(x, y) != 0"}),
-    ("less", np.less, {"fiub": "x < y", "m": "compare(x, y) < 0"}),
-    ("less_equal", np.less_equal, {"fiub": "x <= y", "m": "compare(x, y) <= 0"}),
-    ("greater", np.greater, {"fiub": "x > y", "m": "compare(x, y) > 0"}),
-    ("greater_equal", np.greater_equal, {"fiub": "x >= y", "m": "compare(x, y) >= 0"}),
     ("logical_and", np.logical_and, {"fiub": "x && y"}),
     ("logical_or", np.logical_or, {"fiub": "x || y"}),
     ("logical_xor", np.logical_xor, {"fiub": "!x != !y"}),
@@ -94,6 +88,15 @@ ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("bitwise_xor", np.bitwise_xor, {"iu": "x ^ y", "b": "x != y"}),
     ("left_shift", np.left_shift, {"iu": "shift_left(x, y)"}),
     ("right_shift", np.right_shift, {"iu": "shift_right(x, y)"}),
+)
+
+COMPARISONS: tuple[tuple[str, Any, Fragments], ...] = (
+    ("equal", np.equal, {"fiub": "x == y", "m": "compare(x, y) == 0"}),
+    ("not_equal", np.not_equal, {"fiub": "x != y", "m": "compare(x, y) != 0"}),
+    ("less", np.less, {"fiub": "x < y", "m": "compare(x, y) < 0"}),
+    ("less_equal", np.less_equal, {"fiub": "x <= y", "m": "compare(x, y) <= 0"}),
+    ("greater", np.greater, {"fiub": "x > y", "m": "compare(x, y) > 0"}),
+    ("greater_equal", np.greater_equal, {"fiub": "x >= y", "m": "compare(x, y) >= 0"}),
 )
 
 SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
@@ -187,6 +190,10 @@ ODD: tuple[Operator, ...] = (
 
 OPERATORS: tuple[Operator, ...] = (
     *(map_operator(name, fn, text, params="x y") for name, fn, text in ARITHMETIC),
+    *(
+        map_operator(name, fn, text, params="x y", rule=rules.by_value(fn))
+        for name, fn, text in COMPARISONS
+    ),
     *(map_operator(name, fn, text) for name, fn, text in SIMPLE),
     *(
         map_operator(n, fn, text, cost=cost, ulp=ulp, slope=SLOPES.get(n))

@@ -37,6 +37,18 @@ def as_ufunc(ufunc: np.ufunc) -> TypeRule:
     return rule
 
 
+def by_value(ufunc: np.ufunc) -> TypeRule:
+    """Comparisons: a Python integer is compared by value, also one that the dtype cannot hold."""
+    resolve = as_ufunc(ufunc)
+
+    @lru_cache(maxsize=4096)
+    def rule(types: Types, attrs: Any = ()) -> Signature:
+        whole = [t for t in types if isinstance(t, DType) and not t.is_float]
+        return resolve(tuple(I64 if t is int and whole else t for t in types), attrs)
+
+    return rule
+
+
 def _keep_bfloat16(types: Types) -> Types:
     """A weak Python float joins bfloat16 as bfloat16, as it does every other float type."""
     strong = [t for t in types if isinstance(t, DType)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.specialise import static_key
 from opweave.compiler.trace import ArrayType, Static
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError
@@ -101,10 +102,8 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
     """What must be equal for a prepared call to serve another: exact shapes and strides."""
     if isinstance(value, np.ndarray) or is_cupy(value):
         base = (value.dtype, value.shape, value.strides, type(value))
-        return (*base, pointer(value) % 16) if aligned else base
-    if static:
-        return value
-    return type(value)
+        return (*base, pointer(value) % 16 if aligned else value.flags.aligned)
+    return static_key(value) if static else type(value)
 
 
 def overlap(a: Any, b: Any) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from opweave.compiler.assemble import TEMPLATES
 from opweave.compiler.kernel import Kernel
+from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError
 from opweave.runtime import environment, hostcc, nvrtc
 from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of

@@ -141,13 +141,14 @@ class DiskCache:
                 if time.time() - left.lstat().st_mtime > STALE_SECONDS:
                     shutil.rmtree(left, ignore_errors=True)
         found = sorted(self.entries(), key=lambda e: e.used, reverse=True)
-        total, removed = 0, 0
+        kept, removed = 0, 0
         for entry in found:
-            total += entry.bytes
-            if total > cap:
+            if removed or kept + entry.bytes > cap:
                 self._remove(entry.path)
                 removed += 1
-        self._bytes = min(total, cap)
+            else:
+                kept += entry.bytes
+        self._bytes = kept
         return removed
 
     def clear(self) -> int:
@@ -183,7 +184,10 @@ class DiskCache:
                 self._read(place, place.name)
             except (OSError, ValueError):
                 self._remove(place)
-                os.rename(made, place)
+                with suppress(OSError):  # another process may have been faster
+                    os.rename(made, place)
+                    return
+                shutil.rmtree(made, ignore_errors=True)
             else:
                 shutil.rmtree(made, ignore_errors=True)
 

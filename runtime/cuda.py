@@ -39,6 +39,7 @@ def cupy() -> Any:
     return module
 
 
+MOST_COUNTERS = 256
 # Compute capability -> architecture that we compile for; a cubin runs within its major version.
 ARCH_BY_CAPABILITY = {
     "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
@@ -95,21 +96,28 @@ class CudaExecutor:
         self.index = index
         self.fast = fast
         self.cupy = cupy()
-        self._counters: dict[tuple[int, int], Any] = {}
+        self._counters: dict[tuple[int, int, int], Any] = {}
         self._functions: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return self.cupy.empty(shape, dtype.numpy)
+        with self.cupy.cuda.Device(self.index):
+            return self.cupy.empty(shape, dtype.numpy)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        """Partial results from the pool; counters are kept per stream, and reset themselves."""
-        partials = self.cupy.empty(partial_bytes(kernel, rows), self.cupy.uint8)
-        stream = self.cupy.cuda.get_current_stream().ptr
-        with self._lock:
-            found = self._counters.get((stream, rows))
+        """Partial results from the pool; counters are kept per stream, and reset themselves.
+
+        A stream's kernels run one after the other.  The per-thread default stream has one number
+        for all threads, so the thread counts too.
+        """
+        with self.cupy.cuda.Device(self.index), self._lock:
+            partials = self.cupy.empty(partial_bytes(kernel, rows), self.cupy.uint8)
+            key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), rows)
+            found = self._counters.get(key)
             if found is None:
-                found = self._counters[stream, rows] = self.cupy.zeros(rows, self.cupy.uint32)
+                if len(self._counters) >= MOST_COUNTERS:
+                    self._counters.clear()
+                found = self._counters[key] = self.cupy.zeros(rows, self.cupy.uint32)
         return partials, found
 
     def launcher(
@@ -174,7 +182,7 @@ def copied_in(value: Any) -> Any:
 
 def copied_out(value: Any) -> Any:
     """A CuPy array as NumPy has it: a scalar where it has no dimension."""
-    if not hasattr(value, "get"):
+    if not isinstance(value, cupy().ndarray):
         return value
     array = value.get()
     return array[()] if array.ndim == 0 else array

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.assemble import TEMPLATES
 from opweave.compiler.kernel import Kernel
+from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import LaunchError
 from opweave.runtime.build import Binary, builder
 from opweave.runtime.guarded import Guarded, guard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import shutil
@@ -71,6 +72,14 @@ def cpu_features() -> str:
     return " ".join(os.uname())
 
 
+@cache
+def zig_cache() -> str:
+    """A folder that only this user can have written: of this process."""
+    folder = tempfile.mkdtemp(prefix="opweave-zig-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def flags(*, verify: bool, fast: bool) -> tuple[str, ...]:
     """Compiler flags of a mode, in order."""
     return (*COMMON, *(FAST if fast else STRICT), *(VERIFY if verify else ()))
@@ -88,9 +97,8 @@ def compile_host(source: str, options: tuple[str, ...], include: tuple[Path, ...
     with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
         target = os.path.join(folder, "kernel.so")
         if "zig" in compiler.command[0]:
-            shared = Path(tempfile.gettempdir()) / f"opweave-zig-{os.getuid()}"
-            environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(shared))
-            environment.setdefault("ZIG_LOCAL_CACHE_DIR", str(shared))
+            for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
+                environment[name] = zig_cache()
         paths = [f"-I{p}" for p in include]
         command = [*compiler.command, *options, *paths, "-o", target, "-"]
         ran = subprocess.run(

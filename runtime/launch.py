@@ -63,14 +63,15 @@ class Step:
     """One kernel of a prepared call.
 
     Attributes:
-        launch: starts the kernel.
+        kernel: the kernel.
+        launch: starts it.
         pack: packs the slots.
         fixed: slot values, with None where a call fills in.
         pointers: (slot, value id) of arrays.
         scalars: (slot, Scalar) of scalar parameters.
         partials: slot of the partial results, or -1.
         counter: slot of the counters, or -1.
-        outputs: (value id, shape, dtype) to allocate before the launch.
+        rows: rows of the launch.
     """
 
     kernel: Kernel
@@ -82,7 +83,6 @@ class Step:
     partials: int
     counter: int
     rows: int
-    skip: bool
 
 
 class Prepared:
@@ -158,7 +158,6 @@ class Prepared:
             partials,
             counter,
             rows,
-            empty,
         )
 
     def _fixed(self, param: Param, strides: Mapping[int, tuple[int, ...]]) -> Any:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from opweave.compiler.assemble import TEMPLATES
+from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import builder
 from opweave.runtime.host import run_verify
 

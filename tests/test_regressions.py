@@ -1,0 +1,253 @@
+"""Faults that were found once, each with the smallest program that shows it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.names import template_names
+from opweave.opcodes import errors as e
+
+X = np.arange(6, dtype=np.float32)
+M = np.arange(12, dtype=np.float32).reshape(3, 4)
+host = pytest.mark.host
+
+# Names of the templates, of helpers, and what the compiler derives from names.
+NAMES = ["c", "l", "j", "j0", "row", "lane", "width", "chunks", "active", "first", "last", "part",
+         "mine", "other", "load", "store", "load_chunk", "max_nan", "WARP_SHARE", "BLOCK", "x_v",
+         "out_v", "x_s0", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
+         "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "x_row", "x_kept", "n0_n1"]  # fmt: skip
+
+
+def named(template, name):
+    scope = {"np": np}
+    exec(f"def f(x, {name}):\n    return {template.format(n=name)}", scope)
+    return scope["f"]
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_argument_may_have_any_name(name, target):
+    for template in ("x * {n} + 1", "(np.exp(x) * {n}).sum(axis=-1) + x.max()"):
+        function = named(template, name)
+        for second in (2.5, M + 1):
+            program = ow.fuse(function).lower(M, second, target=target)
+            assert program.check(M, second).ok
+            np.testing.assert_allclose(function(M, second), program(M, second), rtol=1e-5)
+
+
+def test_every_name_of_the_templates_is_known():
+    assert {"c", "l", "j0", "load_chunk", "max_nan", "width", "FULL_WARP"} <= template_names()
+
+
+@host
+def test_static_values_that_compare_equal_are_told_apart():
+    fused = ow.fuse(lambda x, n: x * n, static_argnames="n")
+    x = np.arange(3)
+
+    assert [fused(x, n).dtype for n in (1, 1.0, 1)] == [np.int64, np.float64, np.int64]
+    nested = ow.fuse(lambda x, n: x * n[0], static_argnames="n")
+    assert [nested(x, n).dtype for n in ((2,), (2.0,))] == [np.int64, np.float64]
+    signed = ow.fuse(lambda x, s: x * math.copysign(1, s))
+    np.testing.assert_array_equal([X, -X], [signed(X, 0.0), signed(X, -0.0)])
+
+
+@host
+def test_dtype_names_are_numpys():
+    x = np.arange(300).astype("u1")
+
+    assert ow.fuse(lambda x: x.astype("u8"))(x).dtype == np.uint64
+    assert ow.fuse(lambda x: x.sum(dtype="u8"))(x) == x.sum(dtype="u8")
+
+
+@host
+def test_an_edit_keeps_the_shape_class_of_its_program():
+    fused = ow.fuse(lambda x: x - np.max(x, axis=-1, keepdims=True))
+    fused.lower(np.ones((5, 8), np.float32), target="sm_80")
+    big = np.random.default_rng(0).random((5, 1000)).astype(np.float32)
+    program = fused.lower(big, target="sm_80")
+    kernel = program.kernels[0].insert(ow.opcodes.multiply(2.0), before="store")
+
+    assert kernel.toggles == program.kernels[0].toggles
+    assert kernel.check(big).ok
+
+
+def test_an_edit_keeps_64_bit_offsets():
+    x = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (3,), (2**30,))
+    program = ow.fuse(lambda a: a + 1).lower(x)
+    kernel = program.kernels[0].insert(ow.opcodes.add(1), before="store")
+
+    assert program.kernels[0].toggles["USE_64BIT_INDEX"] == 1
+    assert kernel.toggles["USE_64BIT_INDEX"] == 1
+
+
+REDUCES = [
+    (lambda x: np.add.reduce(x, axis=0, initial=100), e.UnsupportedError),
+    (lambda x: np.maximum.reduce(x, initial=100.0, axis=None), e.UnsupportedError),
+    (lambda x: np.add.reduce(x, where=x > 3), e.UnsupportedError),
+    (lambda x: np.add.reduce(x, axis=0, out=x * 1), e.UnsupportedError),
+    (lambda x: np.add.reduce(x, axis=(0, 1)), e.UnsupportedError),
+]
+
+
+@pytest.mark.parametrize(("function", "error"), REDUCES)
+def test_what_reduce_does_not_know_is_refused(function, error):
+    with pytest.raises(error):
+        ow.fuse(function)(M)
+
+
+@host
+def test_reduce_goes_over_the_first_axis():
+    np.testing.assert_array_equal(np.add.reduce(M), ow.fuse(lambda x: np.add.reduce(x))(M))
+
+
+def grows(x):
+    y = x.sum(axis=0)
+    y += x
+    return y
+
+
+def shrinks(x):
+    z = x * 2
+    np.add(x.sum(axis=0), 1, out=z)
+    return z
+
+
+@pytest.mark.parametrize("function", [grows, shrinks])
+def test_in_place_results_keep_their_shape(function):
+    with pytest.raises(e.ShapeError, match="in place"):
+        ow.fuse(function)(M)
+
+
+@host
+@pytest.mark.parametrize("function", [
+    lambda x: (x + 1, x + 1), lambda x: (x * 2, +(x * 2)), lambda x: (+x, x.astype(x.dtype)),
+    lambda x: (np.exp(x), np.exp(x) * 1),
+])  # fmt: skip
+def test_outputs_are_arrays_of_their_own(function):
+    a, b = ow.fuse(function)(X)
+
+    assert not np.shares_memory(a, b)
+    assert not np.shares_memory(a, X)
+
+
+@host
+def test_rounding_integers_copies():
+    x = np.arange(3)
+
+    assert not np.shares_memory(ow.fuse(lambda x: np.round(x))(x), x)
+
+
+def test_powers_of_bools_and_negative_powers_of_integers_are_refused():
+    with pytest.raises(e.DTypeError, match="int8"):
+        ow.fuse(lambda x: x**2)(X > 3)
+    with pytest.raises(e.DTypeError, match="negative integer power"):
+        ow.fuse(lambda x: x**-1)(np.arange(3))
+
+
+@host
+def test_isinstance_sees_the_type_of_a_scalar():
+    fused = ow.fuse(lambda x, s: x * 2 if isinstance(s, float) else x)
+
+    np.testing.assert_array_equal(X * 2, fused(X, 5.0))
+    np.testing.assert_array_equal(X, fused(X, 5))
+
+
+@host
+def test_python_operators_on_scalars():
+    fused = ow.fuse(lambda x, n: x + (n & 6) + (n << 1) + divmod(n, 4)[1] + {5: 10}[n])
+
+    np.testing.assert_array_equal(X + (5 & 6) + (5 << 1) + 1 + 10, fused(X, 5))
+
+
+@host
+def test_a_misaligned_array_is_refused_whatever_came_before():
+    fused = ow.fuse(lambda x: x + 1)
+    raw = np.zeros(4 * 6 + 1, np.uint8)
+    fused(raw[:24].view(np.float32))
+
+    with pytest.raises(e.ArgumentError, match="not aligned"):
+        fused(np.ndarray((6,), np.float32, raw, 1))
+
+
+@host
+def test_two_outs_may_not_overlap():
+    out = np.empty(6, np.float32)
+
+    with pytest.raises(e.ArgumentError, match="overlap"):
+        ow.fuse(lambda x: (x + 1, x + 2))(X, out=(out, out))
+
+
+EDITS = [
+    (lambda k: k.insert(ow.opcodes.exp, before=""), "no such op-code"),
+    (lambda k: k.remove("  "), "no such op-code"),
+    (lambda k: k.insert(ow.opcodes.softmax, before="store out0"), "only an elementwise"),
+    (lambda k: k.insert(ow.opcodes.divmod(2.0), before="store out0"), "one result"),
+    (lambda k: k.replace("exp", ow.opcodes.divmod), "one result"),
+]
+
+
+@pytest.mark.parametrize(("edit", "message"), EDITS)
+def test_edits_that_do_not_fit_are_refused(edit, message):
+    kernel = (
+        ow.fuse(lambda a, b: (np.exp(a), np.sin(b), a * 2 + b.sum() * 0))
+        .lower(X, X[:5].copy())
+        .kernels
+    )
+    kernel = next(k for k in kernel if "exp" in str(k))
+
+    with pytest.raises(e.EditError, match=message):
+        edit(kernel)
+
+
+@host
+def test_an_edit_that_needs_two_extents_to_agree_is_refused():
+    kernel = ow.fuse(lambda a, b: (a + 1, b.sum() * 1)).lower(X, X.copy()).kernels[0]
+
+    with pytest.raises(e.EditError, match="need not at other calls"):
+        kernel.insert(ow.opcodes.multiply("b"), before="store")
+
+
+def test_numpy_scalars_are_operands_too():
+    k = ow.kernel([ow.load("x"), ow.opcodes.multiply(np.float32(2)), ow.store()])
+    clipped = (
+        ow.fuse(lambda x: x + 1)
+        .lower(X)
+        .kernels[0]
+        .insert(ow.opcodes.clip(np.float32(0), 2), before="store")
+    )
+
+    np.testing.assert_array_equal(X * 2, k(X))
+    np.testing.assert_array_equal(np.clip(X + 1, 0, 2), clipped(X))
+
+
+@host
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
+def test_integers_compare_by_value_with_any_python_integer(dtype):
+    x = np.array([0, 1, 200], dtype)
+    for n in (300, -1, -2, 1, 2**40):
+        made = ow.fuse(lambda x, n: (x > n, x == n, n >= x))(x, n)
+        for want, got in zip((x > n, x == n, n >= x), made, strict=True):
+            np.testing.assert_array_equal(want, got)
+
+
+def test_a_target_must_be_a_name_or_a_description():
+    with pytest.raises(e.ToggleError, match="unknown target"):
+        ow.fuse(lambda x: x + 1).lower(X, target=["sm_80"])
+
+
+def test_two_stores_of_one_name_are_refused():
+    with pytest.raises(e.EditError, match="two stores"):
+        ow.kernel([ow.load("x"), ow.store("y"), ow.opcodes.exp, ow.store("y")])
+
+
+def test_a_list_without_op_codes_says_so():
+    with pytest.raises(e.EditError, match="0 kernels"):
+        ow.kernel([ow.load("x"), ow.store("y")])(X)
+
+
+def test_a_scalar_of_the_wrong_kind_is_a_typed_error():
+    with pytest.raises(e.DTypeError, match="scalar of type complex"):
+        ow.fuse(lambda x, s: x * s**0.5)(X, -2.0)
