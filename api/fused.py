@@ -85,7 +85,11 @@ class Fused:
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
-        return f"<fused {self._specialised.fn.__name__}({', '.join(self._names)})>"
+        options = [f"{n}={v}" for n, v in self.options.toggles]
+        options += ["unfused"] * (not self.options.fused) + ["fast"] * self.options.fast
+        name = getattr(self.__wrapped__, "__name__", "function")
+        shown = f" with {', '.join(options)}" if options else ""
+        return f"<fused {name}({', '.join(self._names)}){shown}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the instance is the first argument and must be static."""
@@ -104,6 +108,8 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         values = self._bind(args, kwargs)
+        if any(hasattr(v, "__opweave_apply__") for v in values):
+            return self.__wrapped__(*args, **kwargs)  # inside another fused function
         if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in values):
             return self._through_gpu(values, out)
         prepared, found, arrays, scalars = self._prepare(values)
@@ -309,8 +315,6 @@ def _packed(structure: str | tuple[str, ...], outputs: list[Any]) -> Any:
         return outputs[0]
     if structure == "tuple":
         return tuple(outputs)
-    if structure == "none":
-        return None
     if structure == "list":
         return outputs
     return dict(zip(structure, outputs, strict=True))

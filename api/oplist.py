@@ -199,7 +199,7 @@ def _check_operands(codes: Sequence[Code], arguments: Sequence[str]) -> None:
         if missing > 1 or (missing and not running):
             raise EditError(
                 f"{code.name}: takes {code.operator.arity} operands, {len(code.operands)} given; "
-                "the running value supplies one"
+                f"the running value supplies one, name the others: {code.name}('x', ...)"
             )
         running = True
         if code.label:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -179,6 +180,12 @@ class Program:
             sources = list(self.lowered.sources)
             if not 0 <= kernel < len(sources):
                 raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
+            name = self.lowered.kernels[kernel].name
+            if name not in tokens_of(source):
+                raise ArgumentError(
+                    f'the source defines no extern "C" kernel called {name}: keep the name and '
+                    "the parameters of the kernel that it stands in for"
+                )
             sources[kernel] = source
             program = self._edited(replace(self.lowered, sources=tuple(sources)))
         for view in program.kernels:
@@ -195,6 +202,11 @@ class Program:
         device, overrides = self.lowered.device, self.fused.options.overrides
         made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
         return self._edited(made)
+
+
+def tokens_of(source: str) -> set[str]:
+    """The identifiers of a source."""
+    return set(re.findall(r"[A-Za-z_]\w*", source))
 
 
 def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:

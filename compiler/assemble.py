@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.device import Device
@@ -16,21 +15,18 @@ from opweave.compiler.ir import (
     Scalar,
     Value,
     count,
-    extent_of,
-    product,
 )
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Walk, access, walk_map, walk_rows
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Bound, bind_map, bind_reduction
 from opweave.compiler.literals import c_literal
-from opweave.compiler.names import TEMPLATES
 from opweave.compiler.schedule import Group, Schedule
 from opweave.compiler.toggles import TOGGLES, Facts, choose
 from opweave.opcodes.core import Phase
 
 if TYPE_CHECKING:
-    import jinja2
+    pass
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
@@ -407,42 +403,3 @@ class _Assembler:
         return Param(
             "extent", self.walk.extent_name(dims), "index_t", self.walk.extent_factors(dims)
         )
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(TEMPLATES)),
-        line_statement_prefix="//%",
-        line_comment_prefix="//#",
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    made.filters["at"] = _at
-    return made
-
-
-def _at(text: str, columns: int) -> str:
-    """Indent a block of code, leaving preprocessor lines at the margin."""
-    lines = text.rstrip("\n").split("\n")
-    return "\n".join(f if f.startswith("#") or not f else " " * columns + f for f in lines)
-
-
-def render(kernel: Kernel) -> str:
-    """Source text of a kernel: the same kernel gives the same bytes."""
-    template = _environment().get_template(f"{kernel.template}.cu.j2")
-    meanings = {t.name: t.meaning for t in TOGGLES[kernel.template]}
-    text = template.render(kernel=kernel, meanings=meanings)
-    return "\n".join(line.rstrip() for line in text.strip("\n").split("\n")) + "\n"
-
-
-def elements(kernel: Kernel, extents: Extents) -> tuple[int, int]:
-    """Rows and columns of a kernel for given extents."""
-    return tuple(  # type: ignore[return-value]
-        product(extent_of(e, extents) for e in factors) for factors in (kernel.rows, kernel.cols)
-    )

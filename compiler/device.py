@@ -68,6 +68,6 @@ def device_for(target: str | Device) -> Device:
     found = (BY_ARCH | DEVICES).get(target) if isinstance(target, str) else None
     if found is None:
         raise ToggleError(
-            f"unknown target {target!r}: expected one of {', '.join([*BY_ARCH, *DEVICES])}"
+            f"unknown target {target!r}: expected one of {', '.join(BY_ARCH | DEVICES)}"
         )
     return found

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opweave.compiler.assemble import assemble, render
+from opweave.compiler.assemble import assemble
 from opweave.compiler.device import Device
 from opweave.compiler.fuse import fuse
 from opweave.compiler.ir import Graph
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.plan import plan
+from opweave.compiler.render import render
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
 from opweave.compiler.toggles import check_overrides, override_plan

@@ -131,10 +131,12 @@ class Edit:
         if len(found) == 1:
             return found[0]
         shown = ", ".join(
-            f"{n} ({self.graph.nodes[i].operator.name})" for n, i in self.names.items()
+            f"{n} ({self.graph.nodes[i].operator.name})"
+            for n, i in self.names.items()
+            if not found or i in found
         )
         what = "several op-codes have that name" if found else "no such op-code"
-        raise EditError(f"{name!r}: {what}; expected one of {shown or 'none'}")
+        raise EditError(f"{name!r}: {what}; expected one of {shown or 'none'}, load or store")
 
     def _stored(self, place: str) -> Value:
         outputs = self.schedule.groups[self.number].outputs
@@ -167,7 +169,7 @@ class Edit:
         if result.shape != value.shape or (result.dtype is not value.dtype and inside is not None):
             raise EditError(
                 f"{new.operator.name} turns {value.type} into {result.type}: its users cannot "
-                "take that; cast it first"
+                "take that"
             )
         members = set(self.members)
         if inside is None:

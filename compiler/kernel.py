@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opweave.compiler.ir import Extent, Plan, Scalar, Where
+from opweave.compiler.ir import Extent, Extents, Plan, Scalar, Where, count
 from opweave.compiler.layout import Access, Stride
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
@@ -229,6 +229,10 @@ class Kernel:
     def extents_text(self) -> str:
         cols = " * ".join(map(str, self.cols)) or "1"
         return f"rows {' * '.join(map(str, self.rows))}, columns {cols}" if self.rows else cols
+
+    def elements(self, extents: Extents) -> tuple[int, int]:
+        """Rows and columns for given extents."""
+        return count(self.rows, extents), count(self.cols, extents)
 
     def grid(self, rows: int, cols: int) -> tuple[int, int, int]:
         """Blocks of a launch over ``rows`` x ``cols``."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes.dtypes import BOOL, F64, I64, U64, DType
+from opweave.opcodes.dtypes import BOOL, F64, I64, U8, U64, DType
 from opweave.opcodes.errors import DTypeError
 
 
@@ -56,6 +56,8 @@ def c_literal(value: Any, dtype: DType) -> str:
 def _integer(value: int, dtype: DType) -> str:
     if dtype is U64:
         return f"{value}ULL"
+    if dtype is U8:
+        return f"(uint8){value}"  # helpers deduce their type from their operands
     suffix = "LL" if dtype is I64 else ""
     lowest = -(1 << (8 * dtype.itemsize - 1))
     if value == lowest and dtype.kind == "i":  # the positive number alone would not fit

@@ -22,13 +22,17 @@ def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
     raise UnsupportedError(f"{operator.name}: no operand is traced")
 
 
-def single_axis(name: str, axis: Any) -> int | None:
+def single_axis(name: str, axis: Any, array: Any) -> int | None:
     """Reductions go over one axis or over all."""
     if isinstance(axis, tuple):
         if len(axis) == 1:
             return int(axis[0])
+        rank = getattr(array, "ndim", 0)
+        if axis and sorted(a % rank for a in axis if -rank <= a < rank) == list(range(rank)):
+            return None
         raise UnsupportedError(
-            f"{name}: axis={axis} names several axes; opweave reduces over one axis or all of them"
+            f"{name}: axis={axis}: opweave reduces over one axis or over all of them; reduce one "
+            "axis after the other, or reshape outside the fused function"
         )
     if axis is None:
         return None
@@ -40,7 +44,7 @@ def single_axis(name: str, axis: Any) -> int | None:
 
 def _statistic(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis)
+        axis = single_axis(operator.name, axis, a)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims))
 
     return handler
@@ -48,7 +52,7 @@ def _statistic(operator: Operator) -> Callable[..., Any]:
 
 def _summation(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis)
+        axis = single_axis(operator.name, axis, a)
         name = None if dtype is None else _dtype_name(dtype)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims), dtype=name)
 
@@ -57,7 +61,7 @@ def _summation(operator: Operator) -> Callable[..., Any]:
 
 def _spread(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis)
+        axis = single_axis(operator.name, axis, a)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
 
     return handler

@@ -79,6 +79,8 @@ def _row_fits_block(value: int, facts: Facts) -> str:
     return "a row has at most 1024 threads" if value > 1024 else ""
 
 
+# Elements of one operand that a thread may hold.
+MOST_ELEMENTS = 128
 # Registers that a row may take per thread before it is streamed instead.
 MOST_ROW_CHUNKS = 16
 
@@ -204,8 +206,12 @@ def check_overrides(overrides: Mapping[str, Any]) -> None:
         good = value in (0, 1) if toggle.values == "0|1" else whole and _is_power(int(value))
         if not whole or not good or int(value) > 1024:
             raise ToggleError(
-                f"{name}={value!r}: expected {toggle.values} (up to 1024) for '{toggle.meaning}'"
+                f"{name}={value!r}: expected {_range(toggle)} for '{toggle.meaning}'"
             )
+
+
+def _range(toggle: Toggle) -> str:
+    return "0 or 1" if toggle.values == "0|1" else f"a {toggle.values} up to 1024"
 
 
 def _is_power(value: int) -> bool:
@@ -243,6 +249,13 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> dict[st
 
 
 def _check_together(template: str, chosen: Mapping[str, int], facts: Facts) -> None:
+    if template == "map":
+        held = chosen["VECTOR"] * chosen["CHUNKS"]
+        if held > MOST_ELEMENTS:
+            raise ToggleError(
+                f"VECTOR={chosen['VECTOR']} with CHUNKS={chosen['CHUNKS']} cannot hold: a thread "
+                f"keeps at most {MOST_ELEMENTS} elements in registers"
+            )
     if template != "row":
         return
     threads = chosen["THREADS_PER_ROW"] * chosen["ROWS_PER_BLOCK"]

@@ -125,7 +125,7 @@ def _resolved_name(builder: Builder, name: str) -> str:
 
 def _flatten(result: Any) -> tuple[str | tuple[str, ...], list[Any]]:
     if result is None:
-        return "none", []
+        raise TraceError("the function returns None: expected arrays or numbers; add a return")
     if type(result) in (tuple, list):
         return type(result).__name__, list(result)
     if type(result) is dict:

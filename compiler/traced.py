@@ -84,7 +84,12 @@ class Tracer:
             return literal(item), scalar_type(item)
         raise TraceError(
             f"{operator.name}: expected an argument of the function or a number, found "
-            f"{type(item).__name__} ({where}); pass the array as an argument"
+            f"{type(item).__name__} ({where}); "
+            + (
+                "pass the array as an argument"
+                if hasattr(item, "shape")
+                else "it has no meaning here"
+            )
         )
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
@@ -225,15 +230,29 @@ class TracedArray:
             return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             self._unsupported(f"ndarray.{name}")
-        raise AttributeError(name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"a traced array has no attribute {name!r} ({self.tracer.where()})")
+
+    def __matmul__(self, other: Any) -> NoReturn:
+        self._unsupported("the matrix product @")
+
+    __rmatmul__ = __matmul__
+
+    def __divmod__(self, other: Any) -> Any:
+        return self.tracer.apply(OPERATORS["divmod"], [self, other])
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return self.tracer.apply(OPERATORS["divmod"], [other, self])
 
     def _unsupported(self, what: str) -> NoReturn:
         raise UnsupportedError(
             f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
             "the fused function, or express it through supported operators "
-            "(python -c 'import opweave; print(dir(opweave.opcodes))' lists them)"
+            "(sorted(opweave.OPERATORS) lists them)"
         )
 
+    __format__ = _refuse("formatting", "print it outside the fused function")
     __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
     __float__ = _refuse("float()", "keep it an array, or compute it outside")
     __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")

@@ -201,6 +201,11 @@ class Operator:
             if hasattr(operand, "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
         if any(not isinstance(o, str | int | float | np.generic) for o in operands):
+            if len(operands) < self.arity:
+                raise ArgumentError(
+                    f"{self.name}: expected {self.arity} operands ({', '.join(self.params)}), "
+                    f"found {len(operands)}; bound op-codes take numbers and names only"
+                )
             return self.numpy(*operands, **attrs)
         return BoundOperator(self).bind(*operands, **attrs)
 
@@ -231,6 +236,9 @@ class BoundOperator:
     @property
     def name(self) -> str:
         return self.operator.name
+
+    def __repr__(self) -> str:
+        return f"<op-code {self.name}({', '.join(map(repr, self.operands))})>"
 
 
 def check_attrs(operator: Operator, attrs: dict[str, Any]) -> None:

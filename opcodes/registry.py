@@ -48,7 +48,7 @@ def operator(
         replace: overwrite a user's operator of that name.
 
     Returns:
-        The operator; ``opweave.apply(op, x, ...)`` or calling it in an op-code list uses it.
+        The operator: call it on arrays, inside fused functions, or in an op-code list.
 
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave.compiler.assemble import elements
 from opweave.compiler.driver import Lowered
 from opweave.compiler.ir import (
     Expr,
@@ -126,7 +125,7 @@ class Prepared:
         return out
 
     def _step(self, kernel: Kernel, source: str, strides: Mapping[int, tuple[int, ...]]) -> Step:
-        rows, cols = elements(kernel, self.extents)
+        rows, cols = kernel.elements(self.extents)
         index = "q" if kernel.toggles["USE_64BIT_INDEX"] else "i4x"
         formats, fixed = [], []
         pointers, scalars = [], []

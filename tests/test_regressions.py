@@ -88,7 +88,7 @@ REDUCES = [
     (lambda x: np.maximum.reduce(x, initial=100.0, axis=None), e.UnsupportedError),
     (lambda x: np.add.reduce(x, where=x > 3), e.UnsupportedError),
     (lambda x: np.add.reduce(x, axis=0, out=x * 1), e.UnsupportedError),
-    (lambda x: np.add.reduce(x, axis=(0, 1)), e.UnsupportedError),
+    (lambda x: np.add.reduce(x, axis=()), e.UnsupportedError),
 ]
 
 
@@ -251,3 +251,50 @@ def test_a_list_without_op_codes_says_so():
 def test_a_scalar_of_the_wrong_kind_is_a_typed_error():
     with pytest.raises(e.DTypeError, match="scalar of type complex"):
         ow.fuse(lambda x, s: x * s**0.5)(X, -2.0)
+
+
+CONSTANTS = [
+    lambda x: x % 7, lambda x: x // 7, lambda x: 7 // (x | 1), lambda x: x << 1, lambda x: x >> 2,
+    lambda x: x**3, lambda x: np.clip(x, 10, 200), lambda x: np.floor_divide(x, np.uint8(2)),
+    lambda x: np.maximum(x, 7), lambda x: np.where(x > 7, x, 7), lambda x: divmod(x, 5)[0],
+]  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("function", CONSTANTS)
+def test_integer_arrays_meet_integer_constants(function, dtype):
+    x = np.array([0, 1, 5, 100, 127], dtype)
+    made = ow.fuse(function)(x)
+
+    assert made.dtype == function(x).dtype
+    np.testing.assert_array_equal(function(x), made)
+
+
+def test_too_many_elements_for_a_thread_are_refused():
+    with pytest.raises(e.ToggleError, match="at most 128 elements"):
+        ow.fuse(lambda x: x * 2).with_toggles(VECTOR=64, CHUNKS=16).lower(M, target="sm_80")
+
+
+@host
+def test_all_axes_by_name_and_fused_functions_inside_another():
+    inner = ow.fuse(lambda x: np.exp(x) + 1)
+    outer = ow.fuse(lambda x: inner(x).sum(axis=(0, 1)) * 2)
+
+    np.testing.assert_allclose((np.exp(M) + 1).sum() * 2, outer(M), rtol=1e-6)
+    assert len(outer.lower(M, target="sm_80").kernels) == 1
+
+
+def test_a_source_without_the_kernel_is_refused():
+    program = ow.fuse(lambda x: x * 2).lower(M)
+
+    with pytest.raises(e.ArgumentError, match="defines no extern"):
+        program.compile(source="")
+
+
+def test_repr_names_what_was_changed():
+    fused = ow.fuse(lambda x: x * 2)
+
+    assert "USE_VECTOR_IO=0" in repr(fused.with_toggles(USE_VECTOR_IO=0))
+    assert "unfused" in repr(fused.unfused())
+    assert repr(ow.opcodes.clip(0, 1)) == "<op-code clip(0, 1)>"
