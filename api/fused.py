@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, overload
 
 import numpy as np
@@ -25,6 +26,8 @@ from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
 
 MOST_PREPARED = 1024
+# A prepared call, its specialisation, and the positions of arrays and scalars in the arguments.
+Ready = tuple[Prepared, Specialised, list[int], list[int]]
 
 
 @overload
@@ -81,7 +84,8 @@ class Fused:
         self._names = [name for name, _ in self.parameters]
         self._required = sum(default is inspect.Parameter.empty for _, default in self.parameters)
         self._specialised = Specialisations(fn, options)
-        self._prepared: dict[Any, tuple[Prepared, Specialised, list[int], list[int]]] = {}
+        self._is_static = [name in static for name in self._names]
+        self._prepared: dict[Any, Ready] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -108,11 +112,14 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         values = self._bind(args, kwargs)
-        if any(hasattr(v, "__opweave_apply__") for v in values):
-            return self.__wrapped__(*args, **kwargs)  # inside another fused function
         if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in values):
             return self._through_gpu(values, out)
-        prepared, found, arrays, scalars = self._prepare(values)
+        ready = self._ready(values)
+        if ready is None:
+            if any(hasattr(v, "__opweave_apply__") for v in values):
+                return self.__wrapped__(*values)  # inside another fused function
+            ready = self._prepare(values)
+        prepared, found, arrays, scalars = ready
         given = [values[i] for i in arrays]
         env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
         outputs = prepared(given, env) if out is None else _into(out, prepared, given, env)
@@ -159,28 +166,31 @@ class Fused:
             )
         return values
 
-    def _prepare(self, values: list[Any]) -> tuple[Prepared, Specialised, list[int], list[int]]:
+    def _key(self, values: list[Any]) -> tuple[Any, ...]:
+        """What must be equal for a prepared call to serve another."""
         on_gpu = config.device == "cuda" or any(map(is_cupy, values))
-        static = [name in self.static for name in self._names]
-        key = (on_gpu, *[argument_key(v, s, on_gpu) for v, s in zip(values, static, strict=True)])
+        return (on_gpu, *map(argument_key, values, self._is_static, repeat(on_gpu)))
+
+    def _ready(self, values: list[Any]) -> Ready | None:
+        """The prepared call for these arguments, if there is one."""
         try:
-            ready = self._prepared.get(key)
+            return self._prepared.get(self._key(values))
         except TypeError:
-            ready = None  # an unhashable static: reported by the guard
-        if ready is None or self._depends_on_values(ready[1]):
-            with self._lock:
-                ready = self._prepare_slowly(values, on_gpu)
+            return None  # an unhashable static: reported by the guard
+
+    def _prepare(self, values: list[Any]) -> Ready:
+        """Prepare a call; kept, unless it depends on the values of scalars."""
+        key = self._key(values)
+        with self._lock:
+            ready = self._prepare_slowly(values, bool(key[0]))
+            found = ready[1].variant
+            if not any(name in found.graph.scalars for name in found.static):
                 if len(self._prepared) >= MOST_PREPARED:
                     self._prepared.pop(next(iter(self._prepared)))
                 self._prepared[key] = ready
         return ready
 
-    def _depends_on_values(self, found: Specialised) -> bool:
-        return any(name in found.variant.graph.scalars for name in found.variant.static)
-
-    def _prepare_slowly(
-        self, values: list[Any], on_gpu: bool
-    ) -> tuple[Prepared, Specialised, list[int], list[int]]:
+    def _prepare_slowly(self, values: list[Any], on_gpu: bool) -> Ready:
         device, executor = self._executor(values, on_gpu)
         found = self._specialise(values, device)
         arrays = [i for i, v in enumerate(values) if is_array(v)]

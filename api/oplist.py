@@ -137,8 +137,9 @@ class OpcodeKernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel."""
         given = {k: v for k, v in kwargs.items() if k != "out"}
-        prepared = self.fused._prepare(self.fused._bind(args, dict(given)))[0]
-        if len(prepared.steps) != 1:
+        values = self.fused._bind(args, dict(given))
+        ready = self.fused._ready(values) or self.fused._prepare(values)
+        if len(ready[0].steps) != 1:
             self.lower(*args, **given)  # says why
         return self.fused(*args, **kwargs)
 

@@ -82,14 +82,12 @@ class Tracer:
             item = item[()]
         if isinstance(item, bool | int | float | np.generic):
             return literal(item), scalar_type(item)
+        hint = (
+            "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"
+        )
         raise TraceError(
             f"{operator.name}: expected an argument of the function or a number, found "
-            f"{type(item).__name__} ({where}); "
-            + (
-                "pass the array as an argument"
-                if hasattr(item, "shape")
-                else "it has no meaning here"
-            )
+            f"{type(item).__name__} ({where}); {hint}"
         )
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from ctypes import addressof, c_char
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from opweave.compiler.trace import ArrayType, Static
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError
 
+_from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, np.generic)
 
 
 def is_cupy(value: Any) -> bool:
     """True for a CuPy array; does not import CuPy."""
+    if type(value) is np.ndarray:
+        return False
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(value, cupy.ndarray)
 
@@ -47,9 +51,12 @@ def layout_of(array: Any) -> str:
 
 def pointer(array: Any) -> int:
     """Address of an array's first element."""
-    if isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray):
+        return int(array.data.ptr)
+    try:  # the quick way; it asks for a writable contiguous buffer of a plain dtype
+        return addressof(_from_buffer(array))
+    except (TypeError, ValueError, BufferError):
         return int(array.__array_interface__["data"][0])
-    return int(array.data.ptr)
 
 
 def array_type(name: str, array: Any) -> ArrayType:
@@ -100,9 +107,10 @@ def argument_type(name: str, value: Any, static: bool) -> Any:
 
 def argument_key(value: Any, static: bool, aligned: bool) -> Any:
     """What must be equal for a prepared call to serve another: exact shapes and strides."""
+    if type(value) is np.ndarray and not aligned:
+        return value.dtype, value.shape, value.strides, value.flags.aligned
     if isinstance(value, np.ndarray) or is_cupy(value):
-        base = (value.dtype, value.shape, value.strides, type(value))
-        return (*base, pointer(value) % 16 if aligned else value.flags.aligned)
+        return value.dtype, value.shape, value.strides, type(value), pointer(value) % 16
     return static_key(value) if static else type(value)
 
 
