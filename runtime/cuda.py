@@ -33,9 +33,11 @@ def cupy() -> Any:
             "'opweave[cuda12]'"
         ) from None
     try:
-        module.cuda.runtime.getDeviceCount()
+        count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
         raise NoDeviceError(f"no CUDA device can be used: {error}") from None
+    if count == 0:
+        raise NoDeviceError("no CUDA device is visible; see CUDA_VISIBLE_DEVICES")
     return module
 
 
@@ -145,10 +147,16 @@ class CudaExecutor:
         with self._lock:
             found = self._functions.get((binary.key, name))
             if found is None:
-                with self.cupy.cuda.Device(self.index):
-                    module = self.cupy.cuda.function.Module()
-                    module.load(binary.payload)
-                    found = module.get_function(name)
+                try:
+                    with self.cupy.cuda.Device(self.index):
+                        module = self.cupy.cuda.function.Module()
+                        module.load(binary.payload)
+                        found = module.get_function(name)
+                except self.cupy.cuda.driver.CUDADriverError as error:
+                    raise LaunchError(
+                        f"{name}: device {self.index} cannot load the kernel: {error}; was the "
+                        "program lowered for another architecture?"
+                    ) from error
                 self._functions[binary.key, name] = found
             return found
 

@@ -298,3 +298,20 @@ def test_repr_names_what_was_changed():
     assert "USE_VECTOR_IO=0" in repr(fused.with_toggles(USE_VECTOR_IO=0))
     assert "unfused" in repr(fused.unfused())
     assert repr(ow.opcodes.clip(0, 1)) == "<op-code clip(0, 1)>"
+
+
+@host
+def test_a_forked_child_has_its_own_threads():
+    import os
+    import signal
+
+    fused = ow.fuse(lambda x: np.exp(x) * 2 + 1)
+    x = np.random.default_rng(0).random(1 << 20, dtype=np.float32)
+    expected = fused(x)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if (fused(x) == expected).all() else 3)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(expected, fused(x))

@@ -1,0 +1,153 @@
+"""The cuda executor's use of CuPy, against a stand-in that records launches (no GPU needed)."""
+
+import contextlib
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes import errors as e
+
+pytestmark = pytest.mark.nvrtc
+
+
+class Array:
+    """What opweave asks of a CuPy array."""
+
+    def __init__(self, array, device=0):
+        self.array = array
+        self.device = types.SimpleNamespace(id=device)
+        self.data = types.SimpleNamespace(ptr=array.ctypes.data // 16 * 16)
+        for name in ("dtype", "shape", "strides", "itemsize", "flags", "size", "ndim"):
+            setattr(self, name, getattr(array, name))
+
+    def get(self):
+        return self.array
+
+
+class DriverError(RuntimeError):
+    pass
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """A stand-in for CuPy; gives the list of (name, grid, block, arguments)."""
+    made = []
+
+    class Device(contextlib.nullcontext):
+        compute_capability = "90"
+
+        def __init__(self, index=0):
+            super().__init__()
+            self.id = index
+
+    class Module:
+        def load(self, cubin):
+            assert cubin[:4] == b"\x7fELF"
+
+        def get_function(self, name):
+            return lambda grid, block, args: made.append((name, grid, block, args))
+
+    properties = {"name": b"Stand-in", "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
+    cuda = types.SimpleNamespace(
+        Device=Device,
+        function=types.SimpleNamespace(Module=Module),
+        driver=types.SimpleNamespace(CUDADriverError=DriverError),
+        runtime=types.SimpleNamespace(
+            getDeviceCount=lambda: 2,
+            getDeviceProperties=lambda index: properties,
+            CUDARuntimeError=DriverError,
+        ),
+        get_current_stream=lambda: types.SimpleNamespace(ptr=0),
+    )
+    module = types.ModuleType("cupy")
+    module.ndarray, module.cuda = Array, cuda
+    module.uint8, module.uint32 = np.uint8, np.uint32
+    module.empty = lambda shape, dtype: Array(np.empty(shape, dtype))
+    module.zeros = lambda shape, dtype: Array(np.zeros(shape, dtype))
+    module.asarray = Array
+    module.may_share_memory = lambda a, b: np.may_share_memory(a.array, b.array)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    from opweave.runtime import cuda as runtime
+
+    runtime.live_device.cache_clear()
+    monkeypatch.setattr(runtime, "_executors", {})
+    yield made
+    runtime.live_device.cache_clear()
+
+
+def test_a_launch_passes_pointers_scalars_and_extents(launches):
+    x = Array(np.ones((4, 1000), np.float32))
+    y = ow.fuse(lambda x, s: x * s)(x, 2.5)
+    ((name, grid, block, args),) = launches
+
+    assert (name, grid, block) == ("kernel_map_f32", (4, 1, 1), (256, 1, 1))
+    assert [type(a) for a in args] == [np.uint64, np.float32, np.uint64, np.int32]
+    assert [args[0], args[1], args[2], args[3]] == [x.data.ptr, 2.5, y.data.ptr, 4000]
+
+
+def test_a_row_kernel_and_its_grid(launches):
+    ow.fuse(lambda x: ow.softmax(x))(Array(np.ones((7, 1000), np.float32)))
+    ((_, grid, block, args),) = launches
+
+    assert (grid, block) == ((2, 1, 1), (128, 1, 1))
+    assert list(args[2:]) == [7, 1000]
+
+
+def test_counters_are_kept_and_partials_are_not(launches):
+    fused = ow.fuse(lambda x: (x * x).sum())
+    x = Array(np.ones((300, 500), np.float32))
+    fused(x)
+    fused(x)
+    first, second = (args for *_, args in launches)
+
+    assert first[3] == second[3]
+    assert launches[0][1:3] == ((32, 1, 1), (256, 1, 1))
+
+
+def test_64_bit_indices_are_passed_as_such(launches):
+    fused = ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=1)
+    fused(Array(np.ones(100, np.uint8)))
+
+    assert type(launches[0][3][-1]) is np.int64
+
+
+def test_outputs_go_straight_into_a_fitting_out(launches):
+    x, out = (Array(np.ones(1024, np.float32)) for _ in range(2))
+    made = ow.fuse(lambda x: x + 1)(x, out=out)
+
+    assert made is out
+    assert launches[0][3][1] == out.data.ptr
+
+
+def test_arrays_of_two_devices_and_mixed_arrays_are_refused(launches):
+    x = Array(np.ones(5, np.float32))
+    add = ow.fuse(lambda x, y: x + y)
+
+    with pytest.raises(e.ArgumentError, match=r"devices \[0, 1\]"):
+        add(x, Array(np.ones(5, np.float32), device=1))
+    with pytest.raises(e.ArgumentError, match="mixed"):
+        add(x, np.ones(5, np.float32))
+    assert launches == []
+
+
+def test_numpy_arrays_are_copied_in_and_out_when_asked(launches):
+    with ow.config(device="cuda"):
+        made = ow.fuse(lambda x: {"y": x + 1, "s": x.sum()})(np.ones(8, np.float32))
+
+    assert isinstance(made["y"], np.ndarray)
+    assert isinstance(made["s"], np.float32)
+
+
+def test_a_failing_launch_is_a_typed_error(launches, monkeypatch):
+    def fail(self, name):
+        def launch(grid, block, args):
+            raise DriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+        return launch
+
+    monkeypatch.setattr(sys.modules["cupy"].cuda.function.Module, "get_function", fail)
+    with pytest.raises(e.LaunchError, match="launch of .* failed: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        ow.fuse(lambda x: x + 3)(Array(np.ones(8, np.float32)))
