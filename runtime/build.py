@@ -151,7 +151,7 @@ def provenance(kernel: Kernel, source: str) -> dict[int, str]:
 def explained(error: CompileError, kernel: Kernel, source: str) -> CompileError:
     """The error with its op-code, the line, and the numbered source."""
     lines = provenance(kernel, source)
-    pattern = r"(?:<stdin>|default_program)[:(](\d+)"
+    pattern = r"(?:<stdin>|stdin\.cpp|default_program)[:(](\d+)"
     numbers = [int(n) for n in re.findall(pattern, error.log)]
     opcode = next((lines[n] for n in numbers if n in lines), None)
     where = {line.name: line.where for line in kernel.opcodes if line.opcode is not None}

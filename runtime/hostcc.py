@@ -22,7 +22,8 @@ COMMON = (
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-w",
 )  # fmt: skip
-VERIFY = ("-DOW_VERIFY", "-O1")
+# Unoptimised, so that a read that a GPU would make is made, even if its value is not used.
+VERIFY = ("-DOW_VERIFY", "-O0")
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ FAULTS = [
     ("a shuffle reads outside its mask",
      "int v = 0;\n    if (threadIdx.x < 16) v = __shfl_sync(0x0000ffffu, v, 20);\n    y[0] = v;",
      "outside its mask"),
-    ("a read far outside", "y[0] = y[100000000];", "outside every array"),
+    ("a read far outside", "y[0] = y[1LL << 40];", "outside every array"),
     ("a read just behind the end", "y[0] = y[64];", "outside every array"),
     ("a write just before the start", "y[-1] = 3;", "wrote before"),
 ]  # fmt: skip

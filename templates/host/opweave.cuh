@@ -39,7 +39,7 @@ static OwHost* ow_host;
 #define blockIdx (ow_host->block)
 #define blockDim (ow_host->block_dim)
 #define gridDim (ow_host->grid_dim)
-#define __shared__ static __attribute__((section("ow_shared")))
+#define __shared__ static __attribute__((section("ow_shared"), used))
 #define __syncthreads() (ow_host->barrier(__LINE__))
 #define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, __LINE__))
 OW_INLINE unsigned ow_mask(unsigned mask = 0xffffffffu) { return mask; }
