@@ -20,7 +20,7 @@ FAST = ("-ffp-contract=fast",)
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-w",
+    "-fno-rtti", "-fno-sanitize=all", "-w",
 )  # fmt: skip
 # Unoptimised, so that a read that a GPU would make is made, even if its value is not used.
 VERIFY = ("-DOW_VERIFY", "-O0")
