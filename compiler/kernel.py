@@ -6,11 +6,11 @@ store, close) come from the template, computing ones from operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.ir import Extent, Extents, Plan, Scalar, Where, count
-from opweave.compiler.layout import Access, Stride
+from opweave.compiler.layout import Access
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
@@ -246,12 +246,6 @@ class Kernel:
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
-
-    def strides(self) -> list[Stride]:
-        return [p.source for p in self.params if p.kind == "stride"]
-
-    def with_toggles(self, **toggles: int) -> Kernel:
-        return replace(self, toggles=self.toggles | toggles)
 
 
 def _load_line(load: Load) -> Line:

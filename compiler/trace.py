@@ -52,7 +52,7 @@ class Trace:
 
     Attributes:
         graph: its graph.
-        structure: how outputs are packed: "single", "tuple", "list", "none", or dict keys.
+        structure: how outputs are packed: "single", "tuple", "list", or dict keys.
         static: names of scalars and extents whose values the function looked at.
         extents: example extent of every symbol.
         scalar_types: type of every scalar argument, by its name in C.

@@ -1,7 +1,6 @@
 """What a user touches: calls, scalars, op-code lists, edits, operators."""
 
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -388,11 +387,3 @@ def test_hostile_argument_names_become_harmless():
     arguments = [np.full(3, v, np.float32) for v in range(5)]
 
     np.testing.assert_array_equal([10, 10, 10], ow.fuse(scope["f"])(*arguments))
-
-
-def test_no_warnings_at_import():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        import importlib
-
-        importlib.import_module("opweave.fused")
