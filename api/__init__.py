@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from opweave import opcodes
+from opweave import opcodes, pixels
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError
 from opweave.opcodes.registry import OPERATORS, operator
@@ -37,6 +37,7 @@ silu = OPERATORS["silu"]
 gelu = OPERATORS["gelu"]
 softmax = OPERATORS["softmax"]
 log_softmax = OPERATORS["log_softmax"]
+linear = OPERATORS["linear"]
 
 _LAZY = {
     "fuse": "fused",
@@ -58,10 +59,12 @@ __all__ = [
     "fuse",
     "gelu",
     "kernel",
+    "linear",
     "load",
     "log_softmax",
     "opcodes",
     "operator",
+    "pixels",
     "relu",
     "rsqrt",
     "sigmoid",

@@ -340,9 +340,9 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
     for position, (target, value) in enumerate(zip(targets, outputs, strict=True)):
         if not isinstance(value, Value) or not is_array(target):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
-        if value.id not in prepared.shapes:
+        if prepared.graph.base(value).id not in prepared.shapes:
             raise ArgumentError("out=: the function returns one of its arguments unchanged")
-        shape, dtype = prepared.shapes[value.id]
+        shape, dtype = prepared.shape_of(value)
         if tuple(target.shape) != shape or target.dtype != dtype.numpy:
             raise ArgumentError(
                 f"out=: expected {dtype.numpy_name}{list(shape)}, found "
@@ -352,7 +352,7 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
             raise ArgumentError("out=: the array is read-only")
         if any(overlap(target, t) for t in targets[:position]):
             raise ArgumentError("out=: two of the arrays overlap")
-        clear = not any(overlap(target, a) for a in arrays)
+        clear = not any(overlap(target, a) for a in arrays) and value.id in prepared.shapes
         aligned = is_cupy(target) is False or target.data.ptr % 16 == 0
         if clear and target.flags.c_contiguous and aligned and value.id not in direct:
             direct[value.id] = target

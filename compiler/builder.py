@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.infer import result_shape
 from opweave.compiler.ir import (
     Expr,
     Extent,
@@ -19,11 +18,13 @@ from opweave.compiler.ir import (
     Symbol,
     Value,
     Where,
+    literal,
 )
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Kind, Operator, check_attrs
+from opweave.opcodes.core import Operator, check_attrs
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
+from opweave.opcodes.shapes import ShapeRule
 
 
 def scalar_type(value: Any) -> Any:
@@ -50,7 +51,7 @@ class Builder:
     def __init__(self, extents: Mapping[str, int], first_id: int = 0):
         self.nodes: list[Node] = []
         self.extents = dict(extents)
-        self.parent: dict[Symbol, Symbol] = {}
+        self.parent: dict[Symbol, Extent] = {}
         self._next_id = first_id
 
     def new_value(self, dtype: DType, shape: Shape) -> Value:
@@ -100,17 +101,16 @@ class Builder:
         for operand, dtype in zip(operands, loop, strict=True):
             if not isinstance(operand, Value):
                 typed.append(Scalar(operand[0], dtype))
-            elif operand.dtype is dtype or operator.kind is Kind.COMPOSITE:
+            elif operand.dtype is dtype:
                 typed.append(self._resolved(operand))
             else:
                 cast = {"dtype": dtype.numpy_name}
                 (value,) = self.apply(OPERATORS["cast"], [operand], cast, where)
                 typed.append(value)
         shapes = [o.shape for o in typed if isinstance(o, Value)]
-        if len(shapes) > 1:
-            self._unify(shapes)
-            shapes = [tuple(map(self.find, shape)) for shape in shapes]
-        shape = result_shape(operator, shapes, attrs)
+        self._unify(operator.shape_rule, shapes, dict(attrs))
+        shapes = [tuple(map(self.find, shape)) for shape in shapes]
+        shape = operator.shape_rule.result(shapes, dict(attrs))
         values = tuple(self.new_value(dtype, shape) for dtype in results)
         self.nodes.append(Node(operator, tuple(typed), values, attrs, where))
         return values
@@ -128,28 +128,28 @@ class Builder:
     def _resolved_operand(self, operand: Any) -> Any:
         return self._resolved(operand) if isinstance(operand, Value) else operand
 
-    def _unify(self, shapes: Sequence[Shape]) -> None:
-        """Two symbols that meet in one broadcast dimension become one, if their examples agree."""
-        rank = max(map(len, shapes))
-        for dim in range(rank):
-            met: Symbol | None = None
-            for shape in shapes:
-                at = dim - (rank - len(shape))
-                extent = self.find(shape[at]) if at >= 0 else 1
-                if not isinstance(extent, Symbol) or extent == met:
-                    continue
-                if met is None:
-                    met = extent
-                    continue
-                a, b = self.extents[met.name], self.extents[extent.name]
-                if a != b:
-                    shown = " and ".join(self._concrete(s) for s in shapes)
-                    raise ShapeError(f"shapes {shown} do not broadcast: {a} against {b}")
-                self.parent[extent] = met
+    def _unify(
+        self, rule: ShapeRule, shapes: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> None:
+        """Make extents that must meet one, if their examples agree; a number stays a number."""
+        for pair in rule.meets(shapes, dict(attrs)):
+            first, second = (self.find(extent) for extent in pair)
+            a, b = self._example(first), self._example(second)
+            if a != b:
+                shown = " and ".join(self._concrete(s) for s in shapes)
+                raise ShapeError(f"shapes {shown} do not {rule.verb}: {a} against {b}")
+            if first == second:
+                continue
+            if isinstance(second, Symbol):
+                self.parent[second] = first
+            elif isinstance(first, Symbol):
+                self.parent[first] = second
+
+    def _example(self, extent: Extent) -> int:
+        return extent if isinstance(extent, int) else self.extents[extent.name]
 
     def _concrete(self, shape: Shape) -> str:
-        sizes = [e if isinstance(e, int) else self.extents[e.name] for e in shape]
-        return str(tuple(sizes))
+        return str(tuple(map(self._example, shape)))
 
     def resolved_nodes(self) -> list[Node]:
         """The nodes with every extent replaced by its representative."""
@@ -168,7 +168,7 @@ class Builder:
     def resolve_expr(self, expr: Expr) -> Expr:
         if expr.op == "extent":
             found = self.find(Symbol(expr.args[0]))
-            return Expr("extent", (found.name,)) if isinstance(found, Symbol) else expr
+            return Expr("extent", (found.name,)) if isinstance(found, Symbol) else literal(found)
         if expr.op in ("literal", "argument"):
             return expr
         return Expr(expr.op, tuple(self.resolve_expr(a) for a in expr.args))

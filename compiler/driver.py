@@ -64,7 +64,7 @@ def lower(
     Raises:
         ToggleError: an override cannot hold.
     """
-    graph = verify_graph(simplify(verify_graph(graph), extents))
+    graph = verify_graph(simplify(verify_graph(graph)))
     schedule = schedule_graph(graph, extents, device, options)
     return finish(schedule, extents, spans, device, options.overrides)
 

@@ -29,20 +29,28 @@ ROLES: dict[tuple[Kind, Kind], str] = {
     (Kind.MAP, Kind.REDUCE): "prologue: computed as the reduction reads its operand",
     (Kind.REDUCE, Kind.MAP): "epilogue: applied to the reduced row before the store",
     (Kind.REDUCE, Kind.REDUCE): "same row: both reductions in one kernel",
+    (Kind.CONTRACT, Kind.MAP): "epilogue: applied to the product before the store",
+    (Kind.CONTRACT, Kind.REDUCE): "rows: a block holds whole rows of the product and reduces them",
+}
+# Why a pair is not listed.
+UNLISTED: dict[Kind, str] = {
+    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: it is stored first"
 }
 SIBLING = "siblings: both read the same operand"
 
 
 def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
     """A small value inside a larger loop is computed again at each point."""
+    # a pixel's own values are computed once for it, though they are fewer than its channels
+    walked = slice(None, -1) if form.channels else slice(None)
     for index in members:
         node = graph.nodes[index]
         small = (
-            node.operator.kind is Kind.MAP
+            node.is_map
             and node.values
             and node.result.id not in form.row_values
-            and len([e for e in node.result.shape if e != 1])
-            < len([e for e in form.space if e != 1])
+            and len([e for e in node.result.shape[walked] if e != 1])
+            < len([e for e in form.space[walked] if e != 1])
         )
         if small and node.operator.cost.special:
             return f"{node.operator.name} would be computed again for every row"
@@ -60,7 +68,7 @@ def fuse(graph: Graph, enabled: bool = True) -> Schedule:
 
     With ``enabled=False`` every node is a kernel of its own, the unfused meaning.
     """
-    state = _Groups(graph, [{i} for i in range(len(graph.nodes))])
+    state = _Groups(graph, [{i} for i, node in enumerate(graph.nodes) if not node.is_view])
     if enabled:
         changed = True
         while changed:
@@ -87,8 +95,7 @@ class _Groups:
     def __init__(self, graph: Graph, partition: Sequence[set[int]]):
         self.graph = graph
         self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
-        found = {index: key for key, part in self.members.items() for index in part}
-        self.group_of = [found[index] for index in range(len(graph.nodes))]
+        self.group_of = {index: key for key, part in self.members.items() for index in part}
         self.producers = graph.producers()
         self.decisions: dict[tuple[int, int], Decision] = {}
 
@@ -97,32 +104,37 @@ class _Groups:
         changed = False
         for consumer, node in enumerate(self.graph.nodes):
             for value in node.values:
-                producer = self.producers.get(value.id)
-                if producer is None or self.group_of[producer] == self.group_of[consumer]:
+                producer = self.producers.get(self.graph.base(value).id)
+                if node.is_view or producer is None or self._together(producer, consumer):
                     continue
                 kinds = (self.graph.nodes[producer].operator.kind, node.operator.kind)
-                role = ROLES.get(kinds)
-                changed |= self._try(producer, consumer, role)
+                through_view = value.id in self.graph.views
+                role = None if through_view else ROLES.get(kinds)
+                reason = "read in another order" if through_view else UNLISTED.get(kinds[1], "")
+                changed |= self._try(producer, consumer, role, reason)
         return changed
+
+    def _together(self, first: int, second: int) -> bool:
+        return self.group_of[first] == self.group_of[second]
 
     def fuse_siblings(self) -> bool:
         """Merge groups that read the same operand."""
         changed = False
         readers: dict[int, list[int]] = {}
         for index, node in enumerate(self.graph.nodes):
-            for value in node.values:
+            for value in () if node.is_view else node.values:
                 readers.setdefault(value.id, []).append(index)
         for nodes in readers.values():
             for first, second in pairwise(nodes):
-                if self.group_of[first] != self.group_of[second]:
+                if not self._together(first, second):
                     changed |= self._try(first, second, SIBLING)
         return changed
 
-    def _try(self, producer: int, consumer: int, role: str | None) -> bool:
+    def _try(self, producer: int, consumer: int, role: str | None, reason: str = "") -> bool:
         a, b = self.group_of[producer], self.group_of[consumer]
         union = self.members[a] | self.members[b]
         if role is None:
-            found: Form | str = "no role for this pair of kinds"
+            found: Form | str = reason or "no role for this pair of kinds"
         elif self._path_outside(a, b) or self._path_outside(b, a):
             found = "another kernel stands between them"
         else:
@@ -163,7 +175,9 @@ class _Groups:
         return {
             self.group_of[i]
             for i, node in enumerate(self.graph.nodes)
-            if self.group_of[i] != group and any(v.id in made for v in node.values)
+            if not node.is_view
+            and self.group_of[i] != group
+            and any(self.graph.base(v).id in made for v in node.values)
         }
 
     def schedule(self) -> Schedule:

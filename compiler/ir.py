@@ -5,7 +5,8 @@
     node     ::= value+ "=" operator "(" operand* ")" attrs
     operand  ::= value | scalar
     value    ::= dtype "[" extent* "]"
-    extent   ::= 1 | symbol                          symbols become kernel parameters
+    extent   ::= number | symbol                     symbols become kernel parameters; 1, and
+                                                     what an operator asks for, are numbers
     scalar   ::= expression ":" dtype                enters a kernel as a parameter or a literal
     expression ::= literal | argument | extent | function "(" expression* ")"
     output   ::= value | expression
@@ -17,10 +18,11 @@ never a float32 division in a kernel.  Everything here is frozen: a pass returns
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,8 @@ class Symbol:
 
 Extent = int | Symbol
 Shape = tuple[Extent, ...]
+# Dimensions of a view's operand in the order of the view, None for a new one.
+Axes = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lshift": operator.lshift,
     "rshift": operator.rshift,
     "invert": operator.invert,
+    "cos": math.cos,
+    "sin": math.sin,
 }
 
 
@@ -194,6 +200,32 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class ProductPlan:
+    """The accumulation plan of a product.
+
+    With ``unit="fma"`` every element of the result is one running value, which takes the products
+    of its row and its column in rising order, each with one rounding; so neither tiles nor threads
+    change a bit.  With ``unit="blas"`` the order is the vendor's, and the product is a kernel of
+    its own.
+
+    Attributes:
+        unit: "fma" or "blas".
+        columns: smallest power of two that holds a row of the result, 0 for longer rows: whether
+            a block can hold a row.  It changes no bit.
+    """
+
+    unit: str
+    columns: int = 0
+
+    def depth(self, extent: int) -> int:
+        """Longest chain of roundings for ``extent`` products (for error bounds)."""
+        return max(1, extent)
+
+    def __str__(self) -> str:
+        return "one fma a step, in rising order" if self.unit == "fma" else "the vendor's library"
+
+
+@dataclass(frozen=True)
 class Node:
     """One operator applied to operands."""
 
@@ -202,7 +234,7 @@ class Node:
     results: tuple[Value, ...]
     attrs: tuple[tuple[str, Any], ...] = ()
     where: Where = field(default=Where(), compare=False)
-    plan: Plan | None = None
+    plan: Plan | ProductPlan | None = None
 
     def __repr__(self) -> str:
         shown = "".join(f", {k}={v}" for k, v in self.attrs if v is not None)
@@ -220,8 +252,20 @@ class Node:
         return tuple(o for o in self.operands if isinstance(o, Value))
 
     @property
+    def is_map(self) -> bool:
+        return self.operator.kind is Kind.MAP
+
+    @property
     def is_reduction(self) -> bool:
         return self.operator.kind is Kind.REDUCE
+
+    @property
+    def is_product(self) -> bool:
+        return self.operator.kind is Kind.CONTRACT
+
+    @property
+    def is_view(self) -> bool:
+        return self.operator.kind is Kind.MOVE
 
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
@@ -271,6 +315,15 @@ class Graph:
         lines += [f"  {node!r}" for node in self.nodes]
         shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
         return "\n".join([*lines, f"  return {', '.join(shown)}"])
+
+    @cached_property
+    def views(self) -> dict[int, tuple[Value, Axes]]:
+        """Map a view's id to its base and its axes; no base is a view itself."""
+        return {n.result.id: (n.values[0], n.attr("axes")) for n in self.nodes if n.is_view}
+
+    def base(self, value: Value) -> Value:
+        """The value whose memory a value lies in: itself, unless it is a view."""
+        return self.views[value.id][0] if value.id in self.views else value
 
     def users(self) -> dict[int, list[int]]:
         """Map a value's id to the indices of the nodes that use it."""

@@ -6,11 +6,12 @@ store, close) come from the template, computing ones from operators.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.ir import Extent, Extents, Plan, Scalar, Where, count
-from opweave.compiler.layout import Access
+from opweave.compiler.layout import Access, MatrixAddress
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
@@ -141,12 +142,61 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """An array operand of a kernel of tiles, as a matrix of rows and columns.
+
+    ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
+    column) of the result and the step along the inner dimension.
+    """
+
+    name: str
+    dtype: DType
+    address: MatrixAddress
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+    @property
+    def along_rows(self) -> bool:
+        """Consecutive elements lie along the rows' coordinate, not along the inner one."""
+        return self.address.row_step == "1" and self.address.column_step != "1"
+
+    @property
+    def stride(self) -> str:
+        """Name of the stride in the direction of reading, "" for consecutive elements."""
+        step = self.address.row_step if self.along_rows else self.address.column_step
+        return "" if step in ("", "1") else step
+
+    def at(self, row: str, column: str) -> str:
+        return self.address.at(row, column)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element."""
+
+    x: Factor
+    y: Factor
+    ctype: str
+    identity: str
+    accumulate: Line
+    result: Line
+    result_ctype: str
+    depth: Extent
+
+
+# Templates whose blocks are tiles of matrices.
+TILED = ("tile", "product", "product_rows")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """Everything that a template needs, and nothing that it must compute.
 
     Attributes:
         name: the function's name.
-        template: "map", "row" or "reduce".
+        template: name of the template and of its table of toggles.
         title: what was fused, for the header comment.
         target: the architecture.
         params: parameters in order.
@@ -158,10 +208,13 @@ class Kernel:
         passes: walks along the columns; a map has one.
         row_lines: op-codes on row values before the first pass.
         row_stores: row values that are written.
-        coordinates: statements that compute the outer coordinates from ``row``.
-        rows, cols: extent factors.
-        plan: the accumulation plan.
+        coordinates: statements that compute the outer coordinates from ``row`` or ``batch``.
+        batch, rows, cols: extent factors.
+        plan: the accumulation plan of reductions.
         group: number of the schedule's group.
+        product: the matrix product, if there is one.
+        across: operands that run along the rows of the tiles.
+        channels: values of a pixel, in kernels of pixels.
     """
 
     name: str
@@ -182,14 +235,27 @@ class Kernel:
     plan: Plan | None
     group: int
     overridden: tuple[str, ...] = ()
+    batch: tuple[Extent, ...] = ()
+    product: Product | None = None
+    across: tuple[Factor, ...] = ()
+    channels: int = 0
+
+    @property
+    def has_batch(self) -> bool:
+        return bool(self.batch)
 
     @property
     def has_rows(self) -> bool:
         return bool(self.rows)
 
     @property
+    def row_coordinates(self) -> tuple[str, ...]:
+        """The coordinates that a row begins with; kernels of tiles have them in their index."""
+        return () if self.template in TILED else self.coordinates
+
+    @property
     def has_row_start(self) -> bool:
-        return bool(self.coordinates or self.row_loads or self.row_lines)
+        return bool(self.row_coordinates or self.row_loads or self.row_lines)
 
     @property
     def joins(self) -> list[Reduction]:
@@ -199,11 +265,8 @@ class Kernel:
 
     @property
     def threads(self) -> int:
-        if self.template == "map":
-            return self.toggles["BLOCK"]
-        if self.template == "row":
-            return self.toggles["THREADS_PER_ROW"] * self.toggles["ROWS_PER_BLOCK"]
-        return self.toggles["THREADS_PER_ROW"]
+        """Threads of a block."""
+        return GEOMETRY[self.template].threads(self.toggles)
 
     @property
     def opcodes(self) -> tuple[Line, ...]:
@@ -211,6 +274,13 @@ class Kernel:
         out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
         out.append(Line(Phase.INDEX, "index", f"{self.template} template: " + self.extents_text))
         out.append(Line(Phase.GUARD, "guard", "only what lies inside is read and written"))
+        if self.product is not None:
+            for factor, place in ((self.product.x, "[m, k]"), (self.product.y, "[k, n]")):
+                text = f"{place} <- {factor.name}"
+                out.append(Line(Phase.LOAD, f"load {factor.name}", text))
+            out.append(self.product.accumulate)
+            if self.template == "product_rows":
+                out.append(self.product.result)
         out += [_load_line(load) for load in self.row_loads]
         out += self.row_lines
         seen: set[str] = set()
@@ -227,22 +297,32 @@ class Kernel:
 
     @property
     def extents_text(self) -> str:
-        cols = " * ".join(map(str, self.cols)) or "1"
-        return f"rows {' * '.join(map(str, self.rows))}, columns {cols}" if self.rows else cols
+        """Such as ``rows n0, columns n1``."""
+        parts = (("batch", self.batch), ("rows", self.rows), ("columns", self.cols))
+        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
+        if self.product is not None:
+            shown.append(f"depth {self.product.depth}")
+        return ", ".join(shown) if self.rows else " * ".join(map(str, self.cols)) or "1"
 
-    def elements(self, extents: Extents) -> tuple[int, int]:
-        """Rows and columns for given extents."""
-        return count(self.rows, extents), count(self.cols, extents)
+    def elements(self, extents: Extents) -> tuple[int, int, int]:
+        """Batch, rows and columns for given extents."""
+        batch, rows, cols = (count(e, extents) for e in (self.batch, self.rows, self.cols))
+        return batch, rows, cols
 
-    def grid(self, rows: int, cols: int) -> tuple[int, int, int]:
-        """Blocks of a launch over ``rows`` x ``cols``."""
-        t = self.toggles
-        if self.template == "row":
-            return -(-rows // t["ROWS_PER_BLOCK"]), 1, 1
-        if self.template == "reduce":
-            return t["PARTS"], rows, 1
-        blocks = -(-cols // (t["BLOCK"] * t["VECTOR"] * t["CHUNKS"]))
-        return (rows, blocks, 1) if self.rows else (blocks, 1, 1)
+    def work(self, extents: Extents) -> int:
+        """Steps that a launch takes, to share it out among the cores of a host."""
+        batch, rows, cols = self.elements(extents)
+        return batch * rows * cols * (count((self.product.depth,), extents) if self.product else 1)
+
+    def is_empty(self, extents: Extents) -> bool:
+        """True where a launch would write nothing."""
+        batch, rows, cols = self.elements(extents)
+        reduces = self.template in ("row", "reduce")
+        return batch * rows == 0 or (cols == 0 and not reduces)
+
+    def grid(self, extents: Extents) -> tuple[int, int, int]:
+        """Blocks of a launch."""
+        return GEOMETRY[self.template].grid(self.toggles, *self.elements(extents), self.has_rows)
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
@@ -256,3 +336,56 @@ def _load_line(load: Load) -> Line:
 def _store_line(store: Store) -> Line:
     address = store.access.at(store.name, "j")
     return Line(Phase.STORE, f"store {store.name}", f"{address} <- {store.value}")
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How a template lays out its launches.
+
+    Attributes:
+        threads: threads of a block, from the toggles.
+        grid: blocks, from the toggles, the batch, rows and columns, and whether rows are walked.
+    """
+
+    threads: Callable[[Mapping[str, int]], int]
+    grid: Callable[..., tuple[int, int, int]]
+
+
+def _map_grid(
+    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
+) -> tuple[int, int, int]:
+    blocks = -(-cols // (t["BLOCK"] * t["VECTOR"] * t["CHUNKS"]))
+    return (rows, blocks, 1) if has_rows else (blocks, 1, 1)
+
+
+def _tiles(tile_rows: str, tile_cols: str) -> Callable[..., tuple[int, int, int]]:
+    """A block per tile, tiles along a row of tiles first, the batch last."""
+
+    def grid(
+        t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
+    ) -> tuple[int, int, int]:
+        return batch * -(-rows // t[tile_rows]) * -(-cols // t[tile_cols]), 1, 1
+
+    return grid
+
+
+def _product_threads(t: Mapping[str, int]) -> int:
+    return t["BLOCK_M"] // t["THREAD_M"] * (t["BLOCK_N"] // t["THREAD_N"])
+
+
+GEOMETRY: dict[str, Geometry] = {
+    "map": Geometry(lambda t: t["BLOCK"], _map_grid),
+    "pixel": Geometry(lambda t: t["BLOCK"], _map_grid),
+    "tile": Geometry(lambda t: t["BLOCK"], _tiles("TILE", "TILE")),
+    "row": Geometry(
+        lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
+        lambda t, batch, rows, cols, has_rows: (-(-rows // t["ROWS_PER_BLOCK"]), 1, 1),
+    ),
+    "reduce": Geometry(
+        lambda t: t["THREADS_PER_ROW"],
+        lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
+    ),
+    "product": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
+    "product_rows": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
+    "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
+}

@@ -1,13 +1,16 @@
 """Layout: dimensions collapsed, and every operand's address as text.
 
-A kernel walks *rows* (outer dimensions) and *columns* (inner ones).  Neighbouring dimensions
+A kernel walks *rows* (outer dimensions) and *columns* (inner ones); a kernel of tiles walks
+batches of matrices, whose rows and columns are one dimension each.  Neighbouring dimensions
 become one where every operand allows it, so most kernels have one or two.  An operand is read in
-one of four ways:
+one of four ways, and kernels of tiles and pixels add their own:
 
     chunk     consecutive elements from ``base + j``
     strided   elements ``base + j * stride``
     splat     one element ``base`` for the whole row
     gather    elements at an offset computed from ``j`` by division
+
+Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive pixels.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opweave.compiler.ir import Extent, Shape, Symbol, Value
+from opweave.compiler.ir import Axes, Extent, Shape, Symbol, Value
 
 DimList = tuple[int, ...]
 
@@ -75,7 +78,10 @@ class Stride:
 
 @dataclass(frozen=True)
 class Access:
-    """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``."""
+    """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``.
+
+    ``channel`` is the step to the next channel of a pixel, for operands that have channels.
+    """
 
     kind: str
     base: str
@@ -83,16 +89,22 @@ class Access:
     gather: str = ""
     strides: tuple[Stride, ...] = ()
     rows_aligned: bool = True
+    channel: str = ""
 
     def at(self, pointer: str, j: str) -> str:
         """Address of the element in column ``j``."""
-        terms = [t for t in (self.base, self.column(j)) if t]
-        return " + ".join([pointer, *terms])
+        terms = [t for t in (pointer, self.base, self.column(j)) if t]
+        return " + ".join(terms) or "0"
+
+    @property
+    def channel_step(self) -> str:
+        """Offset of channel ``h`` of a pixel."""
+        return "h" if self.channel == "1" else f"h * {self.channel}"
 
     def column(self, j: str) -> str:
-        if self.kind == "chunk":
+        if self.kind in ("chunk", "pixels"):
             return j
-        return f"{j} * {self.stride}" if self.kind == "strided" else ""
+        return f"{j} * {self.stride}" if self.kind in ("strided", "across") else ""
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,11 @@ class Walk:
     shape: Shape
     outer: tuple[DimList, ...]
     inner: tuple[DimList, ...]
+
+    @property
+    def batch(self) -> tuple[Extent, ...]:
+        """Extents outside of rows and columns; a flat walk has none."""
+        return ()
 
     def extent_factors(self, dims: DimList) -> tuple[Extent, ...]:
         return tuple(self.shape[d] for d in dims)
@@ -118,6 +135,10 @@ class Walk:
     def cols(self) -> tuple[Extent, ...]:
         return tuple(e for dims in self.inner for e in self.extent_factors(dims))
 
+    def dense_row(self) -> str:
+        """Text of the offset of a row of an array that is as the walk is, or ""."""
+        return "row * cols" if self.outer else ""
+
     def row_coordinates(self) -> list[str]:
         """Names of the outer coordinates; ``row`` itself where there is one."""
         return ["row"] if len(self.outer) == 1 else [f"r{d}" for d in range(len(self.outer))]
@@ -131,6 +152,50 @@ class Walk:
             out.append(f"{rest} % {name}")
             rest = f"{rest} / {name}"
         return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
+
+
+class MatrixWalk(Walk):
+    """A walk over tiles of matrices: the last outer dimension is the rows, the others the batch."""
+
+    @property
+    def rows(self) -> tuple[Extent, ...]:
+        return self.extent_factors(self.outer[-1])
+
+    @property
+    def batch(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.outer[:-1] for e in self.extent_factors(dims))
+
+    def batch_coordinates(self) -> list[str]:
+        count = len(self.outer) - 1
+        return ["batch"] if count == 1 else [f"b{d}" for d in range(count)]
+
+    def row_coordinates(self) -> list[str]:
+        return [*self.batch_coordinates(), "row"]
+
+    def dense_row(self) -> str:
+        batches = len(self.outer) - 1
+        return {0: "row * cols", 1: "(batch * rows + row) * cols"}.get(batches, "")
+
+
+@dataclass(frozen=True)
+class MatrixAddress:
+    """Where the elements of a matrix of an operand lie: ``pointer + row * step + column * step``.
+
+    A step is "" (the operand does not move along it), "1", or the name of a stride.
+    """
+
+    pointer: str
+    row_step: str
+    column_step: str
+    strides: tuple[Stride, ...] = ()
+
+    def at(self, row: str, column: str) -> str:
+        """Address of an element; the coordinates are terms, such as ``m0 + i``."""
+        terms = [self.pointer]
+        for coordinate, step in ((row, self.row_step), (column, self.column_step)):
+            text = f"({coordinate})" if " " in coordinate else coordinate
+            terms += [coordinate if step == "1" else f"{text} * {step}"] if step else []
+        return " + ".join(terms)
 
 
 def collapse(dims: Sequence[int], operands: Sequence[Operand]) -> tuple[DimList, ...]:
@@ -159,6 +224,58 @@ def walk_rows(shape: Shape, axes: DimList, operands: Sequence[Operand]) -> Walk:
     return Walk(shape, outer, collapse([d for d in long if d in axes], operands))
 
 
+def walk_matrices(shape: Shape, row: int, column: int, operands: Sequence[Operand]) -> MatrixWalk:
+    """Walk of tiles over two dimensions of a space, the others as a batch."""
+    rest = [d for d, e in enumerate(shape) if e != 1 and d not in (row, column)]
+    return MatrixWalk(shape, (*collapse(rest, operands), (row,)), ((column,),))
+
+
+def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) -> MatrixAddress:
+    """The address of an operand over a walk, with its own pair of dimensions."""
+    strides: list[Stride] = []
+
+    def step(dim: int) -> str:
+        own = operand.own_dim(dim)
+        if own is None:
+            return ""
+        if operand.has_unit_stride(own):
+            return "1"
+        strides.append(Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own))
+        return strides[-1].name
+
+    terms = [operand.name]
+    for coordinate, dims in zip(walk.batch_coordinates(), walk.outer[:-1], strict=True):
+        found = step(dims[-1])
+        terms += [coordinate if found == "1" else f"{coordinate} * {found}"] if found else []
+    row_step, column_step = step(row), step(column)
+    return MatrixAddress(" + ".join(terms), row_step, column_step, tuple(strides))
+
+
+def viewed_layout(layout: str, shape: Shape, axes: Axes) -> str:
+    """Layout class of a view of an array with this layout and shape.
+
+    >>> n, m = Symbol("n"), Symbol("m")
+    >>> viewed_layout("C", (n, m), (1, 0)), viewed_layout("C", (n, m), (None, 0, 1))
+    ('us', 'C')
+    """
+    long = [d for d, e in enumerate(shape) if e != 1]
+    if layout == "C":
+        layout = "".join(
+            "b" if d not in long else "u" if d == long[-1] else "m" for d in range(len(shape))
+        )
+    order = [a for a in axes if a is not None and a in long]
+    out = []
+    for axis in axes:
+        letter = "b" if axis is None or axis not in long else layout[axis]
+        if letter == "m" and axis is not None:
+            following = order[order.index(axis) + 1 :][:1]
+            letter = "m" if following == long[long.index(axis) + 1 :][:1] else "s"
+        out.append(letter)
+    letters = [letter for letter in out if letter != "b"]
+    is_dense = letters[:-1] == ["m"] * (len(letters) - 1) and letters[-1:] in ([], ["u"])
+    return "C" if is_dense else "".join(out)
+
+
 def in_order(walk: Walk) -> bool:
     """Rows before columns, as in memory of a C-contiguous array of the space."""
     dims = [d for group in (*walk.outer, *walk.inner) for d in group]
@@ -168,15 +285,13 @@ def in_order(walk: Walk) -> bool:
 def access(operand: Operand, walk: Walk) -> Access:
     """The address of an operand along a walk."""
     strides: dict[str, Stride] = {}
-    number = {dims: n for n, dims in enumerate((*walk.outer, *walk.inner))}
-
     def stride(dims: DimList) -> str:
         own = operand.own_dim(dims[-1])
         if own is None:
             return ""
         if operand.has_unit_stride(own):
             return "1"
-        name = f"{operand.name}_s{number[dims]}"
+        name = f"{operand.name}_s{own}"
         strides[name] = Stride(name, operand.name, operand.value.id, own)
         return name
 
@@ -186,8 +301,8 @@ def access(operand: Operand, walk: Walk) -> Access:
 
     dense = operand.layout == "C" and in_order(walk)
     everywhere = all(operand.own_dim(d[-1]) is not None for d in (*walk.outer, *walk.inner))
-    if walk.outer and dense and everywhere:
-        base, rows_aligned = "row * cols", False
+    if walk.dense_row() and dense and everywhere:
+        base, rows_aligned = walk.dense_row(), False
     else:
         base = terms(walk.row_coordinates(), walk.outer)
         rows_aligned = not base

@@ -28,11 +28,19 @@ def comment_for(node: Node) -> str:
 
 
 def bind_map(
-    node: Node, index: int, phase: Phase, operands: Sequence[str], results: Sequence[str]
+    node: Node,
+    index: int,
+    phase: Phase,
+    operands: Sequence[str],
+    results: Sequence[str],
+    channelwise: bool = False,
 ) -> Bound:
     """Inline an expression, or call the function of a statement fragment.
 
     x * scale  ->  const float v1 = x_v[l] * scale;  // multiply: f32[n0], line 2
+    hue(x, c)  ->  float v1[3]; op_hue(v1[0], v1[1], v1[2], v0[0], v0[1], v0[2], c);
+
+    With ``channelwise`` results are arrays of channels, and operands name channel ``h``.
     """
     kinds = "".join(o.dtype.kind for o in node.operands)
     code = node.operator.opcode_for(kinds)
@@ -41,17 +49,44 @@ def bind_map(
     function = ""
     if code.is_statement:
         name = f"op_{code.name}_{node.operands[0].dtype}_{types[0]}"
-        function = device_function(code, name, [o.dtype for o in node.operands], types)
-        expression = f"{name}({', '.join([*(results if code.results > 1 else ()), *operands])})"
+        made = [types[0]] * code.results if node.operator.mixes else types
+        function = device_function(code, name, _operand_types(node), made)
+        targets = [f"{r}[h]" for r in results] if channelwise else list(results)
+        if node.operator.mixes and code.results > 1:
+            targets = [f"{results[0]}[{h}]" for h in range(code.results)]
+        expression = f"{name}({', '.join([*(targets if code.results > 1 else ()), *operands])})"
     else:
         names = dict(zip(code.params, operands, strict=True))
         expression = rename(code.fragment, names | slots)
-    if code.results > 1:
+    if channelwise:
+        text = _channels(expression, types, results, code, each=not node.operator.mixes)
+    elif code.results > 1:
         text = _several(expression, types, results)
     else:
         text = f"const {types[0].register} {results[0]} = {rounded(expression, types[0], code)};"
     line = Line(phase, code.name, text, comment_for(node), tuple(results), code, index, node.where)
     return Bound(line, function, code.name)
+
+
+def _operand_types(node: Node) -> list[DType]:
+    """Types of the operands that an op-code sees: one for each channel of a picture."""
+    first, *rest = [o.dtype for o in node.operands]
+    return [*[first] * (node.operator.mixes[0] if node.operator.mixes else 1), *rest]
+
+
+def _channels(
+    expression: str, types: Sequence[DType], results: Sequence[str], code: OpCode, *, each: bool
+) -> str:
+    """Results with channels: an expression for channel ``h``, or a call that makes all of them."""
+    declared = [f"{t.register} {r}[CHANNELS];" for t, r in zip(types, results, strict=True)]
+    if each and code.results == 1:
+        assigned = f"{results[0]}[h] = {rounded(expression, types[0], code)};"
+        return f"{declared[0]} EACH_CHANNEL {assigned}"
+    fixed = [f"{r}[h] = {t.round}({r}[h]);" for t, r in zip(types, results, strict=True) if t.round]
+    body = [f"{expression};", *(fixed if each else [f"EACH_CHANNEL {f}" for f in fixed])]
+    if each:
+        body = ["EACH_CHANNEL {", *body, "}"]
+    return " ".join([*declared, *body])
 
 
 def rounded(expression: str, dtype: DType, code: OpCode) -> str:
@@ -79,11 +114,41 @@ def device_function(
     if code.results > 1:
         params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
         returned = "void"
-    body = rename(code.fragment, {"T": results[0].register, "S": results[0].storage})
+    text = rename(code.fragment, {"T": results[0].register, "S": results[0].storage})
+    body = text if "{" in text else text.replace("; ", ";\n    ")
     return (
         f"static __device__ __forceinline__ {returned} {name}({', '.join(params)})\n"
         f"{{\n    {body}\n}}"
     )
+
+
+@dataclass(frozen=True)
+class BoundProduct:
+    """The op-codes of a product: ``accumulate`` is one step, ``result`` its value in a register."""
+
+    ctype: str
+    identity: str
+    accumulate: Line
+    result: Line
+
+
+def bind_product(node: Node, index: int, name: str) -> BoundProduct:
+    """Accumulate and result op-codes of a product.
+
+    x @ w  ->  acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  and  v0 = acc[i][q][l];
+    """
+    operator, dtype = node.operator, node.result.dtype
+    assert operator.accumulator is not None
+    acc = operator.accumulator(dtype)
+    code = operator.opcode_for(dtype.kind, Phase.ACCUMULATE)
+    slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
+    step = f"acc[i][q][l] = {rename(code.fragment, slots)};"
+    value = f"{dtype.round}(acc[i][q][l])" if dtype.round else "acc[i][q][l]"
+    note = comment_for(node)
+    accumulate = Line(Phase.ACCUMULATE, operator.name, step, note, (), code, index, node.where)
+    text = f"const {dtype.register} {name} = {value};"
+    result = Line(Phase.REDUCE, operator.name, text, note, (name,), code, index, node.where)
+    return BoundProduct(acc.register, rename(operator.identity[dtype.kind], slots), accumulate, result)
 
 
 def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:

@@ -113,8 +113,106 @@ def _astype(a: Any, dtype: Any, *, copy: bool = True) -> Any:
     return apply(OPERATORS["cast"], a, dtype=_dtype_name(dtype))
 
 
+def _matmul(x1: Any, x2: Any, /) -> Any:
+    """``@``: a vector is a row on the left and a column on the right, and loses that again."""
+    ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
+    if 0 in ranks:
+        raise ShapeError("matmul: expected arrays of at least one dimension, found a scalar")
+    x1 = _view(x1, (None, 0)) if ranks[0] == 1 else x1
+    x2 = _view(x2, (0, None)) if ranks[1] == 1 else x2
+    product = apply(OPERATORS["matmul"], x1, x2)
+    axes = list(range(product.ndim))
+    del axes[product.ndim - 2 + (ranks[0] != 1) : product.ndim - (ranks[1] != 1)]
+    return product if 1 not in ranks else _view(product, tuple(axes))
+
+
+def _dot(a: Any, b: Any) -> Any:
+    ranks = [getattr(x, "ndim", 0) for x in (a, b)]
+    if 0 in ranks:
+        return apply(OPERATORS["multiply"], a, b)
+    if ranks[1] > 2 or (ranks[0] > 2 and ranks[1] != 1):
+        raise UnsupportedError(
+            f"dot: operands of {ranks[0]} and {ranks[1]} dimensions; write the product as "
+            "np.matmul with the dimensions that you mean"
+        )
+    return _matmul(a, b)
+
+
+def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
+    return apply(OPERATORS["view"], a, axes=axes)
+
+
+def _axis_of(name: str, axis: Any, rank: int) -> int:
+    """An axis counted from 0."""
+    found = int(axis.__index__())
+    if not -rank <= found < rank:
+        raise ShapeError(f"{name}: axis {found} does not exist in an array of {rank} dimensions")
+    return found % rank
+
+
+def _axes_of(name: str, axes: Any, rank: int) -> list[int]:
+    """Distinct axes counted from 0."""
+    given = axes if isinstance(axes, tuple | list) else (axes,)
+    found = [_axis_of(name, a, rank) for a in given]
+    if len(set(found)) < len(found):
+        raise ShapeError(f"{name}: an axis stands twice in {tuple(given)}")
+    return found
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    order = list(range(a.ndim))[::-1] if axes is None else _axes_of("transpose", axes, a.ndim)
+    if len(order) != a.ndim:
+        raise ShapeError(f"transpose: {len(order)} axes for an array of {a.ndim} dimensions")
+    return _view(a, tuple(order))
+
+
+def _method_transpose(a: Any, *axes: Any) -> Any:
+    given = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes or None
+    return _transpose(a, given)
+
+
+def _swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    first, second = (_axis_of("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
+    order = list(range(a.ndim))
+    order[first], order[second] = order[second], order[first]
+    return _view(a, tuple(order))
+
+
+def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    start, end = (_axes_of("moveaxis", axis, a.ndim) for axis in (source, destination))
+    if len(start) != len(end):
+        raise ShapeError(f"moveaxis: {len(start)} axes to {len(end)} places")
+    order = [d for d in range(a.ndim) if d not in start]
+    for place, axis in sorted(zip(end, start, strict=True)):
+        order.insert(place, axis)
+    return _view(a, tuple(order))
+
+
+def _expand_dims(a: Any, axis: Any) -> Any:
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    new = _axes_of("expand_dims", tuple(given), a.ndim + len(given))
+    old = iter(range(a.ndim))
+    return _view(a, tuple(None if d in new else next(old) for d in range(a.ndim + len(new))))
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    shape = a.shape
+    dropped = (
+        [d for d, extent in enumerate(shape) if type(extent) is int and extent == 1]
+        if axis is None
+        else _axes_of("squeeze", axis, a.ndim)
+    )
+    return _view(a, tuple(d for d in range(a.ndim) if d not in dropped))
+
+
+def _copy(a: Any, order: str = "C") -> Any:
+    return apply(OPERATORS["copy"], a)
+
+
 UFUNCS: dict[str, Operator] = {
-    name: row for name, row in OPERATORS.items() if row.kind is Kind.MAP and name != "cast"
+    name: row
+    for name, row in OPERATORS.items()
+    if row.kind is Kind.MAP and name not in ("cast", "copy")
 } | {"true_divide": OPERATORS["divide"], "conjugate": OPERATORS["positive"]}
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -125,6 +223,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip": _clip,
     "round": _round,
     "astype": _astype,
+    "matmul": _matmul,
+    "dot": _dot,
+    "transpose": _transpose,
+    "permute_dims": _transpose,
+    "matrix_transpose": lambda x, /: _swapaxes(x, -1, -2),
+    "swapaxes": _swapaxes,
+    "moveaxis": _moveaxis,
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "copy": _copy,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
 FUNCTIONS["around"] = _round
@@ -132,4 +240,16 @@ FUNCTIONS["around"] = _round
 METHODS: dict[str, Callable[..., Any]] = {
     name: FUNCTIONS[name]
     for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round")
-} | {"astype": _astype}
+} | {
+    "astype": _astype,
+    "transpose": _method_transpose,
+    "swapaxes": _swapaxes,
+    "squeeze": _squeeze,
+    "dot": _dot,
+    "copy": _copy,
+}
+# Attributes of an array that are views.
+PROPERTIES: dict[str, Callable[..., Any]] = {
+    "T": _transpose,
+    "mT": lambda a: _swapaxes(a, -1, -2),
+}

@@ -1,4 +1,4 @@
-"""Plan: every reduction gets its accumulation plan, before anything is fused.
+"""Plan: every reduction and product gets its accumulation plan, before anything is fused.
 
 The plan is a pure function of the shape class, the dtype and the target; so a fused reduction
 meets its elements in the same order as an unfused one, and its bits are the same.
@@ -13,7 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Graph, Node, Plan, count, reduced_axes
+from opweave.compiler.ir import (
+    Extents,
+    Graph,
+    Node,
+    Plan,
+    ProductPlan,
+    count,
+    extent_of,
+    reduced_axes,
+)
+from opweave.opcodes.dtypes import F32, F64
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
@@ -29,6 +39,10 @@ HOST_FEW_ROWS = 8
 PARTS = ((1 << 18, 32), (1 << 21, 128))
 MOST_PARTS = 512
 HOST_PARTS = 16
+# Longest row of a product that a block holds, for reductions along it.
+COLUMNS = (32, 64, 128, 256)
+# On the host, products whose extents all reach this go to NumPy's BLAS.
+BLAS_FROM = 32
 
 
 @dataclass(frozen=True)
@@ -76,24 +90,46 @@ def classify(node: Node, extents: Extents, device: Device) -> RowClass:
     return row_class(rows, cols, innermost, device)
 
 
+def plan_product(node: Node, extents: Extents, device: Device) -> ProductPlan:
+    """The accumulation plan of a product for given extents: also its class."""
+    x, y = (v.shape for v in node.values)
+    sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
+    has_blas = device.is_host and node.result.dtype in (F32, F64)
+    if has_blas and min(sizes) >= BLAS_FROM:
+        return ProductPlan("blas")
+    return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))
+
+
 def plan(
     graph: Graph,
     extents: Extents,
     device: Device,
     override: Callable[[Plan], Plan] = lambda p: p,
 ) -> Graph:
-    """Give every reduction its plan; ``override`` is the user's, through the toggles.
+    """Give every reduction and product its plan; ``override`` is the user's, through the toggles.
 
     s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
     """
-    return graph.with_nodes(
-        replace(node, plan=override(plan_for(classify(node, extents, device), device)))
+
+    def planned(node: Node) -> Node:
+        if node.is_reduction:
+            found = plan_for(classify(node, extents, device), device)
+            return replace(node, plan=override(found))
+        if node.is_product:
+            return replace(node, plan=plan_product(node, extents, device))
+        return node
+
+    return graph.with_nodes(map(planned, graph.nodes))
+
+
+def plan_class(
+    graph: Graph, extents: Extents, device: Device
+) -> tuple[RowClass | ProductPlan, ...]:
+    """The classes of all reductions and products: what the schedule of a graph depends on."""
+    return tuple(
+        classify(node, extents, device)
         if node.is_reduction
-        else node
+        else plan_product(node, extents, device)
         for node in graph.nodes
+        if node.is_reduction or node.is_product
     )
-
-
-def plan_class(graph: Graph, extents: Extents, device: Device) -> tuple[RowClass, ...]:
-    """The classes of all reductions: what the schedule of a graph depends on."""
-    return tuple(classify(node, extents, device) for node in graph.nodes if node.is_reduction)

@@ -17,6 +17,7 @@ import numpy as np
 from opweave.compiler.ir import (
     Graph,
     Node,
+    ProductPlan,
     Scalar,
     Value,
     count,
@@ -27,6 +28,8 @@ from opweave.compiler.literals import converted
 from opweave.opcodes.dtypes import F32, F64, DType
 
 Array = np.ndarray[Any, Any]
+# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
+STEPS = frozenset(("cast", "to_uint8"))
 
 
 @dataclass(frozen=True)
@@ -127,15 +130,25 @@ class _Bounds:
         values = self._apply(node, [o.value for o in operands])
         if node.is_reduction:
             return [self._reduced(node, operands[0], values[0])]
+        if node.is_view:
+            (error,) = self._apply(node, [operands[0].error])
+            return [Bounded(values[0], error)]
+        if node.is_product:
+            return [self._multiplied(node, operands[0], operands[1], values[0])]
         errors = [np.zeros(np.shape(v)) for v in values]
         for position, operand in enumerate(operands):
             if not np.any(operand.error):
                 continue
             for k, moved in enumerate(self._moved(node, operands, position, values)):
                 errors[k] = errors[k] + moved
+        largest = None
+        if node.operator.mixes is not None:
+            wide = np.abs(operands[0].value) + operands[0].error
+            amounts = [np.abs(o.value) for o in operands[1:]]
+            largest = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):
-            made.append(Bounded(value, self._rounded(node, value, error, result.dtype)))
+            made.append(Bounded(value, self._rounded(node, value, error, result.dtype, largest)))
         return made
 
     def _operand(self, operand: Any) -> Bounded:
@@ -166,7 +179,8 @@ class _Bounds:
     ) -> list[Array]:
         """How far results move when one operand moves by its error."""
         operand = operands[position]
-        undecided = ~np.isfinite(operand.error)
+        is_float = np.issubdtype(operand.value.dtype, np.floating)
+        undecided = ~np.isfinite(operand.error) if is_float else operand.error > 0
         step = np.where(undecided, 0, operand.error)
         out = [np.zeros(np.shape(v)) for v in values]
         slope = node.operator.slope
@@ -174,30 +188,64 @@ class _Bounds:
             if slope is not None:
                 out = [np.where(np.isfinite(v), slope * step, 0.0) for v in values]
                 break
-            if not np.issubdtype(operand.value.dtype, np.floating):
+            if not is_float:
                 break
-            moved = [o.value for o in operands]
-            moved[position] = operand.value + sign * step
-            for k, result in enumerate(self._apply(node, moved)):
-                out[k] = np.maximum(out[k], _distance(result, values[k]))
+            found = [np.zeros(np.shape(v)) for v in values]
+            for part in _channels(node, position, step):
+                moved = [o.value for o in operands]
+                moved[position] = operand.value + sign * part
+                for k, result in enumerate(self._apply(node, moved)):
+                    found[k] = found[k] + _distance(result, values[k])
+            out = [np.maximum(o, f) for o, f in zip(out, found, strict=True)]
         spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
         return [np.where(spread, np.inf, o) for o in out]
 
-    def _rounded(self, node: Node, value: Array, error: Array, dtype: DType) -> Array:
-        """Add the operator's own error, and mark what may overflow."""
+    def _rounded(
+        self, node: Node, value: Array, error: Array, dtype: DType, largest: Array | None
+    ) -> Array:
+        """Add the operator's own error, and mark what may overflow.
+
+        ``largest`` is the largest channel, which the error of an operator that mixes refers to.
+        """
         if not dtype.is_float:
-            return np.where(error > 0, np.inf, 0.0)
+            # a rounding that goes the other way shows in the result's own unit
+            return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
         code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
         if not code.exact:
             ulp = getattr(node.operator.ulp, self.executor)
+            scale = value if largest is None else np.maximum(np.abs(value), largest)
             if dtype.round:  # computed in float32, then rounded
-                error = error + ulp * spacing(value, F32) + 0.5 * spacing(value, dtype)
+                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(value, dtype)
             else:
-                error = error + ulp * spacing(value, dtype)
+                error = error + ulp * spacing(scale, dtype)
         elif node.operator.name == "cast" and not _widens(node):
             error = error + 0.5 * spacing(value, dtype)
-        largest = _largest(dtype)
-        overflows = np.isfinite(value) & (np.abs(value) + error >= largest)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
+        return np.where(overflows, np.inf, error)
+
+    def _multiplied(self, node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
+        """Errors of the factors carried over, and gamma_n times the product of magnitudes."""
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            lines = np.any(x.error > 0, axis=-1, keepdims=True)
+            columns = np.any(y.error > 0, axis=-2, keepdims=True)
+            return Bounded(value, np.where(lines | columns, np.inf, np.zeros(value.shape)))
+        assert isinstance(node.plan, ProductPlan)
+        assert node.operator.accumulator is not None
+        depth = node.plan.depth(count(node.values[0].shape[-1:], self.extents))
+        gamma = _gamma(depth, node.operator.accumulator(dtype))
+        wide_x, wide_y = np.abs(x.value), np.abs(y.value)
+        error = (1 + gamma) * (x.error @ (wide_y + y.error) + wide_x @ y.error)
+        error = error + gamma * (wide_x @ wide_y)
+        # gradual underflow adds half of the smallest number a step
+        error = error + depth * 0.5 * spacing(np.zeros(()), node.operator.accumulator(dtype))
+        return Bounded(value, self._stored(value, np.where(np.isnan(error), np.inf, error), dtype))
+
+    def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
+        """Add the rounding of a wide accumulator, and mark what may overflow."""
+        if dtype.round:
+            error = error + 0.5 * spacing(value, dtype)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
         return np.where(overflows, np.inf, error)
 
     def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
@@ -212,9 +260,7 @@ class _Bounds:
         extent = count((node.values[0].shape[a] for a in axes), self.extents)
         assert node.plan is not None
         assert node.operator.accumulator is not None
-        unit = 2.0 ** -node.operator.accumulator(dtype).digits
-        depth = node.plan.depth(extent) * unit
-        gamma = depth / (1 - depth)
+        gamma = _gamma(node.plan.depth(extent), node.operator.accumulator(dtype))
         magnitude = np.abs(operand.value) + operand.error
         if node.operator.name == "sum":
             error = np.sum(operand.error, axis=axes, keepdims=keep)
@@ -222,10 +268,21 @@ class _Bounds:
         else:
             grown = np.prod(magnitude, axis=axes, keepdims=keep)
             error = grown * (1 + gamma) - np.abs(value) + spacing(value, dtype)
-        if dtype.round:
-            error = error + 0.5 * spacing(value, dtype)
-        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
-        return Bounded(value, np.where(overflows, np.inf, error))
+        return Bounded(value, self._stored(value, error, dtype))
+
+
+def _gamma(depth: int, accumulator: DType) -> float:
+    """Relative error of a chain of ``depth`` roundings."""
+    total = depth * 2.0**-accumulator.digits
+    return total / (1 - total) if total < 1 else float("inf")
+
+
+def _channels(node: Node, position: int, step: Array) -> list[Array]:
+    """An operand's error in parts that move one after the other: its channels, where they mix."""
+    if node.operator.mixes is None or position > 0:
+        return [step]
+    each = np.arange(node.operator.mixes[0])
+    return [np.where(each == channel, step, 0) for channel in each]
 
 
 def _zero(array: Any) -> Array:
@@ -234,8 +291,10 @@ def _zero(array: Any) -> Array:
 
 def _distance(a: Array, b: Array) -> Array:
     """How far apart two results are; infinite where one is NaN and the other is not."""
-    if a.dtype == np.bool_ or not np.issubdtype(a.dtype, np.floating):
+    if a.dtype == np.bool_:
         return np.where(a != b, np.inf, 0.0)
+    if not np.issubdtype(a.dtype, np.floating):
+        return np.abs(np.subtract(a, b, dtype=np.longdouble)).astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(all="ignore"):
         far = np.abs(a - b)

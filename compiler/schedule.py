@@ -2,21 +2,33 @@
 
     schedule ::= graph group* decision*
     group    ::= form nodes space axes plan
-    form     ::= "map" | "row" | "reduce"
+    form     ::= "map" | "pixel" | "row" | "reduce" | "product" | "product_rows" | "vendor"
 
-A *map* group computes every value at every point of its space.  A *row* group also reduces: the
+A *map* group computes every value at every point of its space.  A *pixel* group does so with the
+last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also reduces: the
 reduced axes are the columns, the others the rows; values that are constant along a row are row
-values.  A *reduce* group shares each row between several blocks.
+values.  A *reduce* group shares each row between several blocks.  A *product* group multiplies
+matrices and applies maps to the result; with reductions along its rows it is *product_rows*.  A
+*vendor* group is a product that a library computes.  Views belong to no group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from opweave.compiler.infer import broadcast_shape
-from opweave.compiler.ir import Graph, Node, Plan, Shape, Value, Where, reduced_axes
+from opweave.compiler.ir import (
+    Graph,
+    Node,
+    Plan,
+    ProductPlan,
+    Shape,
+    Value,
+    Where,
+    reduced_axes,
+)
 from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.shapes import broadcast_shape
 
 # Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
 MOST_OPERANDS = 64
@@ -27,13 +39,14 @@ class Form:
     """How a set of nodes becomes one kernel.
 
     Attributes:
-        kind: "map", "row" or "reduce".
+        kind: one of the grammar's forms.
         space: the iteration space.
         axes: reduced axes of the space, empty for maps.
         plan: the accumulation plan that all reductions share.
         levels: value id -> number of reductions before it.
         row_values: ids of values that are constant along a row.
         kept: ids of row values without the reduced axes (``keepdims=False``).
+        channels: values of a pixel, where the loop goes over pixels.
     """
 
     kind: str
@@ -43,6 +56,7 @@ class Form:
     levels: dict[int, int] = field(default_factory=dict, hash=False)
     row_values: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
+    channels: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,9 +132,19 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
         return f"more than {MOST_OPERANDS} operands"
     nodes = [graph.nodes[i] for i in sorted(members)]
-    reductions = [n for n in nodes if n.is_reduction]
-    if reductions:
-        return _row_form(nodes, reductions, outputs)
+    mixing = [n for n in nodes if n.operator.mixes]
+    if mixing and not all(n.is_map for n in nodes):
+        return "a loop over pixels neither reduces nor multiplies"
+    if mixing:
+        return _pixel_form(nodes, mixing, outputs)
+    if any(n.is_product for n in nodes):
+        return _product_form(graph, nodes, outputs)
+    if any(n.is_reduction for n in nodes):
+        return _row_form(nodes, outputs)
+    return _map_form("map", nodes, outputs)
+
+
+def _map_form(kind: str, nodes: list[Node], outputs: list[Value]) -> Form | str:
     try:
         space = broadcast_shape([n.result.shape for n in nodes])
     except ShapeError:
@@ -128,12 +152,72 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
     for value in outputs:
         if value.shape != space:
             return f"v{value.id} is smaller than the loop and must be stored"
-    return Form("map", space)
+    return Form(kind, space)
 
 
-def _row_form(nodes: list[Node], reductions: list[Node], outputs: list[Value]) -> Form | str:
+def _pixel_form(nodes: list[Node], mixing: list[Node], outputs: list[Value]) -> Form | str:
+    """Maps over pixels; every value has all channels, or one for all of them."""
+    pictures = [n.values[0].shape for n in mixing]
+    channels = {shape[-1] for shape in pictures}
+    if len(channels) > 1:
+        return "pixels have different numbers of channels"
+    try:
+        space = broadcast_shape([*pictures, *(n.result.shape for n in nodes)])
+    except ShapeError:
+        return "extents differ"
+    for value in outputs:
+        if value.shape not in (space, (*space[:-1], 1)):
+            return f"v{value.id} is smaller than the loop and must be stored"
+    found = channels.pop()
+    assert isinstance(found, int)
+    return Form("pixel", space, channels=found)
+
+
+def _product_form(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Form | str:
+    """A product with maps of its result behind it, and perhaps reductions along its rows."""
+    product, *others = [n for n in nodes if n.is_product]
+    rest = [n for n in nodes if n is not product]
+    plan = product.plan
+    assert isinstance(plan, ProductPlan)
+    made = {r.id for n in nodes for r in n.results}
+    if others:
+        return "a block makes one product"
+    if any(graph.base(v).id in made for v in product.values):
+        return "an operand of a product is read by every tile that needs it: it is stored first"
+    if plan.unit == "blas":
+        return "the vendor's product is a kernel of its own" if rest else _vendor(product)
+    if not any(n.is_reduction for n in rest):
+        found = _map_form("product", nodes, outputs)
+        if isinstance(found, Form) and found.space != product.result.shape:
+            return "the product is smaller than the loop and must be stored"
+        return found
+    return _product_rows(product, plan, rest, outputs)
+
+
+def _vendor(product: Node) -> Form:
+    return Form("vendor", product.result.shape)
+
+
+def _product_rows(
+    product: Node, plan: ProductPlan, rest: list[Node], outputs: list[Value]
+) -> Form | str:
+    if plan.columns == 0:
+        return "a row of the product does not fit a block"
+    if product.result in outputs:
+        return "the product itself is stored as well"
+    found = _row_form(rest, outputs)
+    if isinstance(found, str):
+        return found
+    if found.space != product.result.shape or found.axes != (len(found.space) - 1,):
+        return "the reduction does not go along the rows of the product"
+    return replace(found, kind="product_rows") if found.kind == "row" else "rows of several blocks"
+
+
+def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
+    reductions = [n for n in nodes if n.is_reduction]
     first = reductions[0]
     space, axes, plan = first.values[0].shape, reduced_axes(first), first.plan
+    assert isinstance(plan, Plan)
     for node in reductions[1:]:
         if (node.values[0].shape, reduced_axes(node)) != (space, axes):
             return "reductions go over different spaces"
@@ -150,7 +234,7 @@ def _row_form(nodes: list[Node], reductions: list[Node], outputs: list[Value]) -
         full = (kept_shape, kept_dims) if value.id in walk.row_values else (space,)
         if value.shape not in full:
             return f"v{value.id} is smaller than the loop and must be stored"
-    several_blocks = plan is not None and plan.parts > 1
+    several_blocks = plan.parts > 1
     if several_blocks and walk.needs_row_result:
         return "a row is shared by several blocks; its result is known in the next kernel only"
     return Form(

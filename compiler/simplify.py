@@ -1,47 +1,24 @@
-"""Simplify: composites lowered, identities folded, common values shared, dead nodes dropped."""
+"""Simplify: identities folded, common values shared, dead nodes dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.builder import Builder
 from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute
-from opweave.compiler.trace import lower_composite
+from opweave.compiler.views import settle_views
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.core import Kind
 
 
-def simplify(graph: Graph, extents: Mapping[str, int]) -> Graph:
-    """Return an equal graph of maps and reductions only.
+def simplify(graph: Graph) -> Graph:
+    """Return an equal graph with less to do.
 
-    y = softmax(x)        ->  m = max(x); e = exp(x - m); y = e / sum(e)
     z = power(x, 2.0)     ->  z = square(x)
+    y = exp(x) + exp(x)   ->  e = exp(x); y = e + e
+    y = exp(x.T)          ->  y = exp(x).T
     """
-    while any(node.operator.kind is Kind.COMPOSITE for node in graph.nodes):
-        graph = lower_composites(graph, extents)
-    return drop_dead(share_common(fold(graph)))
-
-
-def lower_composites(graph: Graph, extents: Mapping[str, int]) -> Graph:
-    """Replace each composite by the nodes of its definition."""
-    builder = Builder(extents, first_id=next_id(graph))
-    replaced: dict[int, Value] = {}
-
-    def swap(item: Any) -> Any:
-        return replaced.get(item.id, item) if isinstance(item, Value) else item
-
-    for node in graph.nodes:
-        moved = replace(node, operands=tuple(swap(o) for o in node.operands))
-        if node.operator.kind is not Kind.COMPOSITE:
-            builder.nodes.append(moved)
-            continue
-        for old, new in zip(node.results, lower_composite(builder, moved), strict=True):
-            replaced[old.id] = new
-    return replace(
-        graph, nodes=tuple(builder.nodes), outputs=tuple(swap(o) for o in graph.outputs)
-    )
+    return drop_dead(share_common(fold(settle_views(graph))))
 
 
 def next_id(graph: Graph) -> int:

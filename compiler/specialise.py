@@ -118,7 +118,7 @@ class Specialisations:
     def _trace(self, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> Variant:
         self.traces += 1
         made = trace(self.fn, arguments)
-        graph = verify_graph(simplify(verify_graph(made.graph), made.extents))
+        graph = verify_graph(simplify(verify_graph(made.graph)))
         static = {
             name: value
             for name, value in self._values(made, arguments, extents).items()

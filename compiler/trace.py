@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, Where
+from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
-from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
 
@@ -53,7 +52,7 @@ class Trace:
     Attributes:
         graph: its graph.
         structure: how outputs are packed: "single", "tuple", "list", or dict keys.
-        static: names of scalars and extents whose values the function looked at.
+        static: names of scalars and extents whose values the function, or an operator, asked for.
         extents: example extent of every symbol.
         scalar_types: type of every scalar argument, by its name in C.
     """
@@ -102,7 +101,8 @@ def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
     structure, flat = _flatten(result)
     outputs = tuple(_output(tracer, item, i) for i, item in enumerate(flat))
     graph = _finish(function_name(fn), inputs, tuple(scalars), builder, outputs)
-    static = frozenset(_resolved_name(builder, n) for n in tracer.static)
+    asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
+    static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     return Trace(graph, structure, static, extents, types_of)
 
@@ -120,7 +120,7 @@ def _invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
 
 def _resolved_name(builder: Builder, name: str) -> str:
     found = builder.find(Symbol(name)) if name in builder.extents else name
-    return found.name if isinstance(found, Symbol) else str(found)
+    return found.name if isinstance(found, Symbol) else name
 
 
 def _flatten(result: Any) -> tuple[str | tuple[str, ...], list[Any]]:
@@ -162,8 +162,7 @@ def _finish(
                 by_symbol[extent] = (index, axis)
     for symbol, place in by_symbol.items():
         found = builder.find(symbol)
-        if found != symbol:
-            assert isinstance(found, Symbol)
+        if found != symbol and isinstance(found, Symbol):
             equal.append((by_symbol[found], place))
 
     def resolved(value: Value) -> Value:
@@ -189,7 +188,10 @@ def _boxed(graph: Graph) -> frozenset[int]:
         node = graph.nodes[index]
         if node.operator.name == "cast":
             return is_boxed(node.values[0])
-        return node.operator.name == "where"
+        if node.is_view:  # the product of two vectors is a scalar, any other view an array
+            source = producers.get(node.values[0].id)
+            return source is None or not graph.nodes[source].is_product
+        return node.operator.name in ("where", "copy")
 
     return frozenset(
         i for i, o in enumerate(graph.outputs) if isinstance(o, Value) and is_boxed(o)
@@ -223,28 +225,3 @@ def with_namespaces(fn: Callable[..., Any]) -> Callable[..., Any]:
     )
     made.__kwdefaults__ = fn.__kwdefaults__
     return made
-
-
-def lower_composite(builder: Builder, node: Any) -> tuple[Value, ...]:
-    """Trace a composite's definition into ``builder`` in place of the node.
-
-    Raises:
-        OpweaveError: whatever the definition's operations raise.
-    """
-    assert node.operator.kind is Kind.COMPOSITE
-    tracer = _At(builder, node.where)
-    operands = [TracedArray(tracer, v) for v in node.values]
-    result = node.operator.numpy(*operands, **dict(node.attrs))
-    results = result if isinstance(result, tuple) else (result,)
-    return tuple(r.value for r in results)
-
-
-class _At(Tracer):
-    """A tracer whose nodes all stand at one place in the user's code."""
-
-    def __init__(self, builder: Builder, where: Where):
-        super().__init__(builder, {})
-        self._where = where
-
-    def where(self) -> Where:
-        return self._where

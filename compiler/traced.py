@@ -17,7 +17,6 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.ir import (
-    SCALAR_FUNCTIONS,
     Expr,
     Symbol,
     Value,
@@ -25,9 +24,10 @@ from opweave.compiler.ir import (
     literal,
     scalar_function,
 )
-from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, UFUNCS
+from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, UFUNCS
+from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.core import Operator
+from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import (
     DTypeError,
     OpweaveError,
@@ -66,10 +66,20 @@ class Tracer:
         where = self.where()
         if not any(isinstance(o, TracedArray) for o in operands):
             return self._apply_to_scalars(operator, operands, attrs or {})
+        if operator.kind is Kind.COMPOSITE:
+            return self._composite(operator, operands, attrs or {})
         typed = [self._operand(operator, o, where) for o in operands]
         results = self.builder.apply(operator, typed, attrs, where)
         wrapped = tuple(TracedArray(self, r) for r in results)
         return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        """Trace the definition in place of the composite."""
+        check_attrs(operator, attrs)
+        try:
+            return operator.numpy(*operands, **attrs)
+        except OpweaveError as error:
+            raise type(error)(f"{operator.name}: {error}") from None
 
     def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
         if isinstance(item, TracedArray):
@@ -136,7 +146,7 @@ def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
     return method
 
 
-class TracedArray:
+class TracedArray(ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
     __array_priority__ = 1000
@@ -180,6 +190,8 @@ class TracedArray:
         return self.tracer.apply(operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__" and not kwargs:
+            return self._call("np.matmul", FUNCTIONS["matmul"], args, {})
         operator = UFUNCS.get(ufunc.__name__)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
@@ -226,16 +238,38 @@ class TracedArray:
         if name in METHODS:
             handler = METHODS[name]
             return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
+        if name in PROPERTIES:
+            return self._call(f".{name}", PROPERTIES[name], (self,), {})
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             self._unsupported(f"ndarray.{name}")
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(f"a traced array has no attribute {name!r} ({self.tracer.where()})")
 
-    def __matmul__(self, other: Any) -> NoReturn:
-        self._unsupported("the matrix product @")
+    def _applied(self, operator: Operator, *operands: Any) -> Any:
+        return self.tracer.apply(operator, operands)
 
-    __rmatmul__ = __matmul__
+    def _power(self, exponent: Any) -> Operator:
+        if type(exponent) in (int, float):
+            is_float = self.value.dtype.is_float
+            short = POWERS.get(exponent) if is_float or exponent == 2 else None
+            if short is not None:
+                return OPERATORS[short]
+            if type(exponent) is int and exponent < 0 and not is_float:
+                raise DTypeError(
+                    f"power: integers to a negative integer power, as in NumPy "
+                    f"({self.tracer.where()}); convert with .astype(np.float64)"
+                )
+        return OPERATORS["power"]
+
+    def _assigned(self, value: Any, name: str) -> Any:
+        return _assign(self, value, name)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._call("@", FUNCTIONS["matmul"], (self, other), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._call("@", FUNCTIONS["matmul"], (other, self), {})
 
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])
@@ -291,7 +325,7 @@ def _assign(target: Any, value: Any, name: str) -> TracedArray:
     return target
 
 
-class TracedScalar:
+class TracedScalar(NumberOperators):
     """Stands for a Python (or NumPy) number that may differ from call to call."""
 
     __array_priority__ = 1001
@@ -311,6 +345,13 @@ class TracedScalar:
 
     def __hash__(self) -> int:
         return hash(self.tracer.concrete(self))
+
+    def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
+        return scalar_apply(name, operands)
+
+    def __opweave_scalar__(self, name: str) -> Any:
+        """A function of ``math`` at each call; the result is a Python number."""
+        return scalar_apply(name, [self])
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -352,89 +393,3 @@ class TracedScalar:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.tracer.concrete(self), dtype)
-
-
-# Python's operators: (method, operator on arrays, function on scalars).
-BINARY = (
-    ("add", "add"),
-    ("sub", "subtract"),
-    ("mul", "multiply"),
-    ("truediv", "divide"),
-    ("floordiv", "floor_divide"),
-    ("mod", "remainder"),
-    ("pow", "power"),
-    ("and", "bitwise_and"),
-    ("or", "bitwise_or"),
-    ("xor", "bitwise_xor"),
-    ("lshift", "left_shift"),
-    ("rshift", "right_shift"),
-)
-COMPARISONS = (
-    ("lt", "less"),
-    ("le", "less_equal"),
-    ("gt", "greater"),
-    ("ge", "greater_equal"),
-    ("eq", "equal"),
-    ("ne", "not_equal"),
-)
-UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "absolute"), ("invert", "invert"))
-# ndarray.__pow__ takes these exponents through another ufunc (NumPy, number.c).
-POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
-
-
-def _binary(name: str, operator_name: str) -> Callable[..., Any]:
-    operator = OPERATORS[operator_name]
-
-    def method(self: TracedArray, other: Any) -> Any:
-        if name == "pow" and type(other) in (int, float):
-            short = POWERS.get(other) if self.value.dtype.is_float or other == 2 else None
-            if short is not None:
-                return self.tracer.apply(OPERATORS[short], [self])
-            if type(other) is int and other < 0 and not self.value.dtype.is_float:
-                raise DTypeError(
-                    f"power: integers to a negative integer power, as in NumPy "
-                    f"({self.tracer.where()}); convert with .astype(np.float64)"
-                )
-        return self.tracer.apply(operator, [self, other])
-
-    return method
-
-
-def _reflected(operator_name: str) -> Callable[..., Any]:
-    operator = OPERATORS[operator_name]
-    return lambda self, other: self.tracer.apply(operator, [other, self])
-
-
-def _in_place(name: str) -> Callable[..., Any]:
-    def method(self: TracedArray, other: Any) -> Any:
-        return _assign(self, getattr(self, f"__{name}__")(other), f"__i{name}__")
-
-    return method
-
-
-def _scalar_binary(name: str, flip: bool) -> Callable[..., Any]:
-    def method(self: TracedScalar, other: Any) -> Any:
-        if not isinstance(other, bool | int | float | np.generic | TracedScalar):
-            return NotImplemented
-        return scalar_apply(name, [other, self] if flip else [self, other])
-
-    return method
-
-
-for _name, _operator in (*BINARY, *COMPARISONS):
-    setattr(TracedArray, f"__{_name}__", _binary(_name, _operator))
-    if _name in SCALAR_FUNCTIONS:
-        setattr(TracedScalar, f"__{_name}__", _scalar_binary(_name, flip=False))
-for _name, _operator in BINARY:
-    setattr(TracedArray, f"__r{_name}__", _reflected(_operator))
-    setattr(TracedArray, f"__i{_name}__", _in_place(_name))
-    if _name in SCALAR_FUNCTIONS:
-        setattr(TracedScalar, f"__r{_name}__", _scalar_binary(_name, flip=True))
-for _name, _operator in UNARY:
-    setattr(
-        TracedArray,
-        f"__{_name}__",
-        lambda self, o=_operator: self.tracer.apply(OPERATORS[o], [self]),
-    )
-    if _name in SCALAR_FUNCTIONS:
-        setattr(TracedScalar, f"__{_name}__", lambda self, n=_name: scalar_apply(n, [self]))

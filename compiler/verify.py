@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from opweave.compiler.infer import broadcast_shape, result_shape
 from opweave.compiler.ir import Graph, Scalar, Value
-from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import OpweaveError, VerifierError
+from opweave.opcodes.shapes import broadcast_shape
 
 if TYPE_CHECKING:
     from opweave.compiler.schedule import Schedule
@@ -36,7 +35,7 @@ def check_loop_types(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         types = tuple(o.dtype for o in node.operands)
         loop, results = node.operator.type_rule(types, node.attrs)
-        if node.operator.kind is not Kind.COMPOSITE and loop != types:
+        if loop != types:
             yield f"{node!r}: operands {types} where the loop takes {loop}"
         if results != tuple(r.dtype for r in node.results):
             yield f"{node!r}: results where the type rule gives {results}"
@@ -45,7 +44,8 @@ def check_loop_types(graph: Graph) -> Iterator[str]:
 def check_shapes(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         try:
-            expected = result_shape(node.operator, [v.shape for v in node.values], node.attrs)
+            rule = node.operator.shape_rule
+            expected = rule.result([v.shape for v in node.values], dict(node.attrs))
         except OpweaveError as error:
             yield f"{node!r}: {error}"
             continue
@@ -78,25 +78,33 @@ def verify_graph(graph: Graph) -> Graph:
 
 def check_each_node_once(schedule: Schedule) -> Iterator[str]:
     placed = sorted(i for group in schedule.groups for i in group.nodes)
-    if placed != list(range(len(schedule.graph.nodes))):
-        yield f"nodes {placed} are placed, of {len(schedule.graph.nodes)}"
+    wanted = [i for i, node in enumerate(schedule.graph.nodes) if not node.is_view]
+    if placed != wanted:
+        yield f"nodes {placed} are placed, of {wanted}"
+
+
+def check_views_of_stored_values(schedule: Schedule) -> Iterator[str]:
+    views = schedule.graph.views
+    for base, _ in views.values():
+        if base.id in views:
+            yield f"v{base.id} is a view, and has a view"
 
 
 def check_group_order(schedule: Schedule) -> Iterator[str]:
     made = {i.value.id for i in schedule.graph.inputs}
     for group in schedule.groups:
         for value in group.inputs:
-            if value.id not in made:
+            if schedule.graph.base(value).id not in made:
                 yield f"group {group.name} reads v{value.id} before it is stored"
         made |= {value.id for value in group.outputs}
     for output in schedule.graph.outputs:
-        if isinstance(output, Value) and output.id not in made:
+        if isinstance(output, Value) and schedule.graph.base(output).id not in made:
             yield f"output v{output.id} is never stored"
 
 
 def check_plans(schedule: Schedule) -> Iterator[str]:
     for node in schedule.graph.nodes:
-        if node.is_reduction and node.plan is None:
+        if (node.is_reduction or node.is_product) and node.plan is None:
             yield f"{node!r} has no accumulation plan"
 
 
@@ -110,7 +118,13 @@ def check_iteration_space(schedule: Schedule) -> Iterator[str]:
                     yield f"v{value.id} does not fit the space {group.space} of {group.name}"
 
 
-SCHEDULE_CHECKS = (check_each_node_once, check_group_order, check_plans, check_iteration_space)
+SCHEDULE_CHECKS = (
+    check_each_node_once,
+    check_views_of_stored_values,
+    check_group_order,
+    check_plans,
+    check_iteration_space,
+)
 
 
 def verify_schedule(schedule: Schedule) -> Schedule:

@@ -1,7 +1,7 @@
 """Composite operators: defined by other operators, with no op-codes of their own.
 
 The definition is a NumPy function.  It is the operator's meaning, and traced values pass through
-it when the simplify pass lowers the composite; so there is one definition, not two.
+it while a function is traced; so there is one definition, not two.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from opweave.opcodes.core import Kind, Operator, TypeRule
 
 
 def composite(
-    name: str, body: Callable[..., Any], rule: TypeRule, attrs: tuple[tuple[str, Any], ...] = ()
+    name: str,
+    body: Callable[..., Any],
+    rule: TypeRule,
+    attrs: tuple[tuple[str, Any], ...] = (),
+    params: str = "x",
 ) -> Operator:
     """Make a composite from a row."""
-    return Operator(name, Kind.COMPOSITE, (), body, rule, attrs=attrs)
+    return Operator(name, Kind.COMPOSITE, (), body, rule, params=tuple(params.split()), attrs=attrs)
 
 
 def _count(x: Any, axis: int | None) -> Any:
@@ -83,6 +87,14 @@ def log_softmax(x: Any, axis: int | None = -1) -> Any:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+def linear(x: Any, w: Any, b: Any) -> Any:
+    """x @ w + b, where b is a row, or as large as the product.
+
+    ``x`` is [..., m, k] or [k], ``w`` is [..., k, n], ``b`` broadcasts to the product.
+    """
+    return x @ w + b
+
+
 _STATISTIC = (("axis", None), ("keepdims", False))
 _SPREAD = (*_STATISTIC, ("ddof", 0))
 
@@ -95,4 +107,5 @@ OPERATORS: tuple[Operator, ...] = (
     composite("gelu", gelu, rules.floating),
     composite("softmax", softmax, rules.floating, (("axis", -1),)),
     composite("log_softmax", log_softmax, rules.floating, (("axis", -1),)),
+    composite("linear", linear, rules.same, params="x w b"),
 )

@@ -17,6 +17,7 @@ import numpy as np
 
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
+from opweave.opcodes.shapes import BROADCAST, ShapeRule
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
 
 
@@ -124,16 +125,20 @@ class Operator:
         name: unique name, as in NumPy where NumPy has it.
         kind: what it does to its iteration space.
         opcodes: the op-codes; for a map one per kind of dtype, for a reduction an accumulate and
-            a reduce op-code.  Empty for a composite.
+            a reduce op-code, for a product an accumulate op-code.  Empty for a composite and for
+            a view.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
             operands come as the Python types int and float.
         params: operand names.
+        shape_rule: which extents of the operands must meet, and the shape of the results.
+        mixes: channels of the last axis that it takes and makes, for a map whose op-codes see
+            each channel of the first operand as an operand of its own.
         cost: operations per element.
         ulp: error of one evaluation on each executor.
-        identity: for reductions, the C expression of the empty reduction per dtype kind.
-        accumulator: for reductions, the dtype to accumulate in for a result dtype.
+        identity: for reductions and products, the C expression of the empty one per dtype kind.
+        accumulator: for reductions and products, the dtype to accumulate in for a result dtype.
         needs_nonempty: the reduction of nothing is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
         slope: largest derivative of a function that is not monotone, for error bounds.
@@ -146,6 +151,8 @@ class Operator:
     numpy: Callable[..., Any]
     type_rule: TypeRule
     params: tuple[str, ...] = ("x",)
+    shape_rule: ShapeRule = field(default=BROADCAST, compare=False)
+    mixes: tuple[int, int] | None = None
     cost: Cost = Cost()
     ulp: Ulp = Ulp()
     identity: dict[str, str] = field(default_factory=dict, hash=False, compare=False)

@@ -24,7 +24,7 @@ Fragments = dict[str, str]
 # Operators whose result is one of their operands, an integer of no more digits, or is rounded by
 # the fragment itself.
 EXACT = frozenset(
-    """negative positive absolute maximum minimum relu where clip cast sign floor ceil trunc
+    """negative positive absolute maximum minimum relu where clip cast copy sign floor ceil trunc
     rint""".split()
 )
 
@@ -178,6 +178,7 @@ ODD: tuple[Operator, ...] = (
         params="condition x y",
         rule=rules.selection,
     ),
+    map_operator("copy", lambda x: np.array(x), {"fiub": "x"}, rule=rules.first),
     map_operator(
         "cast",
         _cast,

@@ -14,6 +14,7 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.shapes import REDUCED
 
 LOWEST = {"f": "-infinity<T>()", "iub": "lowest<T>()"}
 HIGHEST = {"f": "infinity<T>()", "iub": "highest<T>()"}
@@ -41,6 +42,7 @@ def reduction(
         tuple(codes),
         numpy,
         rule,
+        shape_rule=REDUCED,
         identity={kind: text for kinds, text in identity.items() for kind in kinds},
         accumulator=rules.wide_float,
         needs_nonempty=needs_nonempty,

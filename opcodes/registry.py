@@ -6,13 +6,19 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from opweave.opcodes import composites, maps, reductions, rules
+from opweave.opcodes import composites, maps, pixels, products, reductions, rules
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
 from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
 
 OPERATORS: dict[str, Operator] = {
     row.name: row
-    for table in (maps.OPERATORS, reductions.OPERATORS, composites.OPERATORS)
+    for table in (
+        maps.OPERATORS,
+        reductions.OPERATORS,
+        products.OPERATORS,
+        composites.OPERATORS,
+        pixels.OPERATORS,
+    )
     for row in table
 }
 BUILT_IN = frozenset(OPERATORS)

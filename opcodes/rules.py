@@ -13,7 +13,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.core import TypeRule
-from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, F64, I64, U64, DType
+from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, U64, DType
 from opweave.opcodes.errors import DTypeError
 
 Types = tuple[Any, ...]
@@ -71,6 +71,26 @@ def floating(types: Types, attrs: Any = ()) -> Signature:
     if not to.is_float:
         to = F16 if to.itemsize == 1 else F64
     return (to,) * len(types), (to,)
+
+
+@lru_cache(maxsize=4096)
+def picture(types: Types, attrs: Any = ()) -> Signature:
+    """Pictures of a float type, with amounts of the same type."""
+    first = types[0]
+    if not isinstance(first, DType) or not first.is_float:
+        name = getattr(first, "numpy_name", getattr(first, "__name__", first))
+        raise DTypeError(
+            f"expected a picture of floats, found {name}; convert it with opweave.pixels.from_uint8"
+        )
+    to = dtypes.promote(*types)
+    return (to,) * len(types), (to,)
+
+
+@lru_cache(maxsize=4096)
+def quantised(types: Types, attrs: Any = ()) -> Signature:
+    """Floats in, uint8 out."""
+    (loop, *_), _ = picture(types)
+    return (loop,), (U8,)
 
 
 @lru_cache(maxsize=4096)

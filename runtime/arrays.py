@@ -41,7 +41,7 @@ def layout_of(array: Any) -> str:
             continue
         if following is not None and stride == following[0] * following[1]:
             out.append("m")
-        elif following is None and stride == array.itemsize:
+        elif stride == array.itemsize:
             out.append("u")
         else:
             out.append("s")

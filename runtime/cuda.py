@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from opweave.compiler.device import BY_ARCH, Device
+from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
@@ -123,11 +124,11 @@ class CudaExecutor:
         return partials, found
 
     def launcher(
-        self, kernel: Kernel, source: str, rows: int, cols: int
+        self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
         binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
         function = self._function(binary, kernel.name)
-        grid, block = kernel.grid(rows, cols), (kernel.threads, 1, 1)
+        grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
         np_args = _argument_types(self.cupy, kernel)
         device = self.cupy.cuda.Device(self.index)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import LaunchError
@@ -29,10 +30,10 @@ class HostExecutor:
         return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
 
     def launcher(
-        self, kernel: Kernel, source: str, rows: int, cols: int
+        self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
         binary = build_kernel(kernel, source, arch="host", fast=self.fast)
-        run = run_launcher(kernel, binary, rows, cols)
+        run = run_launcher(kernel, binary, extents)
         return lambda slots, arrays: run(slots)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
@@ -60,10 +61,10 @@ class VerifyExecutor(HostExecutor):
         return partials, np.zeros(rows, np.uint32)
 
     def launcher(
-        self, kernel: Kernel, source: str, rows: int, cols: int
+        self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
         binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast, verify=True)
-        grid = kernel.grid(rows, cols)
+        grid = kernel.grid(extents)
         kinds = ("input", "output", "partials", "counter")
         places = [slot for slot, p in enumerate(kernel.params) if p.kind in kinds]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import LaunchError
@@ -19,8 +20,8 @@ from opweave.runtime.build import Binary, builder
 from opweave.runtime.guarded import Guarded, guard
 
 _numbers = itertools.count()
-# Elements of one kernel that are worth waking another thread for.
-ELEMENTS_PER_SHARE = 16384
+# Steps of one kernel that are worth waking another thread for.
+STEPS_PER_SHARE = 16384
 
 
 def load_library(payload: bytes) -> ctypes.CDLL:
@@ -60,14 +61,16 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def run_launcher(kernel: Kernel, binary: Binary, rows: int, cols: int) -> Callable[[bytes], None]:
+def run_launcher(
+    kernel: Kernel, binary: Binary, extents: Extents
+) -> Callable[[bytes], None]:
     """A function of packed arguments that runs the kernel over a fixed grid."""
     library = _loaded(binary)
     blocks = ctypes.cast(library.ow_blocks, ctypes.c_void_p)
-    grid = (ctypes.c_uint * 3)(*kernel.grid(rows, cols))
+    grid = (ctypes.c_uint * 3)(*kernel.grid(extents))
     total = grid[0] * grid[1] * grid[2]
-    each = max(1, rows * cols // max(1, total))
-    share = max(1, ELEMENTS_PER_SHARE // each)
+    each = max(1, kernel.work(extents) // max(1, total))
+    share = max(1, STEPS_PER_SHARE // each)
     run, address, count = runtime_library().ow_run, ctypes.addressof(grid), cores()
 
     def launch(slots: bytes, _keep: Any = grid) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from opweave.compiler.driver import Lowered
 from opweave.compiler.ir import (
     Expr,
+    Extents,
     Graph,
     Scalar,
     Value,
@@ -30,6 +31,7 @@ from opweave.compiler.kernel import Kernel, Param
 from opweave.compiler.literals import converted
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.products import viewed
 from opweave.runtime.arrays import pointer
 
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
@@ -49,7 +51,7 @@ class Executor(Protocol):
         """Memory for partial results and zeroed counters of a reduce kernel."""
 
     def launcher(
-        self, kernel: Kernel, source: str, rows: int, cols: int
+        self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
         """A function of packed arguments and the arrays behind their pointers."""
 
@@ -66,7 +68,7 @@ class Step:
         launch: starts it.
         pack: packs the slots.
         fixed: slot values, with None where a call fills in.
-        pointers: (slot, value id) of arrays.
+        pointers: (slot, id of the value in whose memory it lies) of arrays.
         scalars: (slot, Scalar) of scalar parameters.
         partials: slot of the partial results, or -1.
         counter: slot of the counters, or -1.
@@ -122,11 +124,15 @@ class Prepared:
         out = {id: tuple(s // a.itemsize for s in a.strides) for id, a in arrays.items()}
         for value_id, (shape, _) in self.shapes.items():
             out[value_id] = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+        for value_id, (base, axes) in self.graph.views.items():
+            if base.id in out:
+                out[value_id] = tuple(0 if a is None else out[base.id][a] for a in axes)
         return out
 
     def _step(self, kernel: Kernel, source: str, strides: Mapping[int, tuple[int, ...]]) -> Step:
-        rows, cols = kernel.elements(self.extents)
-        index = "q" if kernel.toggles["USE_64BIT_INDEX"] else "i4x"
+        _, rows, _ = kernel.elements(self.extents)
+        index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
+        views = self.graph.views
         formats, fixed = [], []
         pointers, scalars = [], []
         partials = counter = -1
@@ -134,18 +140,18 @@ class Prepared:
             formats.append(_format(param, index))
             fixed.append(self._fixed(param, strides))
             if param.kind in ("input", "output"):
-                pointers.append((slot, param.source))
+                base = views[param.source][0].id if param.source in views else param.source
+                pointers.append((slot, base))
             elif param.kind == "scalar":
                 scalars.append((slot, param.source))
             elif param.kind == "partials":
                 partials = slot
             elif param.kind == "counter":
                 counter = slot
-        empty = rows == 0 or (cols == 0 and kernel.template == "map")
         launch = (
             (lambda slots, arrays: None)
-            if empty
-            else self.executor.launcher(kernel, source, rows, cols)
+            if kernel.is_empty(self.extents)
+            else self._launcher(kernel, source)
         )
         return Step(
             kernel,
@@ -158,6 +164,24 @@ class Prepared:
             counter,
             rows,
         )
+
+    def _launcher(
+        self, kernel: Kernel, source: str
+    ) -> Callable[[bytes, Sequence[Any]], None]:
+        if kernel.template != "vendor":
+            return self.executor.launcher(kernel, source, self.extents)
+        x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
+        axes = [self.graph.views[v][1] if v in self.graph.views else None for v in (x, y)]
+
+        def multiply(slots: bytes, arrays: Sequence[Any]) -> None:
+            # x @ x has one parameter for both
+            x, y = (
+                a if axis is None else viewed(a, axis)
+                for a, axis in zip((arrays[0], arrays[-2]), axes, strict=True)
+            )
+            np.matmul(x, y, out=arrays[-1])
+
+        return multiply
 
     def _fixed(self, param: Param, strides: Mapping[int, tuple[int, ...]]) -> Any:
         if param.kind == "extent":
@@ -194,9 +218,15 @@ class Prepared:
             step.launch(step.pack.pack(*slots), passed)
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
+    def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:
+        """Shape and dtype of a value for the extents of this call."""
+        return tuple(extent_of(e, self.extents) for e in value.shape), value.dtype
+
     def _output(self, index: int, output: Any, held: Mapping[int, Any], env: Any) -> Any:
         if isinstance(output, Value):
-            array = held[output.id]
+            array = held[self.graph.base(output).id]
+            if output.id in self.graph.views:
+                array = viewed(array, self.graph.views[output.id][1])
             if output.shape == () and output.id not in self.inputs:
                 return self.executor.result(array, index in self.graph.boxed)
             return array

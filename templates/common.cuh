@@ -178,9 +178,9 @@ template <> struct Convert<bfloat16> {
 template <class To, class From> OW_INLINE auto convert(From x) { return Convert<To>::from(x); }
 
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
-// outside is neither read nor written, and reads as zero.
+// outside is neither read nor written, and reads as `outside`.
 template <int N, class R, class S>
-OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside) {
+OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, R outside = R(0)) {
     if (inside >= N) {
 #if USE_VECTOR_IO
         load_vector<N>(r, p);
@@ -190,13 +190,13 @@ OW_UNROLL
 #endif
     } else {
 OW_UNROLL
-        for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : R(0);
+        for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
     }
 }
 template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside) {
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R(0)) {
 OW_UNROLL
-    for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : R(0);
+    for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
 template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], index_t inside) {
@@ -219,6 +219,32 @@ OW_UNROLL
     for (int l = 0; l < N; ++l)
         if (l < inside) store(p + l * stride, r[l]);
 }
+
+// Pixels: all channels of N consecutive ones between memory and registers, channel by channel.
+#define EACH_CHANNEL OW_UNROLL for (int h = 0; h < CHANNELS; ++h)
+template <int C, int N, class R, class S>
+OW_INLINE void load_pixels(R (&r)[C][N], const S* p, index_t inside) {
+    R flat[C * N];
+    load_chunk(flat, p, inside * C);
+OW_UNROLL
+    for (int h = 0; h < C; ++h)
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[h][l] = flat[l * C + h];
+}
+template <int C, int N, class R, class S>
+OW_INLINE void store_pixels(S* p, const R (&r)[C][N], index_t inside) {
+    R flat[C * N];
+OW_UNROLL
+    for (int h = 0; h < C; ++h)
+OW_UNROLL
+        for (int l = 0; l < N; ++l) flat[l * C + h] = r[h][l];
+    store_chunk(p, flat, inside * C);
+}
+
+// Bytes of one access to a run of bytes that starts at a multiple of its length.
+template <int BYTES> struct Access {
+    enum { WHOLE = BYTES & -BYTES, BYTES_EACH = WHOLE < 16 ? WHOLE : 16 };
+};
 
 // Partial results of reduction `k` for the row blockIdx.y: 8 bytes a part, reduction by reduction.
 template <class T> OW_INLINE volatile T* part_results(void* partials, int k, int parts) {

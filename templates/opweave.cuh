@@ -30,7 +30,6 @@ template <> struct Word<2> { typedef unsigned short type; };
 template <> struct Word<4> { typedef unsigned type; };
 template <> struct Word<8> { typedef uint2 type; };
 template <> struct Word<16> { typedef uint4 type; };
-template <int BYTES> struct Access { enum { BYTES_EACH = BYTES < 16 ? BYTES : 16 }; };
 
 template <int N, class R, class S>
 static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p);

@@ -38,7 +38,7 @@ FUNCTIONS = [
     (lambda x: np.full(3, x), (X,), e.TraceError, ["traced array"]),
     (lambda x: x + X, (X,), e.TraceError, ["ndarray", "pass the array as an argument"]),
     (lambda x: None, (X,), e.TraceError, ["returns None"]),
-    (lambda x: x @ x, (X,), e.UnsupportedError, ["matrix product", SOURCE]),
+    (lambda x: x @ x, (X,), e.ShapeError, ["matmul", "do not multiply", "against", SOURCE]),
     (lambda x: f"{x:.2f}", (X,), e.TraceError, ["formatting", SOURCE]),
     (lambda x: x.meen(), (X,), AttributeError, ["'meen'", SOURCE]),
     (lambda x: "text", (X,), e.TraceError, ["output 0", "str"]),

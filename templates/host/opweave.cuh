@@ -147,11 +147,11 @@ template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r
 
 // Wide accesses mean narrow ones here, but must be aligned as a GPU asks.
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p) {
-    ow_check_aligned(p, N * sizeof(S) < 16 ? N * sizeof(S) : 16, __LINE__);
+    ow_check_aligned(p, Access<N * sizeof(S)>::BYTES_EACH, __LINE__);
     for (int l = 0; l < N; ++l) r[l] = load(p + l);
 }
 template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]) {
-    ow_check_aligned(p, N * sizeof(S) < 16 ? N * sizeof(S) : 16, __LINE__);
+    ow_check_aligned(p, Access<N * sizeof(S)>::BYTES_EACH, __LINE__);
     for (int l = 0; l < N; ++l) store(p + l, r[l]);
 }
 

@@ -3,15 +3,15 @@
 // x: f32[n0, n1] -> out: f32[n1]
 // accumulation plan: 1 threads x 4 lanes a row, joined pairwise
 // rows n1, columns n0; template row.cu.j2, target sm_80
-#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
-#define USE_FAST_MATH    0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO    1    // 16-byte loads and stores
-#define USE_WARP_SHUFFLE 1    // join the threads of a warp by shuffles, not through shared memory
-#define THREADS_PER_ROW  1    // accumulation plan: threads that share a row
-#define LANES            4    // accumulation plan: running values of one thread
-#define ROWS_PER_BLOCK   128  // rows of one block
-#define USE_REGISTER_ROW 0    // the row stays in registers between passes
-#define ROW_CHUNKS       1    // chunks of one thread that cover the longest row of the shape class
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
+#define LANES             4    // accumulation plan: running values of one thread
+#define ROWS_PER_BLOCK    128  // rows of one block
+#define USE_REGISTER_ROW  0    // the row stays in registers between passes
+#define ROW_CHUNKS        1    // chunks of one thread that cover the longest row of the shape class
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -73,7 +73,7 @@ column_sum_row_f32(
     float* __restrict__ out,
     const index_t rows,
     const index_t cols,
-    const index_t x_s1)
+    const index_t x_s0)
 {
     // index
     const int lane = threadIdx.x % THREADS_PER_ROW;
@@ -97,7 +97,7 @@ column_sum_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        load_strided(x_v, x + row + j0 * x_s1, x_s1, width - j0);
+        load_strided(x_v, x + row + j0 * x_s0, x_s0, width - j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2

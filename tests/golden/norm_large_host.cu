@@ -3,13 +3,13 @@
 // x: f32[n0, n1] -> out: f32[]
 // accumulation plan: 16 blocks x 1 threads x 32 lanes a row, joined pairwise
 // n0 * n1; template reduce.cu.j2, target host
-#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
-#define USE_FAST_MATH    0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO    0    // 16-byte loads and stores
-#define USE_WARP_SHUFFLE 0    // join the threads of a warp by shuffles, not through shared memory
-#define THREADS_PER_ROW  1    // accumulation plan: threads that share a row
-#define LANES            32   // accumulation plan: running values of one thread
-#define PARTS            16   // accumulation plan: blocks that share a row
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE  0    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
+#define LANES             32   // accumulation plan: running values of one thread
+#define PARTS             16   // accumulation plan: blocks that share a row
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW

@@ -3,13 +3,13 @@
 // x: f32[n0, n1] -> out: f32[]
 // accumulation plan: 32 blocks x 256 threads x 4 lanes a row, joined pairwise
 // n0 * n1; template reduce.cu.j2, target sm_90a
-#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
-#define USE_FAST_MATH    0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO    1    // 16-byte loads and stores
-#define USE_WARP_SHUFFLE 1    // join the threads of a warp by shuffles, not through shared memory
-#define THREADS_PER_ROW  256  // accumulation plan: threads that share a row
-#define LANES            4    // accumulation plan: running values of one thread
-#define PARTS            32   // accumulation plan: blocks that share a row
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
+#define LANES             4    // accumulation plan: running values of one thread
+#define PARTS             32   // accumulation plan: blocks that share a row
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW

@@ -2,12 +2,12 @@
 // fused: multiply, add, divide, power
 // img: f32[n0, n1, n2] -> out: f32[n0, n1, n2]
 // n0 * n1 * n2; template map.cu.j2, target sm_90a
-#define USE_64BIT_INDEX  0    // offsets need more than 31 bits
-#define USE_FAST_MATH    0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO    1    // 16-byte loads and stores
-#define BLOCK            256  // threads in a block
-#define VECTOR           4    // consecutive elements of one access
-#define CHUNKS           4    // accesses of one thread, all issued before the first use
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define BLOCK             256  // threads in a block
+#define VECTOR            4    // consecutive elements of one access
+#define CHUNKS            4    // accesses of one thread, all issued before the first use
 #include "opweave.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

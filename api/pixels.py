@@ -1,0 +1,40 @@
+"""Operators on pictures: [..., 3] arrays of red, green and blue, linear light in 0..1.
+
+    @ow.fuse
+    def grade(img):
+        x = ow.pixels.from_uint8(img)
+        x = ow.pixels.saturation(ow.pixels.hue(x, 20), 1.3)
+        return ow.pixels.to_uint8(ow.pixels.gamma(ow.pixels.aces(x), 2.2))
+
+A chain of them is one kernel, uint8 in and uint8 out.  On NumPy arrays each is its own meaning.
+"""
+
+from __future__ import annotations
+
+from opweave.opcodes.registry import OPERATORS
+
+from_uint8 = OPERATORS["from_uint8"]
+exposure = OPERATORS["exposure"]
+white_balance = OPERATORS["white_balance"]
+reinhard = OPERATORS["reinhard"]
+aces = OPERATORS["aces"]
+hue = OPERATORS["hue"]
+saturation = OPERATORS["saturation"]
+contrast = OPERATORS["contrast"]
+gamma = OPERATORS["gamma"]
+grey = OPERATORS["grey"]
+to_uint8 = OPERATORS["to_uint8"]
+
+__all__ = [
+    "aces",
+    "contrast",
+    "exposure",
+    "from_uint8",
+    "gamma",
+    "grey",
+    "hue",
+    "reinhard",
+    "saturation",
+    "to_uint8",
+    "white_balance",
+]

@@ -1,0 +1,99 @@
+"""Kernels over pixels: channels of a short last axis are registers, so that operators may mix them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opweave.compiler.assembler import LARGE, WIDE, WIDEST, Key, MapAssembler
+from opweave.compiler.ir import Node, Operand, Scalar, Value, count
+from opweave.compiler.kernel import Kernel, Line
+from opweave.compiler.layout import Access, Stride, Walk, access, in_order, walk_map
+from opweave.compiler.layout import Operand as ArrayOperand
+from opweave.compiler.lines import bind_map
+from opweave.compiler.toggles import Facts
+from opweave.opcodes.core import Phase
+
+
+class PixelAssembler(MapAssembler):
+    """A map whose loop goes over pixels; values with channels are arrays of registers."""
+
+    @property
+    def channels(self) -> int:
+        return self.form.channels
+
+    def _has_channels(self, value: Value) -> bool:
+        return bool(value.shape) and value.shape[-1] == self.channels
+
+    def _walk(self) -> Walk:
+        pixels = self.form.space[:-1]
+        operands = list(self.operands.values())
+        for wide in (True, False):
+            walk = walk_map(pixels, operands, wide=wide)
+            if not wide or WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST:
+                break
+        return walk
+
+    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
+        """The address of a pixel; ``channel`` is the step to the next of its values."""
+        found = access(operand, self.walk)
+        if not self._has_channels(operand.value):
+            return found
+        own = len(operand.value.shape) - 1
+        walked = (*self.walk.outer, *self.walk.inner)
+        whole = all(operand.own_dim(dims[-1]) is not None for dims in walked)
+        if operand.layout == "C" and whole and in_order(self.walk):
+            base = self.walk.dense_row()
+            return Access("pixels", base, rows_aligned=not base, channel="1")
+        if operand.has_unit_stride(own):
+            return replace(found, channel="1")
+        step = Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own)
+        return replace(found, channel=step.name, strides=(*found.strides, step))
+
+    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
+        return [
+            (o, self.access[key])
+            for key, o in self.operands.items()
+            if self.access[key].kind in ("chunk", "pixels")
+        ]
+
+    def facts(self) -> Facts:
+        pixels = count((*self.walk.rows, *self.walk.cols), self.extents)
+        found = super().facts()
+        width = max(1, 16 // found.itemsize)
+        aligned = self._is_aligned(max(4, width))
+        return replace(found, can_vectorise=aligned, large=pixels * self.channels >= LARGE)
+
+    def text(self, operand: Operand, kept: bool) -> str:
+        """Text of an operand: channel ``h`` of it, if it has channels."""
+        if isinstance(operand, Scalar):
+            return super().text(operand, kept)
+        lane = "[h]" if self._has_channels(operand) else ""
+        if operand.id in self.names:
+            return f"{self.names[operand.id]}{lane}"
+        name = self.operands[Key(operand.id)].name
+        whole = self.access[Key(operand.id)].kind == "splat"
+        return f"{name}_v{lane}" if whole else f"{name}_v[c]{lane}[l]"
+
+    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+        for value in node.results:
+            if value.id not in self.names:
+                self.names[value.id] = self._fresh(f"v{len(self.names)}")
+        names = [self.names[r.id] for r in node.results]
+        operands = [self.text(o, False) for o in node.operands]
+        if node.operator.mixes is not None:
+            taken, _ = node.operator.mixes
+            first, *rest = operands
+            operands = [*(first.replace("[h]", f"[{h}]") for h in range(taken)), *rest]
+        bound = bind_map(
+            node, index, phase, operands, names, channelwise=self._has_channels(node.result)
+        )
+        if bound.function:
+            self.functions[bound.function] = bound.function_name
+        return bound.line
+
+    def _title(self) -> tuple[str, ...]:
+        first, *rest = super()._title()
+        return (first, *rest, f"a pixel has {self.channels} channels")
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        return replace(kernel, channels=self.channels)

@@ -1,0 +1,494 @@
+"""The assembler: how a group of the schedule becomes a kernel, in the parts that all forms share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from opweave.compiler.device import Device
+from opweave.compiler.ir import (
+    Extents,
+    Graph,
+    Input,
+    Node,
+    Operand,
+    Scalar,
+    Value,
+    count,
+)
+from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
+from opweave.compiler.layout import (
+    Access,
+    Stride,
+    Walk,
+    access,
+    viewed_layout,
+    walk_map,
+    walk_rows,
+)
+from opweave.compiler.layout import Operand as ArrayOperand
+from opweave.compiler.lines import Bound, bind_map, bind_reduction
+from opweave.compiler.literals import c_literal
+from opweave.compiler.schedule import Group, Schedule
+from opweave.compiler.toggles import TOGGLES, Facts, choose
+from opweave.opcodes.core import Phase
+
+# Columns from which a map walks rows and columns apart instead of dividing the index.
+WIDE = {True: 32, False: 2048}
+# Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
+WIDEST = 65535 * 256
+# Elements from which each thread of a map takes several chunks.
+LARGE = 1 << 20
+# Head room below 2**31 for offsets inside the last block.
+LONG = (1 << 31) - (1 << 24)
+
+
+class Key(NamedTuple):
+    """What tells the array operands of a kernel apart.
+
+    Attributes:
+        value: id of the value.
+        kept: it stands without the reduced axes.
+        is_output: it is written.
+    """
+
+    value: int
+    kept: bool = False
+    is_output: bool = False
+
+
+class Assembler:
+    """State while one group becomes a kernel: names given so far, and parameters found."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        number: int,
+        extents: Extents,
+        spans: Mapping[int, int],
+        device: Device,
+        overrides: Mapping[str, int],
+    ):
+        self.graph: Graph = schedule.graph
+        self.group: Group = schedule.groups[number]
+        self.number = number
+        self.form = self.group.form
+        self.extents = extents
+        self.spans = spans
+        self.device = device
+        self.overrides = overrides
+        self.scalars: dict[Any, Param] = {}
+        self.functions: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        self.pointers: dict[int, str] = {}
+        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
+        self.nodes = [(i, self.graph.nodes[i]) for i in self.group.nodes]
+        self.operands = self._operands()
+        self.walk = self._walk()
+        self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
+
+    @property
+    def template(self) -> str:
+        """Name of the template, which is also that of its table of toggles."""
+        return self.form.kind
+
+    # Operands and addresses
+
+    def _operands(self) -> dict[Key, ArrayOperand]:
+        """Array operands that the loops read and write."""
+        found: dict[Key, ArrayOperand] = {}
+        made = {r.id for _, node in self.nodes for r in node.results}
+        for node in self._readers():
+            kept = not node.is_reduction and node.result.id in self.form.kept
+            for value in node.values:
+                if value.id in made or (value.id, kept, False) in found:
+                    continue
+                other = found.get(Key(value.id, not kept))
+                name = self._fresh(f"{other.name}_kept") if other else self._name(value)
+                found[Key(value.id, kept)] = self._operand(value, name, self._dims(value, kept))
+        several = len(self.group.outputs) > 1
+        for position, value in enumerate(self.group.outputs):
+            kept = value.id in self.form.kept
+            name = self._fresh(f"out{position}" if several else "out")
+            dims = self._dims(value, kept)
+            found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
+        return found
+
+    def _readers(self) -> list[Node]:
+        """The nodes whose operands the loops read."""
+        return [node for _, node in self.nodes]
+
+    def _given(self, value: Value) -> Input | None:
+        """The argument that a value is, or is a view of."""
+        base = self.graph.base(value)
+        return next((i for i in self.graph.inputs if i.value.id == base.id), None)
+
+    def _name(self, value: Value) -> str:
+        """Name of an operand's pointer: the argument's, else that of a temporary."""
+        if value.id not in self.pointers:
+            given = self._given(value)
+            if given is None:
+                name = self._fresh(f"t{value.id}")
+            else:
+                name = given.name if value == given.value else self._fresh(f"{given.name}_view")
+            self.pointers[value.id] = name
+        return self.pointers[value.id]
+
+    def _operand(self, value: Value, name: str, dims: tuple[int, ...]) -> ArrayOperand:
+        """An operand that is read, with the layout of the array behind it."""
+        given = self._given(value)
+        layout = given.layout if given else "C"
+        if value.id in self.graph.views:
+            base, axes = self.graph.views[value.id]
+            layout = viewed_layout(layout, base.shape, axes)
+        return ArrayOperand(value, name, layout, dims, given.aligned if given else True)
+
+    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
+        """How an operand is addressed along the walk."""
+        return access(operand, self.walk)
+
+    def _fresh(self, wanted: str) -> str:
+        while wanted in self.used:
+            wanted += "_"
+        self.used.add(wanted)
+        return wanted
+
+    def _dims(self, value: Value, kept: bool) -> tuple[int, ...]:
+        rank = len(self.form.space)
+        dims = [d for d in range(rank) if not kept or d not in self.form.axes]
+        return tuple(dims[len(dims) - len(value.shape) :])
+
+    def _walk(self) -> Walk:
+        return walk_rows(self.form.space, self.form.axes, list(self.operands.values()))
+
+    # Facts and toggles
+
+    def facts(self) -> Facts:
+        """The shape class of this kernel, as its toggles see it."""
+        cols = count(self.walk.cols, self.extents)
+        rows = count(self.walk.rows, self.extents)
+        plan = self.form.plan
+        itemsize = self._itemsize()
+        width = plan.lanes if plan else max(1, 16 // itemsize)
+        chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
+        return Facts(
+            self.device,
+            itemsize,
+            self._is_aligned(width),
+            rows * cols >= LARGE,
+            self._longest() >= LONG,
+            plan,
+            1 << max(0, chunks - 1).bit_length(),
+        )
+
+    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
+        """Operands that are read and written in chunks of consecutive elements."""
+        return [
+            (o, self.access[key])
+            for key, o in self.operands.items()
+            if self.access[key].kind == "chunk" and self._is_element(key)
+        ]
+
+    def _itemsize(self) -> int:
+        return max((o.value.dtype.itemsize for o, _ in self._chunked()), default=4)
+
+    def _is_aligned(self, width: int) -> bool:
+        """Every chunk of ``width`` elements starts on a boundary of its size, up to 16 bytes."""
+        cols = count(self.walk.cols, self.extents)
+        dense = self.walk.dense_row()
+        return all(
+            o.aligned and (a.rows_aligned or (a.base == dense and cols % width == 0))
+            for o, a in self._chunked()
+        )
+
+    def _longest(self) -> int:
+        """Largest offset that the kernel computes, in elements."""
+        walked = count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents)
+        shapes = [count(o.value.shape, self.extents) for o in self.operands.values()]
+        return max([walked, *shapes, *self._spans()])
+
+    def _spans(self) -> list[int]:
+        bases = (self.graph.base(o.value).id for o in self.operands.values())
+        return [self.spans.get(base, 0) for base in bases]
+
+    def _is_element(self, key: Key) -> bool:
+        return not (key.is_output and key.value in self.form.row_values) and not key.kept
+
+    # Names and registers
+
+    # How the element at hand is taken from an operand's registers.
+    LANE = "[l]"
+
+    def text(self, operand: Operand, kept: bool) -> str:
+        """Text of an operand in a fragment."""
+        if isinstance(operand, Scalar):
+            return self._scalar(operand)
+        if operand.id in self.names:
+            return self.names[operand.id]
+        key = Key(operand.id, kept)
+        register = f"{self.operands[key].name}_v"
+        if self.access[key].kind == "splat" or kept:
+            return register
+        return f"{register}{self.LANE}"
+
+    def _scalar(self, scalar: Scalar) -> str:
+        if scalar.expr.op == "literal":
+            return c_literal(scalar.expr.args[0], scalar.dtype)
+        key = repr(scalar)
+        if key not in self.scalars:
+            plain = scalar.expr.op == "argument"
+            name = str(scalar.expr.args[0]) if plain else self._fresh(f"s{len(self.scalars)}")
+            if name in {p.name for p in self.scalars.values()}:  # one argument in two dtypes
+                name = self._fresh(f"{name}_{scalar.dtype}")
+            comment = "" if plain else f"{name} = {scalar.expr!r}"
+            self.scalars[key] = Param("scalar", name, scalar.dtype.register, scalar, comment)
+        return self.scalars[key].name
+
+    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+        kept = node.result.id in self.form.kept
+        operands = [self.text(o, kept) for o in node.operands]
+        for value in node.results:
+            if value.id not in self.names:
+                self.names[value.id] = self._fresh(f"v{len(self.names)}")
+        results = [self.names[r.id] for r in node.results]
+        bound: Bound = bind_map(node, index, phase, operands, results)
+        if bound.function:
+            self.functions[bound.function] = bound.function_name
+        return bound.line
+
+    # Passes
+
+    def _passes(self) -> tuple[list[Line], list[Pass]]:
+        levels, rows = self.form.levels, self.form.row_values
+        maps = [(i, n) for i, n in self.nodes if not n.is_reduction]
+        deepest = max(levels.values(), default=0)
+
+        def row_lines(level: int) -> list[Line]:
+            return [
+                self._bind(i, n, Phase.PROLOGUE if level == 0 else Phase.EPILOGUE)
+                for i, n in maps
+                if n.result.id in rows and levels[n.result.id] == level
+            ]
+
+        before = row_lines(0)
+        passes = []
+        for level in range(deepest + 1):
+            reduced = [
+                (i, n)
+                for i, n in self.nodes
+                if n.is_reduction and levels[n.result.id] == level + 1
+            ]
+            stored = [
+                v for v in self.group.outputs if v.id not in rows and levels.get(v.id, 0) == level
+            ]
+            if not reduced and not stored:
+                continue
+            lines, loads = self._elements(reduced, stored)
+            reductions = tuple(self._reduction(i, n) for i, n in reduced)
+            after = row_lines(level + 1)
+            stores = tuple(self._store(v) for v in stored)
+            passes.append(Pass(loads, lines, reductions, stores, tuple(after)))
+        return before, passes
+
+    def _elements(
+        self, reduced: list[tuple[int, Node]], stored: list[Value]
+    ) -> tuple[tuple[Line, ...], tuple[Load, ...]]:
+        """The elementwise op-codes and loads that a pass needs, in order."""
+        needed = {n.values[0].id for _, n in reduced} | {v.id for v in stored}
+        chosen: list[tuple[int, Node]] = []
+        keys: set[Key] = set()
+        for index, node in reversed(self.nodes):
+            element = not node.is_reduction and node.result.id not in self.form.row_values
+            if element and any(r.id in needed for r in node.results):
+                chosen.append((index, node))
+                needed |= {v.id for v in node.values}
+        feeds = {n.values[0].id for _, n in reduced}
+        for _, node in chosen:
+            if node.result.id in feeds:
+                feeds |= {v.id for v in node.values}
+        for value_id in needed:
+            if Key(value_id) in self.operands:
+                keys.add(Key(value_id))
+        lines = tuple(
+            self._bind(i, n, Phase.PROLOGUE if n.result.id in feeds else Phase.EPILOGUE)
+            for i, n in reversed(chosen)
+        )
+        order = list(self.operands)
+        loads = tuple(
+            self._load(key)
+            for key in sorted(keys, key=order.index)
+            if self.access[key].kind != "splat"
+        )
+        return lines, loads
+
+    def _reduction(self, index: int, node: Node) -> Reduction:
+        operand = self.text(node.operands[0], False)
+        name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
+        self.names[node.result.id] = name
+        return bind_reduction(node, index, operand, name, "l")
+
+    def _count(self, operator: str) -> int:
+        return sum(n.startswith(operator) and n[len(operator) :].isdigit() for n in self.used)
+
+    def _load(self, key: Key) -> Load:
+        operand = self.operands[key]
+        return Load(operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key])
+
+    def _store(self, value: Value) -> Store:
+        key = Key(value.id, value.id in self.form.kept, True)
+        found: Access = self.access[key]
+        if value.id not in self.form.row_values and found.kind == "splat":
+            found = replace(found, kind="chunk")
+        return Store(self.operands[key].name, self.names[value.id], value.dtype, found)
+
+    # The whole
+
+    def kernel(self) -> Kernel:
+        """The kernel.
+
+        Raises:
+            ToggleError: an override cannot hold.
+        """
+        toggles = choose(self.template, self.facts(), self.overrides)
+        before, passes = self._passes()
+        row_loads = tuple(
+            self._load(key)
+            for key in self.operands
+            if not key.is_output and (self.access[key].kind == "splat" or key.kept)
+        )
+        row_stores = tuple(
+            self._store(v) for v in self.group.outputs if v.id in self.form.row_values
+        )
+        made = Kernel(
+            name=self.group.name,
+            template=self.template,
+            title=self._title(),
+            target=self.device.arch,
+            params=(),
+            toggles=toggles,
+            functions=tuple(self.functions.items()),
+            row_loads=row_loads,
+            cached=self._cached(passes),
+            passes=tuple(passes),
+            row_lines=tuple(before),
+            row_stores=row_stores,
+            coordinates=self._coordinates(),
+            batch=self.walk.batch,
+            rows=self.walk.rows,
+            cols=self.walk.cols,
+            plan=self.form.plan,
+            group=self.number,
+            overridden=tuple(
+                n for n in self.overrides if n not in {t.name for t in TOGGLES[self.template]}
+            ),
+        )
+        return replace(self._completed(made), params=self._params())
+
+    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+        """Operands of several passes."""
+        uses = [load for p in passes for load in p.loads]
+        return tuple({load.name: load for load in uses if uses.count(load) > 1}.values())
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        """Add what only one form has."""
+        return kernel
+
+    def _title(self) -> tuple[str, ...]:
+        names = ", ".join(n.operator.name for _, n in self.nodes)
+        reads, writes = (
+            ", ".join(f"{o.name}: {o.value.type}" for k, o in self._all() if k.is_output is side)
+            for side in (False, True)
+        )
+        lines = [f"fused: {names}", f"{reads or 'nothing'} -> {writes}"]
+        if self.form.plan:
+            lines.append(f"accumulation plan: {self.form.plan} a row, joined pairwise")
+        return tuple(lines)
+
+    def _all(self) -> list[tuple[Key, ArrayOperand]]:
+        """All operands, in the order of the parameters."""
+        return list(self.operands.items())
+
+    def _coordinates(self) -> tuple[str, ...]:
+        """Outer coordinates from ``row``, where there are several."""
+        if all(a.base in ("", "row * cols") for a in self.access.values()):
+            return ()
+        return self._divided("row", self.walk.outer, [f"r{d}" for d in range(len(self.walk.outer))])
+
+    def _divided(
+        self, rest: str, outer: Sequence[tuple[int, ...]], names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Statements that take a running number apart into coordinates."""
+        if len(outer) < 2:
+            return ()
+        out = []
+        for number in range(len(outer) - 1, 0, -1):
+            name = self.walk.extent_name(outer[number])
+            out.append(f"const index_t {names[number]} = {rest} % {name};")
+            rest = f"{rest} / {name}"
+        out.append(f"const index_t {names[0]} = {rest};")
+        return tuple(out)
+
+    def _params(self) -> tuple[Param, ...]:
+        out = [
+            Param("input", o.name, f"const {o.value.dtype.storage}* __restrict__", o.value.id)
+            for k, o in self._all()
+            if not k.is_output
+        ]
+        out += self.scalars.values()
+        out += [
+            Param("output", o.name, f"{o.value.dtype.storage}* __restrict__", o.value.id)
+            for k, o in self._all()
+            if k.is_output
+        ]
+        strides = {s.name: s for s in self._strides()}
+        return (
+            *out,
+            *self._extents(),
+            *(Param("stride", s.name, "index_t", s) for s in strides.values()),
+        )
+
+    def _extents(self) -> list[Param]:
+        """Parameters for the extents that the kernel needs."""
+        out = [Param("extent", "rows", "index_t", self.walk.rows)] if self.walk.outer else []
+        out.append(Param("extent", "cols", "index_t", self.walk.cols))
+        if self._coordinates():
+            out += [self._extent(d) for d in self.walk.outer[1:]]
+        if any(a.kind == "gather" for a in self.access.values()):
+            out += [self._extent(d) for d in self.walk.inner[1:]]
+        return out
+
+    def _strides(self) -> list[Stride]:
+        return [s for a in self.access.values() for s in a.strides]
+
+    def _extent(self, dims: tuple[int, ...]) -> Param:
+        return Param(
+            "extent", self.walk.extent_name(dims), "index_t", self.walk.extent_factors(dims)
+        )
+
+
+class MapAssembler(Assembler):
+    """Elementwise: one walk; wide last dimensions stand alone as columns."""
+
+    LANE = "[c][l]"
+
+    def _walk(self) -> Walk:
+        operands = list(self.operands.values())
+        walk = walk_map(self.form.space, operands, wide=True)
+        cols = count(walk.cols, self.extents)
+        wide = WIDE[self.device.is_host] <= cols <= WIDEST
+        return walk if wide else walk_map(self.form.space, operands, wide=False)
+
+    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+        return ()
+
+
+class ReduceAssembler(Assembler):
+    """Rows that several blocks share."""
+
+    def _extents(self) -> list[Param]:
+        meeting = [Param("partials", "partials", "void*"), Param("counter", "counter", "unsigned*")]
+        return [*meeting, *super()._extents()]
+
+    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+        return ()

@@ -1,0 +1,173 @@
+"""Views: transpositions and their kin cost no kernel.
+
+A view is a node of kind MOVE: dimension ``d`` of its result is dimension ``axes[d]`` of its
+operand, or new for None.  No kernel computes it; who reads it reads its base with other strides.
+The pass below moves views towards the outputs, so that what is computed on both sides of a
+transposition shares a kernel, and a result that is transposed last is returned as a view, as by
+NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opweave.compiler.ir import Axes, Graph, Node, Operand, Scalar, Value, reduced_axes
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.shapes import viewed_shape
+
+# Operators that make a new array of a view's order, and those that know which axis is the last.
+KEPT = ("copy",)
+
+
+def composed(outer: Axes, inner: Axes) -> Axes:
+    """The axes of a view of a view."""
+    return tuple(None if a is None else inner[a] for a in outer)
+
+
+def is_identity(axes: Axes, rank: int) -> bool:
+    """The view equals its operand, but for leading dimensions of extent 1."""
+    lead = len(axes) - rank
+    return lead >= 0 and axes == (*[None] * lead, *range(rank))
+
+
+def settle_views(graph: Graph) -> Graph:
+    """Move views behind maps and reductions, and join views of views.
+
+    y = exp(x.T) + b        ->  y = (exp(x) + b[:, None]).T
+    s = sum(x.T, axis=0)    ->  s = sum(x, axis=1)
+    z = relu((x @ w).T)     ->  z = relu(x @ w).T
+    """
+    return _Settling(graph).graph()
+
+
+class _Settling:
+    """The nodes so far, and which of their values are views of what."""
+
+    def __init__(self, graph: Graph):
+        self.source = graph
+        self.nodes: list[Node] = []
+        self.inputs = {i.value.id for i in graph.inputs}
+        self.views: dict[int, tuple[Value, Axes]] = {}
+        self.replaced: dict[int, Value] = {}
+        ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
+        self.next_id = max(ids, default=-1) + 1
+
+    def graph(self) -> Graph:
+        for node in self.source.nodes:
+            operands = tuple(self._now(o) for o in node.operands)
+            node = replace(node, operands=operands)
+            if node.is_view:
+                self._view(node)
+            elif node.is_reduction and node.values[0].id in self.views:
+                self._reduction(node)
+            elif not self._sunk(node):
+                self.nodes.append(node)
+        outputs = tuple(self._now(o) for o in self.source.outputs)
+        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _now(self, item: Operand) -> Operand:
+        return self.replaced.get(item.id, item) if isinstance(item, Value) else item
+
+    def _view(self, node: Node) -> None:
+        base, axes = self._base(node.values[0])
+        self.replaced[node.result.id] = self._viewed(
+            base, composed(node.attr("axes"), axes), node, node.result
+        )
+
+    def _base(self, value: Value) -> tuple[Value, Axes]:
+        return self.views.get(value.id, (value, tuple(range(len(value.shape)))))
+
+    def _new(self, like: Value, shape: tuple[int, ...]) -> Value:
+        self.next_id += 1
+        return Value(self.next_id - 1, like.dtype, shape)
+
+    def _viewed(self, base: Value, axes: Axes, node: Node, result: Value | None = None) -> Value:
+        """A view of a value that is none itself; the value itself where they are equal."""
+        if is_identity(axes, len(base.shape)) and len(axes) == len(base.shape):
+            return base
+        shape = viewed_shape([base.shape], {"axes": axes})
+        value = result or self._new(base, shape)
+        row = OPERATORS["view"]
+        self.nodes.append(Node(row, (base,), (value,), (("axes", axes),), node.where))
+        self.views[value.id] = (base, axes)
+        return value
+
+    def _reduction(self, node: Node) -> None:
+        """Reduce the base of a view along the axis that is meant."""
+        base, axes = self._base(node.values[0])
+        reduced = reduced_axes(node)
+        if node.attr("axis") is not None and axes[reduced[0]] is None:
+            self.nodes.append(node)  # an axis of extent 1 that the base has not
+            return
+        axis = None if node.attr("axis") is None else axes[reduced[0]]
+        dropped = set(range(len(base.shape))) if axis is None else {axis}
+        shape = tuple(1 if d in dropped else e for d, e in enumerate(base.shape))
+        attrs = tuple(sorted({**dict(node.attrs), "axis": axis, "keepdims": True}.items()))
+        made = self._new(node.result, shape)
+        self.nodes.append(replace(node, operands=(base,), results=(made,), attrs=attrs))
+        kept = axes if node.attr("keepdims") else _without(axes, reduced)
+        self.replaced[node.result.id] = self._viewed(made, kept, node)
+
+    def _sunk(self, node: Node) -> bool:
+        """Apply a map to the bases of its operands, and view the result; False: not possible."""
+        full = [v for v in node.values if v.shape == node.result.shape]
+        moved = [v for v in full if v.id in self.views]
+        if not node.is_map or node.operator.mixes or node.operator.name in KEPT or not moved:
+            return False
+        made = [v for v in moved if self.views[v.id][0].id not in self.inputs]
+        base, axes = self.views[(made or moved)[0].id]
+        # among inputs alone it pays only if nothing has to be read transposed instead
+        if not made and any(self.views.get(v.id, (v, ()))[1] != axes for v in full):
+            return False
+        places = _inverse(axes, len(base.shape))
+        targets = [self._target(o, places, len(axes)) for o in node.operands]
+        if any(t is None for t in targets):
+            return False
+        operands = tuple(
+            o if isinstance(o, Scalar) or t is None else self._viewed_or_same(o, t, node)
+            for o, t in zip(node.operands, targets, strict=True)
+        )
+        results = tuple(self._new(r, base.shape) for r in node.results)
+        self.nodes.append(replace(node, operands=operands, results=results))
+        for old, new in zip(node.results, results, strict=True):
+            self.replaced[old.id] = self._viewed(new, axes, node)
+        return True
+
+    def _target(self, operand: Operand, places: Axes, rank: int) -> Axes | None:
+        """Axes that read an operand in the order of the base; None if it would be in the way."""
+        if isinstance(operand, Scalar):
+            return ()
+        base, axes = self._base(operand)
+        padded = (*[None] * (rank - len(axes)), *axes)
+        found = _with_ones(base, tuple(None if p is None else padded[p] for p in places))
+        fits = is_identity(found, len(base.shape)) or base.id in self.inputs
+        named = [a for a in found if a is not None]
+        whole = all(e == 1 or d in named for d, e in enumerate(base.shape))
+        return found if fits and whole else None
+
+    def _viewed_or_same(self, operand: Value, axes: Axes, node: Node) -> Value:
+        base, _ = self._base(operand)
+        if is_identity(axes, len(base.shape)):
+            return base  # leading dimensions of extent 1 broadcast by themselves
+        return self._viewed(base, axes, node)
+
+
+def _without(axes: Axes, reduced: Sequence[int]) -> Axes:
+    return tuple(a for d, a in enumerate(axes) if d not in reduced)
+
+
+def _with_ones(base: Value, axes: Axes) -> Axes:
+    """The same view, with dimensions of extent 1 named where they stand already."""
+    lead = len(axes) - len(base.shape)
+    return tuple(
+        d - lead
+        if axis is None and d >= lead and base.shape[d - lead] == 1 and d - lead not in axes
+        else axis
+        for d, axis in enumerate(axes)
+    )
+
+
+def _inverse(axes: Axes, rank: int) -> Axes:
+    """Where each dimension of the base stands in the view, None if nowhere."""
+    return tuple(axes.index(d) if d in axes else None for d in range(rank))

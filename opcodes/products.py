@@ -1,0 +1,68 @@
+"""The matrix product, and views: what is neither a map nor a reduction.
+
+``acc`` is the running value of one element of the product, ``x`` and ``y`` the next pair.  Which
+pairs meet in which order is the product's accumulation plan (compiler/plan.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import rules
+from opweave.opcodes.core import Kind, OpCode, Operator, Phase
+from opweave.opcodes.shapes import PRODUCT, VIEWED
+
+# One rounding a step; fma is asked for by name, so that no compiler decides.
+ACCUMULATE = {
+    "f": "fma(x, y, acc)",
+    "i": "wrap_add(acc, wrap_mul(x, y))",
+    "u": "acc + x * y",
+    "b": "acc || (x && y)",
+}
+
+
+def multiplied(x: Any, y: Any) -> Any:
+    """``x @ y``; a bfloat16 product is bfloat16, accumulated in float32."""
+    if getattr(x, "dtype", None) == y.dtype and x.dtype.name == "bfloat16":
+        return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return np.matmul(x, y)
+
+
+def viewed(x: Any, axes: tuple[int | None, ...]) -> Any:
+    """Dimension ``d`` of the view is dimension ``axes[d]`` of ``x``, or new for None.
+
+    Dimensions that are left out have extent 1.  Works on NumPy and CuPy arrays; copies nothing.
+    """
+    named = [a for a in axes if a is not None]
+    dropped = [d for d in range(x.ndim) if d not in named]
+    moved = x.transpose(*dropped, *named)[(*[0] * len(dropped), ...)]
+    return moved[tuple(None if a is None else slice(None) for a in axes)] if axes else moved
+
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator(
+        "matmul",
+        Kind.CONTRACT,
+        tuple(
+            OpCode("matmul", Phase.ACCUMULATE, text, ("acc", "x", "y"), dtypes=kind)
+            for kind, text in ACCUMULATE.items()
+        ),
+        multiplied,
+        rules.same,
+        params=("x", "y"),
+        shape_rule=PRODUCT,
+        identity={"f": "0", "i": "0", "u": "0", "b": "false"},
+        accumulator=rules.wide_float,
+    ),
+    Operator(
+        "view",
+        Kind.MOVE,
+        (),
+        viewed,
+        rules.first,
+        shape_rule=VIEWED,
+        attrs=(("axes", ()),),
+    ),
+)

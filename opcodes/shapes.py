@@ -1,0 +1,159 @@
+"""Shape rules: what an operator does to the shapes of its operands.
+
+An extent is an int or an opaque symbol; two extents are the same when they compare equal.  A rule
+says which extents must meet (the builder makes them one, or refuses), and what the result's shape
+is once they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.opcodes.errors import ShapeError
+
+Extent = Any
+Shape = tuple[Extent, ...]
+Attrs = dict[str, Any]
+Pairs = list[tuple[Extent, Extent]]
+
+
+@dataclass(frozen=True)
+class ShapeRule:
+    """The shapes of an operator.
+
+    Attributes:
+        meets: pairs of extents that must be equal.
+        result: shape of every result, once the pairs are; raises ``ShapeError``.
+        verb: what operands whose extents differ do not do, for messages.
+    """
+
+    meets: Callable[[Sequence[Shape], Attrs], Pairs]
+    result: Callable[[Sequence[Shape], Attrs], Shape]
+    verb: str = "broadcast"
+
+
+def broadcast_pairs(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Pairs:
+    """Extents that stand in one dimension of a broadcast, where neither is 1."""
+    found: Pairs = []
+    for dim in range(1, max(map(len, shapes), default=0) + 1):
+        met = [s[-dim] for s in shapes if dim <= len(s) and s[-dim] != 1]
+        found += [(met[0], other) for other in met[1:]]
+    return found
+
+
+def broadcast_shape(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Shape:
+    """NumPy's broadcasting; two different extents, neither of them 1, do not broadcast.
+
+    Raises:
+        ShapeError: the extents at some dimension differ and none is 1.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    out: list[Extent] = []
+    for dim in range(rank):
+        extent: Extent = 1
+        for shape in shapes:
+            at = dim - (rank - len(shape))
+            if at < 0 or shape[at] == 1:
+                continue
+            if extent not in (1, shape[at]):
+                raise ShapeError(f"extents {extent} and {shape[at]} do not broadcast")
+            extent = shape[at]
+        out.append(extent)
+    return tuple(out)
+
+
+def normal_axes(axis: int | None, rank: int) -> tuple[int, ...]:
+    """Return the axes counted from 0, all for None.
+
+    Raises:
+        ShapeError: no such axis.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    if not -rank <= axis < rank:
+        raise ShapeError(f"axis {axis} does not exist in an array of {rank} dimensions")
+    return (axis % rank,)
+
+
+def reduced_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """The operand's shape without the reduced axes, or with 1 there for ``keepdims``.
+
+    Raises:
+        ShapeError: no such axis.
+    """
+    axes = normal_axes(attrs["axis"], len(shapes[0]))
+    if attrs["keepdims"]:
+        return tuple(1 if d in axes else e for d, e in enumerate(shapes[0]))
+    return tuple(e for d, e in enumerate(shapes[0]) if d not in axes)
+
+
+def viewed_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """Dimension ``d`` of a view is dimension ``axes[d]`` of its operand, or new for None.
+
+    Raises:
+        ShapeError: a dimension is named twice, or one that is left out is longer than 1.
+    """
+    (shape,), axes = shapes, attrs["axes"]
+    named = [a for a in axes if a is not None]
+    if len(set(named)) < len(named) or not set(named) <= set(range(len(shape))):
+        raise ShapeError(f"axes {axes} do not name dimensions of a rank of {len(shape)} once each")
+    for dim, extent in enumerate(shape):
+        if dim not in named and extent != 1:
+            raise ShapeError(f"dimension {dim} has extent {extent}: only 1 can be left out")
+    return tuple(1 if a is None else shape[a] for a in axes)
+
+
+def _matrices(shapes: Sequence[Shape]) -> None:
+    for shape in shapes:
+        if len(shape) < 2:
+            raise ShapeError(f"operands need at least 2 dimensions, found {len(shape)}")
+
+
+def product_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
+    """Columns of the first operand against rows of the second, and the batch dimensions."""
+    _matrices(shapes)
+    x, y = shapes
+    return [(x[-1], y[-2]), *broadcast_pairs([x[:-2], y[:-2]])]
+
+
+def product_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """``[..., m, k] @ [..., k, n] -> [..., m, n]``, the batch dimensions broadcast.
+
+    Raises:
+        ShapeError: an operand is no matrix, or the inner extents differ.
+    """
+    _matrices(shapes)
+    x, y = shapes
+    if x[-1] != y[-2]:
+        raise ShapeError(f"inner extents {x[-1]} and {y[-2]} differ")
+    return (*broadcast_shape([x[:-2], y[:-2]]), x[-2], y[-1])
+
+
+def mixing(channels: int, made: int) -> ShapeRule:
+    """Rule of an operator that takes ``channels`` of the last axis and makes ``made`` of them."""
+
+    def meets(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
+        if not shapes[0]:
+            raise ShapeError(f"expected a last axis of {channels} channels, found a 0-d array")
+        if len(shapes) > 1:
+            raise ShapeError("only the first operand may be an array: amounts are numbers")
+        return [(shapes[0][-1], channels)]
+
+    def result(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+        if not shapes[0] or shapes[0][-1] != channels:
+            raise ShapeError(f"expected a last axis of {channels} channels")
+        return (*shapes[0][:-1], made)
+
+    return ShapeRule(meets, result, f"mix (a last axis of {channels} channels is expected)")
+
+
+def no_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
+    return []
+
+
+BROADCAST = ShapeRule(broadcast_pairs, broadcast_shape)
+REDUCED = ShapeRule(no_pairs, reduced_shape)
+VIEWED = ShapeRule(no_pairs, viewed_shape)
+PRODUCT = ShapeRule(product_pairs, product_shape, "multiply (columns against rows)")

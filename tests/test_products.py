@@ -1,0 +1,331 @@
+"""Products: any shape, dtype and layout; bits that no toggle changes; what shares their kernel."""
+
+import re
+
+import numpy as np
+import pytest
+from data import TARGETS, dtype_of, values
+from variants import aligned
+
+import opweave as ow
+
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int32", "int64", "uint8", "bool"]
+
+
+def array(name, *shape, seed=0):
+    count = int(np.prod(shape))
+    rng = np.random.default_rng([seed, *shape])
+    dtype = dtype_of(name)
+    if name == "bool":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return rng.integers(0, 100, count).astype(dtype).reshape(shape)
+    return aligned(rng.standard_normal(count).astype(dtype).reshape(shape))
+
+
+def linear_relu(x, w, b):
+    return ow.relu(ow.linear(x, w, b))
+
+
+def linear_relu_softmax(x, w, b):
+    return ow.softmax(ow.relu(x @ w + b))
+
+
+def bits(array):
+    return np.asarray(array).tobytes()
+
+
+SHAPES = [
+    ((1, 1), (1, 1)), ((1, 7), (7, 1)), ((3, 1), (1, 5)), ((2, 3), (3, 4)), ((33, 17), (17, 65)),
+    ((64, 64), (64, 64)), ((70, 50), (50, 90)), ((5, 130), (130, 3)), ((129, 33), (33, 130)),
+    ((4, 6, 5), (5, 7)), ((4, 6, 5), (4, 5, 7)), ((2, 1, 6, 5), (3, 5, 7)), ((6, 5), (4, 5, 7)),
+    ((1, 6, 5), (4, 5, 7)), ((5,), (5, 7)), ((6, 5), (5,)), ((5,), (5,)), ((4, 6, 5), (5,)),
+    ((5,), (4, 5, 7)), ((0, 5), (5, 7)), ((6, 0), (0, 7)), ((6, 5), (5, 0)), ((0, 6, 5), (5, 7)),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_every_shape_agrees_with_numpy(shapes, target):
+    x, y = (array("float32", *s) for s in shapes)
+    program = ow.fuse(lambda x, y: x @ y).lower(x, y, target=target)
+    made = program(x, y)
+
+    assert program.check(x, y).ok
+    assert np.shape(made) == np.shape(x @ y)
+    assert type(made) is type(x @ y)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_every_dtype_agrees_with_numpy(name, target):
+    x, y = array(name, 37, 21), array(name, 21, 45)
+    program = ow.fuse(lambda x, y: x @ y).lower(x, y, target=target)
+
+    assert program.check(x, y).ok
+    assert program(x, y).dtype == x.dtype
+
+
+@pytest.mark.host
+def test_a_bfloat16_product_is_bfloat16():
+    x = array("bfloat16", 8, 8)
+
+    assert ow.fuse(lambda x: x @ x)(x).dtype == x.dtype
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("first", "second", "expected"), [
+    ("float32", "float64", "float64"), ("int32", "float32", "float64"), ("uint8", "int32", "int32"),
+])  # fmt: skip
+def test_mixed_dtypes_are_promoted_as_by_numpy(first, second, expected):
+    x, y = array(first, 5, 6), array(second, 6, 7)
+    fused = ow.fuse(lambda x, y: x @ y)
+
+    assert fused.check(x, y).ok
+    assert fused(x, y).dtype == expected == (x @ y).dtype
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "Fortran": np.asfortranarray,
+    "sliced rows": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "sliced columns": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "reversed": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_every_layout_agrees_with_numpy(left, right, target):
+    x = LAYOUTS[left](array("float32", 36, 20))
+    y = LAYOUTS[right](array("float32", 20, 40, seed=1))
+    fused = ow.fuse(lambda x, y: np.maximum(x @ y, 0))
+
+    assert fused.lower(x, y, target=target).check(x, y).ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("function", [
+    lambda x, w: x.T @ w, lambda x, w: x.T @ w + 1, lambda x, w: (w.T @ x).T,
+    lambda x, w: ow.relu(np.swapaxes(x, 0, 1) @ w).T,
+], ids=["x.T @ w", "x.T @ w + 1", "(w.T @ x).T", "relu(...).T"])  # fmt: skip
+def test_transposed_factors_cost_no_kernel(function, target):
+    x, w = array("float32", 20, 28), array("float32", 20, 12)
+    program = ow.fuse(function).lower(x, w, target=target)
+
+    assert len(program.kernels) == 1
+    assert program.check(x, w).ok
+    np.testing.assert_allclose(program(x, w), function(x, w), rtol=1e-4, atol=1e-5)
+
+
+FUSED = [
+    ("linear and relu", linear_relu, (9, 20), (20, 50), (50,), 1),
+    ("full bias", linear_relu, (9, 20), (20, 50), (9, 50), 1),
+    ("column bias", linear_relu, (9, 20), (20, 50), (9, 1), 1),
+    ("batched", linear_relu, (3, 9, 20), (20, 50), (50,), 1),
+    ("batched weights", linear_relu, (3, 9, 20), (3, 20, 50), (3, 1, 50), 1),
+    ("chain of maps", lambda x, w, b: np.tanh(np.exp((x @ w) * 0.1 + b) - 1) * 2,
+     (9, 20), (20, 50), (50,), 1),
+    ("softmax", linear_relu_softmax, (9, 20), (20, 50), (50,), 1),
+    ("softmax of 10", linear_relu_softmax, (70, 20), (20, 10), (10,), 1),
+    ("softmax of 200", linear_relu_softmax, (40, 20), (20, 200), (200,), 1),
+    ("softmax, batched", linear_relu_softmax, (3, 9, 20), (20, 50), (50,), 1),
+    ("softmax of a long row", linear_relu_softmax, (9, 20), (20, 500), (500,), 2),
+    ("norm", lambda x, w, b: (x @ w) / np.sqrt(((x @ w) ** 2).sum(-1, keepdims=True)) + b,
+     (9, 20), (20, 50), (50,), 1),
+    ("row sums", lambda x, w, b: (x @ w + b).sum(axis=-1), (9, 20), (20, 50), (50,), 1),
+    ("column sums", lambda x, w, b: (x @ w + b).sum(axis=0), (9, 20), (20, 50), (50,), 2),
+    ("the product too", lambda x, w, b: (x @ w, (x @ w + b).max(-1)), (9, 20), (20, 50), (50,), 2),
+    ("a factor in the epilogue", lambda x, w, b: x @ w + x + b, (20, 20), (20, 20), (20,), 1),
+    ("square", lambda x, w, b: x @ x + b, (20, 20), (1,), (20,), 1),
+    ("two products", lambda x, w, b: (x @ w) + (x @ w + b), (9, 20), (20, 50), (50,), 1),
+    ("map before", lambda x, w, b: np.exp(x) @ w + b, (9, 20), (20, 50), (50,), 2),
+    ("two layers", lambda x, w, b: ow.relu(ow.relu(x @ w + b) @ w + b), (9, 20), (20, 20), (20,), 2),
+    ("two outputs", lambda x, w, b: (x @ w + b, ow.relu(x @ w)), (9, 20), (20, 50), (50,), 1),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", FUSED, ids=lambda c: c[0])
+def test_epilogues_share_the_kernel_of_their_product(case):
+    _, function, *shapes, kernels = case
+    arguments = [array("float32", *s, seed=n) for n, s in enumerate(shapes)]
+    fused = ow.fuse(function)
+    program = fused.lower(*arguments, target="sm_80")
+
+    assert kernels == len(program.kernels)
+    assert program.check(*arguments).ok
+    assert fused.check(*arguments).ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", FUSED, ids=lambda c: c[0])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_fused_equals_unfused_bit_for_bit(case, target):
+    _, function, *shapes, _ = case
+    arguments = [array("float32", *s, seed=n) for n, s in enumerate(shapes)]
+    fused = ow.fuse(function)
+    a, b = (f.lower(*arguments, target=target)(*arguments) for f in (fused, fused.unfused()))
+    pairs = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
+
+    assert all(bits(one) == bits(other) for one, other in pairs)
+
+
+NAIVE = {"BLOCK_M": 16, "BLOCK_N": 16, "THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1}
+LADDER = [
+    {"USE_SHARED_MEMORY": 0}, {"USE_SHARED_MEMORY": 0, **NAIVE}, NAIVE, {"USE_PADDED_TILE": 0},
+    {"USE_VECTOR_IO": 0}, {"BLOCK_K": 8}, {"BLOCK_M": 64, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 4},
+    {"BLOCK_M": 128, "BLOCK_N": 128, "THREAD_M": 8, "THREAD_N": 8}, {"WIDTH": 1},
+    {"USE_64BIT_INDEX": 1}, {"VECTOR": 2},
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("toggles", LADDER, ids=str)
+@pytest.mark.parametrize("name", ["float32", "float16", "int32"])
+def test_no_rung_of_the_ladder_changes_a_bit(toggles, name):
+    # values whose products underflow to -0 and overflow are among them
+    x = aligned(values(name, 40 * 24, seed=3).reshape(40, 24))
+    w = aligned(values(name, 24 * 48, seed=4)[::-1].reshape(24, 48))
+    fused = ow.fuse(lambda x, w: ow.relu(x @ w + 1))
+    expected = fused.lower(x, w, target="sm_80")(x, w)
+    flipped = fused.with_toggles(**toggles).lower(x, w, target="sm_80")
+
+    assert flipped.source != fused.lower(x, w, target="sm_80").source
+    assert bits(expected) == bits(flipped(x, w))
+    assert all(flipped.kernels[0].toggles[n] == v for n, v in toggles.items())
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("toggles", [
+    {"USE_SHARED_MEMORY": 0}, {"USE_WARP_SHUFFLE": 0}, {"USE_REGISTER_ROW": 0}, {"BLOCK_M": 16},
+    {"BLOCK_N": 128, "THREAD_N": 8},
+], ids=str)  # fmt: skip
+def test_no_toggle_changes_a_bit_of_a_product_with_rows(toggles):
+    x, w, b = array("float32", 36, 20), array("float32", 20, 50), array("float32", 50)
+    fused = ow.fuse(linear_relu_softmax)
+    expected = fused.lower(x, w, b, target="sm_80")(x, w, b)
+    flipped = fused.with_toggles(**toggles).lower(x, w, b, target="sm_80")
+
+    assert bits(expected) == bits(flipped(x, w, b))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [linear_relu, linear_relu_softmax])
+def test_no_schedule_changes_a_bit(function):
+    x, w, b = array("float32", 70, 50), array("float32", 50, 90), array("float32", 90)
+    program = ow.fuse(function).lower(x, w, b, target="sm_90a")
+    runs = {bits(program.verify(x, w, b, schedule=s)) for s in (0, 1, 2, 77)}
+
+    assert len(runs) == 1
+
+
+@pytest.mark.host
+def test_what_lies_outside_does_not_change_the_sign_of_zero():
+    x = np.array([[-1e-30, 0]], np.float32)[:, :1].copy()
+    w = np.full((1, 3), 1e-30, np.float32)
+    program = ow.fuse(lambda x, w: x @ w).lower(x, w, target="sm_80")
+
+    assert np.signbit(program(x, w)).all()
+
+
+@pytest.mark.host
+def test_large_products_go_to_the_vendor_on_the_host():
+    x, w, b = array("float32", 64, 64), array("float32", 64, 64), array("float32", 64)
+    program = ow.fuse(linear_relu).lower(x, w, b)
+
+    assert [k.data.template for k in program.kernels] == ["vendor", "map"]
+    assert "numpy.matmul" in program.source
+    np.testing.assert_array_equal(np.maximum(x @ w + b, 0), program(x, w, b))
+
+
+@pytest.mark.host
+def test_special_values_pass_through_a_product():
+    x = values("float32", 48).reshape(6, 8)
+    with np.errstate(all="ignore"):
+        for target in ("host", "sm_80"):
+            fused = ow.fuse(lambda x: x @ np.swapaxes(x, 0, 1))
+            assert fused.lower(x, target=target).check(x).ok
+
+
+def test_relu_stands_before_the_store():
+    x, w, b = array("float32", 9, 20), array("float32", 20, 50), array("float32", 50)
+    program = ow.fuse(linear_relu).lower(x, w, b, target="sm_90a")
+    names = [line.name for line in program.kernels[0].opcodes]
+
+    assert len(program.kernels) == 1
+    assert names.index("matmul") < names.index("relu") < names.index("store out")
+    assert program.source.index("// relu") < program.source.index("store_chunk(out")
+
+
+@pytest.mark.host
+def test_an_op_code_slides_in_before_the_store_of_a_product():
+    x, w, b = array("float32", 9, 20), array("float32", 20, 50), array("float32", 50)
+    kernel = ow.fuse(lambda x, w, b: x @ w + b).lower(x, w, b, target="sm_80").kernels[0]
+    burger = kernel.insert(ow.opcodes.relu, before="store")
+
+    np.testing.assert_array_equal(np.maximum(kernel(x, w, b), 0), burger(x, w, b))
+    assert burger.check(x, w, b).ok
+
+
+CLASSES = [
+    ("H200", 4096, 4096, 1, "large"), ("H200", 1000, 1000, 1, "medium"),
+    ("H200", 300, 300, 1, "small"), ("H200", 300, 300, 100, "large"), ("T4", 1000, 1000, 1, "large"),
+    ("H200", 16, 4096, 1, "few rows"), ("host", 4096, 4096, 1, "host"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("device", "m", "n", "batch", "tile"), CLASSES)
+def test_a_product_takes_the_largest_tile_that_fills_the_device(device, m, n, batch, tile):
+    from opweave.compiler.device import device_for
+    from opweave.compiler.toggles import tile_class
+
+    assert tile == tile_class(m, n, batch, device_for(device))
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("m", "n"), [(4096, 4096), (1000, 1000), (200, 200), (5, 512)])
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16", "float64", "int32"])
+def test_products_compile_without_spills(name, m, n, target):
+    x, w, b = (np.empty(s, dtype_of(name)) for s in ((m, 64), (64, n), (n,)))
+    kernel = ow.fuse(linear_relu).lower(x, w, b, target=target).compile().kernels[0]
+    t = kernel.toggles
+
+    assert kernel.resources.stack_bytes == 0
+    assert kernel.registers <= 255
+    assert "LDS" in kernel.sass
+    if name == "float32":
+        assert kernel.sass.count("FFMA") >= t["THREAD_M"] * t["THREAD_N"] * t["BLOCK_K"]
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_large_product_loads_wide_and_reads_its_tiles_wide(target):
+    x, w = (aligned(np.empty((4096, 4096), np.float32)) for _ in range(2))
+    kernel = ow.fuse(lambda x, w: x @ w).lower(x, w, target=target).compile().kernels[0]
+
+    assert "LDG.E.128" in kernel.sass
+    assert "STG.E.128" in kernel.sass
+    assert len(re.findall(r"LDS(\.U)?\.128", kernel.sass)) >= 64
+    assert kernel.sass.count("FFMA") >= 1024
+    assert kernel.registers <= 128
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [10, 60, 100, 256])
+@pytest.mark.parametrize("name", ["float32", "float16", "float64"])
+def test_products_with_rows_compile_without_spills(columns, name, target):
+    x, w, b = (np.empty(s, dtype_of(name)) for s in ((300, 64), (64, columns), (columns,)))
+    kernel = ow.fuse(linear_relu_softmax).lower(x, w, b, target=target).compile().kernels[0]
+
+    assert kernel.data.template == "product_rows"
+    assert kernel.resources.stack_bytes <= (16 if target == "sm_100" else 0)
+    assert kernel.shared_bytes <= 48 * 1024

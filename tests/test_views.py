@@ -1,0 +1,175 @@
+"""Views cost no kernel; what is read across a loop comes through tiles that change no bit."""
+
+import numpy as np
+import pytest
+from data import TARGETS, dtype_of
+from variants import aligned
+
+import opweave as ow
+
+DTYPES = ["float16", "bfloat16", "float32", "float64", "int32", "uint8", "bool"]
+
+
+def array(*shape, name="float32", seed=0):
+    rng = np.random.default_rng([seed, *shape])
+    return aligned((rng.standard_normal(shape) * 20).astype(dtype_of(name)))
+
+
+def bits(array):
+    return np.ascontiguousarray(array).tobytes()
+
+
+X, Y, ROW = array(40, 70), array(70, 40, seed=1), array(40, seed=2)
+CUBE = array(3, 40, 50)
+VIEWS = [
+    ("T", lambda x, y, r: x.T, 0),
+    ("of a map", lambda x, y, r: (x * 2).T, 1),
+    ("before a map", lambda x, y, r: np.exp(x.T), 1),
+    ("twice", lambda x, y, r: x.T.T + 1, 1),
+    ("with another operand", lambda x, y, r: x.T * y, 1),
+    ("with a row", lambda x, y, r: x.T + r, 1),
+    ("both", lambda x, y, r: (x.T + y).T - x, 1),
+    ("same twice", lambda x, y, r: x.T * x.T, 1),
+    ("and itself", lambda x, y, r: (x, x.T * 2), 1),
+    ("copy", lambda x, y, r: x.T.copy(), 1),
+    ("np.copy", lambda x, y, r: np.copy(x.T), 1),
+    ("swapaxes", lambda x, y, r: x.swapaxes(0, 1) + y, 1),
+    ("transpose", lambda x, y, r: np.transpose(x, (1, 0)) + y, 1),
+    ("negative axes", lambda x, y, r: x.transpose(-1, 0) + y, 1),
+    ("moveaxis", lambda x, y, r: np.moveaxis(x, 0, 1) + y, 1),
+    ("mT", lambda x, y, r: x.mT + y, 1),
+    ("expand_dims", lambda x, y, r: np.expand_dims(x, 0) + 1, 1),
+    ("squeeze", lambda x, y, r: np.squeeze(np.expand_dims(x, (0, 2))) + 1, 1),
+    ("row as a column", lambda x, y, r: x + np.expand_dims(r, 1), 1),
+    ("sum of a view", lambda x, y, r: x.T.sum(axis=0), 1),
+    ("sum of a view, other axis", lambda x, y, r: x.T.sum(axis=1), 1),
+    ("whole sum of a view", lambda x, y, r: x.T.sum(), 1),
+    ("kept sum of a view", lambda x, y, r: x.T.sum(axis=1, keepdims=True) * 2, 1),
+    ("softmax of a view", lambda x, y, r: ow.softmax(x.T), 1),
+    ("mean and variance", lambda x, y, r: (x.T - x.T.mean(axis=0)) / x.T.std(axis=0), 1),
+    ("max over a new axis", lambda x, y, r: np.expand_dims(x, 1).max(axis=1), 1),
+    ("two orders of a map", lambda x, y, r: np.exp(x) @ (x.T * 0.01), 2),
+    ("reduced, then viewed", lambda x, y, r: np.expand_dims(x.sum(axis=1), 0) + y, 2),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", VIEWS, ids=lambda c: c[0])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_views_agree_with_numpy_and_cost_no_kernel(case, target):
+    _, function, kernels = case
+    fused = ow.fuse(function)
+    program = fused.lower(X, Y, ROW, target=target)
+    made, expected = program(X, Y, ROW), function(X, Y, ROW)
+    pairs = zip(made, expected, strict=True) if isinstance(made, tuple) else [(made, expected)]
+
+    assert program.check(X, Y, ROW).ok
+    if target == "sm_80":
+        assert kernels == len(program.kernels)
+    for one, other in pairs:
+        assert np.shape(one) == np.shape(other)
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", VIEWS, ids=lambda c: c[0])
+def test_fused_equals_unfused_bit_for_bit(case):
+    _, function, _ = case
+    fused = ow.fuse(function)
+    a, b = (f.lower(X, Y, ROW, target="sm_80")(X, Y, ROW) for f in (fused, fused.unfused()))
+    pairs = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
+
+    assert all(bits(one) == bits(other) for one, other in pairs)
+
+
+def test_a_transposed_argument_is_returned_as_a_view():
+    made = ow.fuse(lambda x: x.T)(X)
+
+    assert np.shares_memory(made, X)
+    assert made.strides == X.T.strides
+
+
+def test_a_transposed_result_is_a_view_of_what_was_computed():
+    made = ow.fuse(lambda x: (x + 1).T)(X)
+
+    assert made.flags.f_contiguous
+    np.testing.assert_array_equal((X + 1).T, made)
+
+
+@pytest.mark.host
+def test_out_takes_a_transposed_result():
+    out = np.zeros((70, 40), np.float32)
+    ow.fuse(lambda x: (x + 1).T)(X, out=out)
+
+    np.testing.assert_array_equal((X + 1).T, out)
+
+
+ACROSS = {
+    "transposed": lambda shape, name: array(*shape[::-1], name=name).T,
+    "Fortran": lambda shape, name: np.asfortranarray(array(*shape, name=name)),
+    "sliced and transposed": lambda shape, name: array(2 * shape[1], shape[0], name=name)[::2].T,
+    "offset": lambda shape, name: array(shape[1], shape[0] + 1, name=name)[:, 1:].T,
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("layout", ACROSS)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_reading_across_goes_through_tiles_and_keeps_every_bit(layout, name, target):
+    for shape in ((64, 64), (33, 70), (129, 35)):
+        x = ACROSS[layout](shape, name)
+        fused = ow.fuse(lambda x: np.where(x > 0, x, 1))
+        program = fused.lower(x, target=target)
+        direct = fused.with_toggles(USE_SHARED_MEMORY=0).lower(x, target=target)
+
+        assert program.kernels[0].data.template == "tile"
+        assert program.kernels[0].toggles["USE_SHARED_MEMORY"] == 1
+        assert program.source != direct.source
+        assert bits(np.where(x > 0, x, 1)) == bits(program(x)) == bits(direct(x))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("axes", [(0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1), (1, 0, 2)])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_any_permutation_of_three_axes(axes, target):
+    fused = ow.fuse(lambda x: x.transpose(*axes).copy())
+    program = fused.lower(CUBE, target=target)
+
+    np.testing.assert_array_equal(CUBE.transpose(axes), program(CUBE))
+    assert program(CUBE).flags.c_contiguous
+
+
+def test_short_axes_are_not_worth_a_tile():
+    x = array(3, 2000)
+    kernel = ow.fuse(lambda x: x.T.copy()).lower(x, target="sm_80").kernels[0]
+
+    assert kernel.data.template == "map"
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "uint8"])
+def test_tiles_load_and_store_16_bytes_without_spills(name, target):
+    x = array(1024, 2048, name=name)
+    kernel = ow.fuse(lambda x: x.T.copy()).lower(x, target=target).compile().kernels[0]
+
+    assert kernel.resources.stack_bytes == 0
+    assert "LDG.E.128" in kernel.sass
+    assert "STG.E.128" in kernel.sass
+    assert kernel.shared_bytes <= 48 * 1024
+
+
+BAD = [
+    (lambda x: np.transpose(x, (0, 0)), ow.errors.ShapeError, "twice"),
+    (lambda x: x.transpose(0), ow.errors.ShapeError, "1 axes"),
+    (lambda x: x.swapaxes(0, 5), ow.errors.ShapeError, "axis 5"),
+    (lambda x: np.squeeze(x, 0), ow.errors.ShapeError, "only 1 can be left out"),
+    (lambda x: np.moveaxis(x, (0, 1), 0), ow.errors.ShapeError, "2 axes to 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "error", "message"), BAD)
+def test_a_wrong_axis_is_refused(function, error, message):
+    with pytest.raises(error, match=message):
+        ow.fuse(function)(X)
