@@ -97,7 +97,8 @@ def _row(name: str, array: Any, bound: Bounded, value: Value) -> Row:
             error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
             ulp = spacing(expected, value.dtype)
         else:
-            error = np.where(array == expected, 0.0, np.inf)
+            far = np.abs(np.subtract(array, expected, dtype=np.longdouble)).astype(np.float64)
+            error = np.where(array == expected, 0.0, np.maximum(far, 1.0))
             ulp = np.ones(np.shape(array))
         decided = np.isfinite(allowed)
         wrong = decided & (error > allowed)

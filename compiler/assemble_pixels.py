@@ -71,8 +71,9 @@ class PixelAssembler(MapAssembler):
         if operand.id in self.names:
             return f"{self.names[operand.id]}{lane}"
         name = self.operands[Key(operand.id)].name
-        whole = self.access[Key(operand.id)].kind == "splat"
-        return f"{name}_v{lane}" if whole else f"{name}_v[c]{lane}[l]"
+        if self.access[Key(operand.id)].kind == "splat":
+            return f"{name}_v{lane}"
+        return f"{name}_p[h]" if lane else f"{name}_v[c][l]"
 
     def _bind(self, index: int, node: Node, phase: Phase) -> Line:
         for value in node.results:
@@ -81,9 +82,7 @@ class PixelAssembler(MapAssembler):
         names = [self.names[r.id] for r in node.results]
         operands = [self.text(o, False) for o in node.operands]
         if node.operator.mixes is not None:
-            taken, _ = node.operator.mixes
-            first, *rest = operands
-            operands = [*(first.replace("[h]", f"[{h}]") for h in range(taken)), *rest]
+            operands = [operands[0].removesuffix("[h]"), *operands[1:]]  # all channels at once
         bound = bind_map(
             node, index, phase, operands, names, channelwise=self._has_channels(node.result)
         )

@@ -112,7 +112,7 @@ class Edit:
     def _elementwise(code: Any) -> BoundOperator:
         """The op-code, if it is elementwise with one result."""
         found = bound(code)
-        several = any(c.results > 1 for c in found.operator.opcodes)
+        several = any(c.results > 1 for c in found.operator.opcodes) and not found.operator.mixes
         if found.operator.kind is not Kind.MAP or several:
             raise EditError(
                 f"{found.name}: only an elementwise op-code with one result fits into a kernel; "

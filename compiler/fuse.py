@@ -97,6 +97,7 @@ class _Groups:
         self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
         self.group_of = {index: key for key, part in self.members.items() for index in part}
         self.producers = graph.producers()
+        self.readers = self._readers()
         self.decisions: dict[tuple[int, int], Decision] = {}
 
     def fuse_edges(self) -> bool:
@@ -159,26 +160,33 @@ class _Groups:
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
-        pending = [g for g in self._consumers(start) if g != end]
+        last = max(self.members[end])  # nothing later leads to it: nodes are in order
+        pending = [g for g in self._consumers(start) if g != end and g < last]
         seen = set(pending)
         while pending:
             group = pending.pop()
-            if group == end:
-                return True
             for following in self._consumers(group) - seen - {start}:
+                if following == end:
+                    return True
                 seen.add(following)
-                pending.append(following)
+                if following < last:
+                    pending.append(following)
         return False
 
+    def _readers(self) -> dict[int, set[int]]:
+        """Map a node to the nodes that read its results, through views too."""
+        found: dict[int, set[int]] = {}
+        for index, node in enumerate(self.graph.nodes):
+            for value in () if node.is_view else node.values:
+                producer = self.producers.get(self.graph.base(value).id)
+                if producer is not None:
+                    found.setdefault(producer, set()).add(index)
+        return found
+
     def _consumers(self, group: int) -> set[int]:
-        made = {r.id for i in self.members[group] for r in self.graph.nodes[i].results}
-        return {
-            self.group_of[i]
-            for i, node in enumerate(self.graph.nodes)
-            if not node.is_view
-            and self.group_of[i] != group
-            and any(self.graph.base(v).id in made for v in node.values)
-        }
+        """The other groups that read what a group makes."""
+        read = {self.group_of[r] for i in self.members[group] for r in self.readers.get(i, ())}
+        return read - {group}
 
     def schedule(self) -> Schedule:
         """Order the groups by their dependencies."""

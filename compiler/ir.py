@@ -325,6 +325,7 @@ class Graph:
         """The value whose memory a value lies in: itself, unless it is a view."""
         return self.views[value.id][0] if value.id in self.views else value
 
+    @cached_property
     def users(self) -> dict[int, list[int]]:
         """Map a value's id to the indices of the nodes that use it."""
         found: dict[int, list[int]] = {}

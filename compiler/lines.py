@@ -12,6 +12,10 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
 
 
+# Columns from which the parameters of a function take a line each.
+WIDEST = 110
+
+
 @dataclass(frozen=True)
 class Bound:
     """A line, and the device function that it calls, if its fragment is statements."""
@@ -38,7 +42,7 @@ def bind_map(
     """Inline an expression, or call the function of a statement fragment.
 
     x * scale  ->  const float v1 = x_v[l] * scale;  // multiply: f32[n0], line 2
-    hue(x, c)  ->  float v1[3]; op_hue(v1[0], v1[1], v1[2], v0[0], v0[1], v0[2], c);
+    hue(x, c)  ->  float v1[3]; op_hue(v1, v0, c);
 
     With ``channelwise`` results are arrays of channels, and operands name channel ``h``.
     """
@@ -47,15 +51,16 @@ def bind_map(
     types = [r.dtype for r in node.results]
     slots = {"T": types[0].register, "S": types[0].storage}
     function = ""
+    mixes = node.operator.mixes
     if code.is_statement:
         name = f"op_{code.name}_{node.operands[0].dtype}_{types[0]}"
-        made = [types[0]] * code.results if node.operator.mixes else types
-        function = device_function(code, name, _operand_types(node), made)
-        targets = [f"{r}[h]" for r in results] if channelwise else list(results)
-        if node.operator.mixes and code.results > 1:
-            targets = [f"{results[0]}[{h}]" for h in range(code.results)]
+        types_of = [o.dtype for o in node.operands]
+        function = device_function(code, name, types_of, types, node.operator.mixes)
+        targets = [f"{r}[h]" for r in results] if channelwise and not mixes else list(results)
         expression = f"{name}({', '.join([*(targets if code.results > 1 else ()), *operands])})"
     else:
+        if mixes:
+            operands = [*(f"{operands[0]}[{h}]" for h in range(mixes[0])), *operands[1:]]
         names = dict(zip(code.params, operands, strict=True))
         expression = rename(code.fragment, names | slots)
     if channelwise:
@@ -66,12 +71,6 @@ def bind_map(
         text = f"const {types[0].register} {results[0]} = {rounded(expression, types[0], code)};"
     line = Line(phase, code.name, text, comment_for(node), tuple(results), code, index, node.where)
     return Bound(line, function, code.name)
-
-
-def _operand_types(node: Node) -> list[DType]:
-    """Types of the operands that an op-code sees: one for each channel of a picture."""
-    first, *rest = [o.dtype for o in node.operands]
-    return [*[first] * (node.operator.mixes[0] if node.operator.mixes else 1), *rest]
 
 
 def _channels(
@@ -103,23 +102,45 @@ def _several(call: str, types: Sequence[DType], results: Sequence[str]) -> str:
 
 
 def device_function(
-    code: OpCode, name: str, operands: Sequence[DType], results: Sequence[DType]
+    code: OpCode,
+    name: str,
+    operands: Sequence[DType],
+    results: Sequence[DType],
+    mixes: tuple[int, int] | None = None,
 ) -> str:
     """A statement fragment as a function.
 
     float op_leaky_f32_f32(const float x) { if (x > 0) return x; return 0.1f * x; }
+
+    An operator that mixes channels takes and makes arrays of them, and its fragment names each.
     """
-    params = [f"const {d.register} {p}" for d, p in zip(operands, code.params, strict=True)]
+    slots = {"T": results[0].register, "S": results[0].storage}
+    text = rename(code.fragment, slots)
+    body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
+    names = code.params
+    params = [f"const {d.register} {p}" for d, p in zip(operands, names, strict=False)]
     returned = results[0].register
-    if code.results > 1:
+    if mixes:
+        taken, made = mixes
+        channels, amounts = names[:taken], names[taken:]
+        first, register = operands[0].register, results[0].register
+        read = ", ".join(f"{c} = x[{h}]" for h, c in enumerate(channels))
+        body = [f"const {first} {read};", *body]
+        params = [f"const {first} (&x)[{taken}]"]
+        params += [f"const {d.register} {a}" for d, a in zip(operands[1:], amounts, strict=True)]
+        if made > 1:
+            body = [f"{register} {', '.join(f'r{h}' for h in range(made))};", *body]
+            body.append(" ".join(f"r[{h}] = r{h};" for h in range(made)))
+            params = [f"{register} (&r)[{made}]", *params]
+            returned = "void"
+    elif code.results > 1:
         params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
         returned = "void"
-    text = rename(code.fragment, {"T": results[0].register, "S": results[0].storage})
-    body = text if "{" in text else text.replace("; ", ";\n    ")
-    return (
-        f"static __device__ __forceinline__ {returned} {name}({', '.join(params)})\n"
-        f"{{\n    {body}\n}}"
-    )
+    head = f"static __device__ __forceinline__ {returned} {name}("
+    wide = len(head) + sum(map(len, params)) > WIDEST
+    joined = "\n    " + ",\n    ".join(params) if wide else ", ".join(params)
+    lines = "\n    ".join(body)
+    return f"{head}{joined})\n{{\n    {lines}\n}}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ BUILT_IN = frozenset(
     volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
-DERIVED = re.compile(r"_(v|row|acc|all|parts?|kept|s\d+)$")
+DERIVED = re.compile(r"_(v|p|row|acc|all|parts?|kept|view|tile|s\d+)$")
 # What the compiler numbers itself.
 NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
 

@@ -127,6 +127,8 @@ class _Bounds:
 
     def _node(self, node: Node) -> list[Bounded]:
         operands = [self._operand(o) for o in node.operands]
+        if node.operator.name == "to_uint8":
+            operands = [_before_steps(operands[0], node.operands[0].dtype)]
         values = self._apply(node, [o.value for o in operands])
         if node.is_reduction:
             return [self._reduced(node, operands[0], values[0])]
@@ -275,6 +277,13 @@ def _gamma(depth: int, accumulator: DType) -> float:
     """Relative error of a chain of ``depth`` roundings."""
     total = depth * 2.0**-accumulator.digits
     return total / (1 - total) if total < 1 else float("inf")
+
+
+def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
+    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
+    loop = F32 if dtype.round else dtype
+    own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
+    return Bounded(operand.value, operand.error + own)
 
 
 def _channels(node: Node, position: int, step: Array) -> list[Array]:

@@ -106,7 +106,7 @@ class Schedule:
 def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
     """Values that leave the group: used by other nodes, or returned."""
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
-    users = graph.users()
+    users = graph.users
     return [
         value
         for index in sorted(members)

@@ -8,6 +8,7 @@ must agree with.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -164,6 +165,10 @@ class Operator:
 
     def __post_init__(self) -> None:
         check_name(self.name, "operator")
+        # so that an operator is a function like any other, for fuse and for help()
+        named = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_ONLY) for p in self.params]
+        object.__setattr__(self, "__signature__", inspect.Signature(named))
+        object.__setattr__(self, "__name__", self.name)
 
     def __hash__(self) -> int:
         return hash(self.name)

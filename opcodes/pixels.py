@@ -192,7 +192,7 @@ OPERATORS: tuple[Operator, ...] = (
     map_operator(
         "to_uint8",
         to_uint8,
-        {"f": "(uint8)(int)(x > 0 ? (x < 1 ? x * 255.0f + 0.5f : 255.5f) : 0.0f)"},
+        {"f": "quantised(x)"},
         rule=rules.quantised,
         cost=Cost(5),
     ),

@@ -17,10 +17,13 @@ from opweave.opcodes.errors import CompileError, NoCompilerError
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
 FAST = ("-ffp-contract=fast",)
+# Partial redundancy elimination puts branches into loops over several channels, which then do
+# not vectorise (g++ 12); clang takes the flag and ignores it.
+NO_PRE = "-fno-tree-pre"
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-fno-sanitize=all", "-w",
+    "-fno-rtti", "-fno-sanitize=all", "-w", NO_PRE,
 )  # fmt: skip
 # Unoptimised, so that a read that a GPU would make is made, even if its value is not used.
 VERIFY = ("-DOW_VERIFY", "-O0")

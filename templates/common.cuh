@@ -177,6 +177,11 @@ template <> struct Convert<bfloat16> {
 };
 template <class To, class From> OW_INLINE auto convert(From x) { return Convert<To>::from(x); }
 
+// 0..1 as 0..255, rounded half up; what lies outside is clipped, NaN is 0.
+template <class T> OW_INLINE uint8 quantised(T x) {
+    return (uint8)(int)(x > 0 ? (x < 1 ? x * 255.0f + 0.5f : T(255.5f)) : T(0));
+}
+
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
 template <int N, class R, class S>
@@ -221,7 +226,7 @@ OW_UNROLL
 }
 
 // Pixels: all channels of N consecutive ones between memory and registers, channel by channel.
-#define EACH_CHANNEL OW_UNROLL for (int h = 0; h < CHANNELS; ++h)
+#define EACH_CHANNEL OW_UNROLL_CHANNELS for (int h = 0; h < CHANNELS; ++h)
 template <int C, int N, class R, class S>
 OW_INLINE void load_pixels(R (&r)[C][N], const S* p, index_t inside) {
     R flat[C * N];

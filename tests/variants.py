@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from data import dtype_of
 
+import opweave as ow
+
 
 def scale_shift(x):
     return x * 1.5 + 0.25
@@ -52,6 +54,28 @@ def extremes(x):
 
 def image_bias(img, b):
     return np.clip(img * 1.1 + b, 0, 255)
+
+
+def linear_relu(x, w, b):
+    return ow.relu(ow.linear(x, w, b))
+
+
+def linear_relu_softmax(x, w, b):
+    return ow.softmax(linear_relu(x, w, b))
+
+
+def transposed(x):
+    return x.T.copy()
+
+
+def transposed_sum(x, y):
+    return x.T + y
+
+
+def grade(img):
+    x = ow.pixels.hue(ow.pixels.from_uint8(img), 20)
+    x = ow.pixels.saturation(ow.pixels.white_balance(x, 1.1, 1.0, 0.9), 1.3)
+    return ow.pixels.to_uint8(ow.pixels.gamma(ow.pixels.aces(x), 2.2))
 
 
 @dataclass(frozen=True)
@@ -126,6 +150,25 @@ VARIANTS = [
     Variant("norm large", norm, ((300, 500),), toggles={"PARTS": 32}),
     Variant("norm larger", norm, ((1000, 500),), toggles={"PARTS": 128}),
     Variant("extremes large", extremes, ((300, 500),), toggles={"PARTS": 32}),
+    Variant("product", linear_relu, ((70, 50), (50, 90), (90,)), toggles={"BLOCK_M": 32}),
+    Variant("product f16", linear_relu, ((64, 64), (64, 64), (64,)), "float16", toggles=VECTOR),
+    Variant("product bf16", linear_relu, ((64, 64), (64, 64), (64,)), "bfloat16", toggles=VECTOR),
+    Variant("product f64", linear_relu, ((64, 64), (64, 64), (64,)), "float64", toggles=VECTOR),
+    Variant("product i32", linear_relu, ((64, 64), (64, 64), (64,)), "int32", toggles=VECTOR),
+    Variant("product few rows", linear_relu, ((5, 64), (64, 96), (96,)), toggles={"BLOCK_M": 16}),
+    Variant("product batched", linear_relu, ((3, 33, 20), (20, 40), (40,)), toggles=VECTOR),
+    Variant("product and softmax", linear_relu_softmax, ((70, 64), (64, 10), (10,)),
+            toggles={"BLOCK_N": 32, "THREADS_PER_ROW": 8}),
+    Variant("product and wide softmax", linear_relu_softmax, ((40, 64), (64, 200), (200,)),
+            toggles={"BLOCK_N": 256}),
+    Variant("transpose", transposed, ((96, 160),), toggles=VECTOR | {"USE_SHARED_MEMORY": 1}),
+    Variant("transpose odd", transposed, ((97, 161),), toggles=SCALAR | {"TILE": 64}),
+    Variant("transpose f16", transposed, ((96, 160),), "float16", toggles=VECTOR | {"TILE": 64}),
+    Variant("transpose f64", transposed, ((96, 160),), "float64", toggles=VECTOR | {"TILE": 64}),
+    Variant("transpose u8", transposed, ((96, 160),), "uint8", toggles=VECTOR | {"VECTOR": 16}),
+    Variant("transposed sum", transposed_sum, ((96, 160), (160, 96)), toggles=VECTOR),
+    Variant("picture", grade, ((37, 41, 3),), "uint8", toggles={"VECTOR": 4}),
+    Variant("large picture", grade, ((600, 800, 3),), "uint8", toggles=VECTOR | {"CHUNKS": 2}),
     Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
 ]
 

@@ -19,6 +19,7 @@
 #define OW_COPY __builtin_memcpy
 #define OW_SPECIAL inline __attribute__((always_inline))
 #define OW_UNROLL
+#define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 
 struct uint3 { unsigned x, y, z; };
 struct dim3 { unsigned x, y, z; };

@@ -1,5 +1,6 @@
 // layer_norm_row_f16
-// fused: cast, sum, divide, cast, subtract, multiply, sum, divide, cast, subtract, add, sqrt, divide, multiply, add
+// fused: cast, sum, divide, cast, subtract, multiply, sum, divide, cast, subtract, add, sqrt, divide, multiply,
+//   add
 // x: f16[n0, n1], w: f16[n1], b: f16[n1] -> out: f16[n0, n1]
 // accumulation plan: 32 threads x 4 lanes a row, joined pairwise
 // rows n0, columns n1; template row.cu.j2, target sm_80

@@ -1,0 +1,68 @@
+// transposed_sum_map_f32
+// fused: add
+// x_view: f32[n1, n0], y: f32[n1, n0] -> out: f32[n1, n0]
+// rows n1, columns n0; template tile.cu.j2, target host
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
+#define USE_PADDED_TILE   0    // lines of a tile start in different banks of shared memory
+#define BLOCK             1    // threads in a block
+#define TILE              64   // rows and columns of the tile of a block
+#define VECTOR            8    // consecutive elements of one access
+#include "opweave.cuh"
+
+#define PAD (USE_PADDED_TILE ? 1 : 0)
+// Accesses that go across before the next line: eight lanes share a line, four lines a warp.
+#define ACROSS (TILE / VECTOR < 8 ? TILE / VECTOR : 8)
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+transposed_sum_map_f32(
+    const float* __restrict__ x_view,
+    const float* __restrict__ y,
+    float* __restrict__ out,
+    const index_t rows,
+    const index_t cols,
+    const index_t x_view_s1)
+{
+    // index: a block is a tile, tiles along a row of tiles first
+    const index_t tiles_n = (cols + TILE - 1) / TILE;
+    const index_t m0 = blockIdx.x / tiles_n * TILE;
+    const index_t n0 = blockIdx.x % tiles_n * TILE;
+#if USE_SHARED_MEMORY
+
+    // load: along the rows, column by column
+    __shared__ float x_view_tile[TILE][TILE + PAD];
+#pragma unroll
+    for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
+        const int j = e / ACROSS % TILE, i = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
+        const index_t inside = n0 + j < cols ? rows - m0 - i : 0;
+        float x_view_v[VECTOR];
+        load_chunk(x_view_v, x_view + m0 + i + (n0 + j) * x_view_s1, inside);
+        for (int l = 0; l < VECTOR; ++l) x_view_tile[j][i + l] = x_view_v[l];
+    }
+    __syncthreads();
+#endif
+
+    // row by row
+    for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
+        const int i = e / ACROSS % TILE, j = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
+        const index_t row = m0 + i, j0 = n0 + j;
+        const index_t width = row < rows ? cols : 0;
+        float x_view_v[VECTOR];
+#if USE_SHARED_MEMORY
+        for (int l = 0; l < VECTOR; ++l) x_view_v[l] = x_view_tile[j + l][i];
+#else
+        load_strided(x_view_v, x_view + row + j0 * x_view_s1, x_view_s1, width - j0);
+#endif
+        float y_v[VECTOR];
+        load_chunk(y_v, y + row * cols + j0, width - j0);
+        float out_v[VECTOR];
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
+            const float v0 = x_view_v[l] + y_v[l];  // add: f32[n1, n0], line 2
+            out_v[l] = v0;
+        }
+        store_chunk(out + row * cols + j0, out_v, width - j0);
+    }
+}
