@@ -83,3 +83,15 @@ class LaunchError(OpweaveError, RuntimeError):
 
 class CheckError(OpweaveError, AssertionError):
     """A result lies outside its derived bound."""
+
+
+class RequestError(OpweaveError, ValueError):
+    """A command line asks for what does not exist, or says it in a way that does not parse."""
+
+
+class FileError(OpweaveError, OSError):
+    """A file or folder that a command needs cannot be read, written or run."""
+
+
+class MissingExtraError(OpweaveError, ImportError):
+    """A package of an optional extra is not installed; the message has the command."""

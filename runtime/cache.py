@@ -11,33 +11,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
-import stat
 import threading
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opweave.runtime.entry import FILES, Entry, check_owned, listed, read_file
+
 FORMAT = 1
-FILES = ("kernel.cu", "binary", "manifest.json")
 DEFAULT_BYTES = 1 << 30
 STALE_SECONDS = 3600
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry as listed: when it was last used (seconds since the epoch), and its bytes."""
-
-    key: str
-    path: Path
-    bytes: int
-    used: float
-    manifest: dict[str, Any]
+SHELF, KEY = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{64}")
+UNFINISHED = re.compile(r"\.tmp-\d+-[0-9a-f]{16}")
 
 
 def key_of(parts: dict[str, Any]) -> str:
@@ -104,47 +95,50 @@ class DiskCache:
             shutil.rmtree(made, ignore_errors=True)
             self._give_up(f"{error}")
 
+    def problem(self) -> str:
+        """Why the folder cannot be used, or ""; makes nothing and warns of nothing."""
+        try:
+            check_owned(self.root)
+        except FileNotFoundError:
+            above = next(p for p in self.root.absolute().parents if p.exists())
+            usable = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+            return "" if usable else f"{above} cannot be written"
+        except OSError as error:
+            return str(error)
+        usable = os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
+        return "" if usable else f"{self.root} cannot be written"
+
     def entries(self) -> Iterator[Entry]:
-        """All entries whose manifest can be read."""
-        if not self._check_root():
-            return
-        for folder in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
-            try:
-                size = sum((folder / name).lstat().st_size for name in FILES)
-                manifest = json.loads(_read_file(folder / "manifest.json"))
-                yield Entry(folder.name, folder, size, folder.lstat().st_mtime, manifest)
-            except (OSError, ValueError):
-                continue
+        """All entries, also those whose manifest cannot be read."""
+        for folder in self._folders():
+            with suppress(OSError):
+                check_owned(folder)
+                yield listed(folder)
 
     def verify(self) -> tuple[list[str], list[str]]:
         """Keys of the good and of the broken entries."""
         good, broken = [], []
-        if self._check_root():
-            for folder in sorted(self.root.glob("[0-9a-f][0-9a-f]/*")):
-                try:
-                    self._read(folder, folder.name)
-                    good.append(folder.name)
-                except (OSError, ValueError):
-                    broken.append(folder.name)
+        for folder in self._folders():
+            try:
+                self._read(folder, folder.name)
+                good.append(folder.name)
+            except (OSError, ValueError):
+                broken.append(folder.name)
         return good, broken
 
-    def prune(self, most_bytes: int | None = None) -> int:
+    def prune(self, most_bytes: int | None = None, older_than: float | None = None) -> int:
         """Remove the least recently used entries beyond the cap, and what was left half written.
 
-        Returns the number of entries removed.
+        With ``older_than``, also what was not used for that many seconds.  Returns the number of
+        entries removed.
         """
         cap = self.most_bytes if most_bytes is None else most_bytes
-        if not self._check_root():
-            return 0
-        for left in self.root.glob(".tmp-*"):
-            with suppress(OSError):
-                if time.time() - left.lstat().st_mtime > STALE_SECONDS:
-                    shutil.rmtree(left, ignore_errors=True)
-        found = sorted(self.entries(), key=lambda e: e.used, reverse=True)
-        kept, removed = 0, 0
-        for entry in found:
-            if removed or kept + entry.bytes > cap:
-                self._remove(entry.path)
+        oldest = float("-inf") if older_than is None else time.time() - older_than
+        kept, removed, full = 0, 0, False
+        self._sweep()
+        for entry in sorted(self.entries(), key=lambda e: e.used, reverse=True):
+            full = full or kept + entry.bytes > cap
+            if (full or entry.used < oldest) and self.discard(entry.key):
                 removed += 1
             else:
                 kept += entry.bytes
@@ -152,20 +146,62 @@ class DiskCache:
         return removed
 
     def clear(self) -> int:
-        """Remove every entry; returns how many."""
-        return self.prune(0)
+        """Remove every entry; returns how many.  What is not an entry stays."""
+        removed = self.prune(0)
+        for shelf in self._shelves():
+            with suppress(OSError):  # not empty
+                shelf.rmdir()
+        return removed
+
+    def discard(self, key: str) -> bool:
+        """Remove one entry; a link, or a folder with files of somebody else, stays."""
+        folder = self._folder(key)
+        try:
+            check_owned(folder.parent)
+            check_owned(folder)
+            with os.scandir(folder) as found:
+                ours = all(f.name in FILES and not f.is_dir(follow_symlinks=False) for f in found)
+        except OSError:
+            return False
+        if ours:
+            self._remove(folder)
+        return ours and not os.path.lexists(folder)
+
+    def _shelves(self) -> list[Path]:
+        """The folders that entries stand in, never through a link."""
+        if not os.path.lexists(self.root) or not self._check_root():
+            return []
+        with suppress(OSError):
+            found = [p for p in self.root.iterdir() if SHELF.fullmatch(p.name)]
+            return sorted(p for p in found if p.is_dir() and not p.is_symlink())
+        return []
+
+    def _folders(self) -> list[Path]:
+        """The places of all entries, broken ones too."""
+        found = (p for shelf in self._shelves() for p in shelf.iterdir())
+        return sorted(p for p in found if KEY.fullmatch(p.name) and p.parent.name == p.name[:2])
+
+    def _sweep(self) -> None:
+        """Remove what a process left half written."""
+        if not os.path.lexists(self.root) or not self._check_root():
+            return
+        for left in self.root.glob(".tmp-*"):
+            with suppress(OSError):
+                old = time.time() - left.lstat().st_mtime > STALE_SECONDS
+                if old and UNFINISHED.fullmatch(left.name):
+                    shutil.rmtree(left, ignore_errors=True)
 
     def _folder(self, key: str) -> Path:
         return self.root / key[:2] / key
 
     def _read(self, folder: Path, key: str) -> tuple[dict[str, Any], bytes, bytes]:
         for path in (folder.parent, folder):
-            _check_owned(path)
-        manifest = json.loads(_read_file(folder / "manifest.json"))
+            check_owned(path)
+        manifest = json.loads(read_file(folder / "manifest.json"))
         if not isinstance(manifest, dict) or manifest.get("key") != key:
             raise ValueError("the manifest is of another key")
-        binary = _read_file(folder / "binary")
-        source = _read_file(folder / "kernel.cu")
+        binary = read_file(folder / "binary")
+        source = read_file(folder / "kernel.cu")
         if key_of(manifest.get("parts", {})) != key:
             raise ValueError("the key does not follow from its parts")
         if manifest.get("parts", {}).get("source") != digest(source):
@@ -215,7 +251,7 @@ class DiskCache:
         if self._usable is None:
             try:
                 self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _check_owned(self.root)
+                check_owned(self.root)
                 self._usable = True
             except OSError as error:
                 self._give_up(str(error))
@@ -238,22 +274,3 @@ def _write_new(path: Path, data: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-
-
-def _read_file(path: Path) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    with os.fdopen(handle, "rb") as file:
-        if os.fstat(handle).st_uid != os.getuid():
-            raise PermissionError(f"{path} belongs to another user")
-        return file.read()
-
-
-def _check_owned(path: Path) -> None:
-    """Raise unless the folder is ours, no link, and nobody else's to write."""
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(f"{path} is not a folder")
-    if found.st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to another user")
-    if found.st_mode & 0o022:
-        raise PermissionError(f"{path} can be written by others")

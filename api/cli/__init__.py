@@ -1,0 +1,1 @@
+"""The command line: ``opweave inspect | explain | doctor | cache | demo``."""

@@ -1,0 +1,114 @@
+"""Run a function fused, unfused and by NumPy: kernels, bytes, times, error and bits."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.fused import Fused
+from opweave.opcodes.errors import CheckError, NoDeviceError
+from opweave.runtime import cuda
+
+MOST_SECONDS, MOST_RUNS = 1.0, 15
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where kernels run: how arrays get there, and how to wait until they have run."""
+
+    name: str
+    move: Callable[[Any], Any]
+    wait: Callable[[], None]
+
+
+def best_place() -> Place:
+    """The first GPU, if CuPy can use it; else the host."""
+    try:
+        module, device = cuda.cupy(), cuda.live_device(0)
+    except NoDeviceError:
+        return Place("host", lambda value: value, lambda: None)
+    return Place(device.name, cuda.copied_in, module.cuda.Device(0).synchronize)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of one function.
+
+    Attributes:
+        executor: where it ran.
+        kernels_unfused, kernels: how many, with every operator its own, and fused.
+        bytes_saved: memory traffic that fusion saves.
+        seconds_unfused, seconds, seconds_numpy: median time of a call.
+        error: largest error in units of the derived bound; at most 1 where the check holds.
+        same_bits: fused gave bit for bit what unfused gave.
+        failures: what does not hold, a line each.
+        result: what the fused function returned, as NumPy has it.
+    """
+
+    executor: str
+    kernels_unfused: int
+    kernels: int
+    bytes_saved: int
+    seconds_unfused: float
+    seconds: float
+    seconds_numpy: float
+    error: float
+    same_bits: bool
+    failures: tuple[str, ...]
+    result: np.ndarray[Any, Any]
+
+
+def measure(fused: Fused, arguments: Sequence[Any], place: Place) -> Measured:
+    """Run and time a function on the arrays' own executor, and check it."""
+    moved = [place.move(value) for value in arguments]
+    unfused = fused.unfused()
+    result, other = cuda_free(fused(*moved)), cuda_free(unfused(*moved))
+    error, failures = checked(fused, moved)
+    same = result.dtype == other.dtype and result.tobytes() == other.tobytes()
+    if not same:
+        failures = (*failures, "fused and unfused differ")
+    explained = fused.explain(*moved)
+    return Measured(
+        executor=place.name,
+        kernels_unfused=len(unfused.lower(*moved).kernels),
+        kernels=len(explained.kernels),
+        bytes_saved=explained.bytes_saved,
+        seconds_unfused=median_seconds(lambda: unfused(*moved), place.wait),
+        seconds=median_seconds(lambda: fused(*moved), place.wait),
+        seconds_numpy=median_seconds(lambda: fused.__wrapped__(*arguments), lambda: None),
+        error=error,
+        same_bits=same,
+        failures=failures,
+        result=result,
+    )
+
+
+def checked(fused: Fused, arguments: Sequence[Any]) -> tuple[float, tuple[str, ...]]:
+    """The error in units of the derived bound, and what does not hold."""
+    try:
+        return float(fused.check(*arguments).max_bounds), ()
+    except CheckError as error:
+        return float("inf"), (" ".join(str(error).split()),)
+
+
+def cuda_free(value: Any) -> np.ndarray[Any, Any]:
+    """An array as NumPy has it."""
+    return np.asarray(value.get() if hasattr(value, "get") else value)
+
+
+def median_seconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
+    """Median time of a call, after one that does not count."""
+    run()
+    wait()
+    times: list[float] = []
+    while len(times) < MOST_RUNS and (len(times) < 3 or sum(times) < MOST_SECONDS):
+        start = time.perf_counter()
+        run()
+        wait()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
