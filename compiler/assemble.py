@@ -18,7 +18,7 @@ from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.layout import Walk
 from opweave.compiler.schedule import Schedule
-from opweave.compiler.toggles import Facts
+from opweave.compiler.toggle import Facts
 
 # The assembler of each form.
 ASSEMBLERS: dict[str, type[Assembler]] = {
@@ -71,6 +71,6 @@ def _assembler(
     """The assembler of a group: that of its form; a map that reads across its loop takes tiles."""
     kind = ASSEMBLERS[schedule.groups[number].form.kind]
     made = kind(schedule, number, extents, spans, device, overrides)
-    if kind is MapAssembler and reads_across(made) is not None:
+    if isinstance(made, MapAssembler) and kind is MapAssembler and reads_across(made) is not None:
         return TileAssembler(schedule, number, extents, spans, device, overrides)
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.assembler import LARGE, Assembler, Key, MapAssembler
+from opweave.compiler.assembler import Assembler, MapAssembler
 from opweave.compiler.ir import Node, ProductPlan, count, extent_of
 from opweave.compiler.kernel import Factor, Kernel, Line, Load, Param, Product
 from opweave.compiler.layout import (
@@ -18,7 +18,9 @@ from opweave.compiler.layout import (
 )
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import bind_product
-from opweave.compiler.toggles import Facts, ProductFacts, tile_class
+from opweave.compiler.operands import Key
+from opweave.compiler.toggle import Facts, ProductFacts
+from opweave.compiler.toggle_tiles import tile_class
 from opweave.opcodes.core import Phase
 
 # Extents from which reading across the loop is worth a tile.
@@ -41,11 +43,8 @@ class MatrixAssembler(Assembler):
             out += [self._extent(d) for d in self.walk.outer[1:-1]]
         return out
 
-    def _is_large(self) -> bool:
-        return count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents) >= LARGE
-
     def _starts_aligned(self, operand: ArrayOperand, width: int) -> bool:
-        """Lines of an operand, along its unit stride, start on boundaries of ``width`` elements."""
+        """Lines of an operand, along its unit stride, start at multiples of ``width``."""
         base = self.graph.base(operand.value)
         given = self._given(operand.value)
         long = [e for e in base.shape if e != 1]
@@ -266,9 +265,7 @@ class TileAssembler(MatrixAssembler, MapAssembler):
         across = [o for o, _ in self._across()]
         registers = [4 if o.value.dtype.itemsize < 8 else 8 for o in across]
         aligned = found.can_vectorise and all(self._starts_aligned(o, width) for o in across)
-        return replace(
-            found, can_vectorise=aligned, large=False, staged_bytes=sum(registers)
-        )
+        return replace(found, can_vectorise=aligned, large=False, staged_bytes=sum(registers))
 
     def _itemsize(self) -> int:
         return max([super()._itemsize(), *(o.value.dtype.itemsize for o, _ in self._across())])
@@ -286,4 +283,3 @@ class TileAssembler(MatrixAssembler, MapAssembler):
     def _completed(self, kernel: Kernel) -> Kernel:
         across = tuple(Factor(o.name, o.value.dtype, a) for o, a in self._across())
         return replace(kernel, across=across)
-

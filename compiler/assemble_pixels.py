@@ -1,16 +1,17 @@
-"""Kernels over pixels: channels of a short last axis are registers, so that operators may mix them."""
+"""Kernels over pixels: the channels of a pixel are registers, so that operators may mix them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.assembler import LARGE, WIDE, WIDEST, Key, MapAssembler
+from opweave.compiler.assembler import WIDE, WIDEST, MapAssembler
 from opweave.compiler.ir import Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.layout import Access, Stride, Walk, access, in_order, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import bind_map
-from opweave.compiler.toggles import Facts
+from opweave.compiler.operands import LARGE, Key
+from opweave.compiler.toggle import Facts
 from opweave.opcodes.core import Phase
 
 

@@ -1,64 +1,30 @@
-"""The assembler: how a group of the schedule becomes a kernel, in the parts that all forms share."""
+"""The assembler: how a group of the schedule becomes a kernel, as far as all forms share it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from opweave.compiler.device import Device
-from opweave.compiler.ir import (
-    Extents,
-    Graph,
-    Input,
-    Node,
-    Operand,
-    Scalar,
-    Value,
-    count,
-)
+from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
-from opweave.compiler.layout import (
-    Access,
-    Stride,
-    Walk,
-    access,
-    viewed_layout,
-    walk_map,
-    walk_rows,
-)
+from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Bound, bind_map, bind_reduction
 from opweave.compiler.literals import c_literal
-from opweave.compiler.schedule import Group, Schedule
-from opweave.compiler.toggles import TOGGLES, Facts, choose
+from opweave.compiler.operands import GroupOperands, Key
+from opweave.compiler.schedule import Schedule
+from opweave.compiler.toggles import TOGGLES, choose
 from opweave.opcodes.core import Phase
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
-# Elements from which each thread of a map takes several chunks.
-LARGE = 1 << 20
-# Head room below 2**31 for offsets inside the last block.
-LONG = (1 << 31) - (1 << 24)
 
 
-class Key(NamedTuple):
-    """What tells the array operands of a kernel apart.
-
-    Attributes:
-        value: id of the value.
-        kept: it stands without the reduced axes.
-        is_output: it is written.
-    """
-
-    value: int
-    kept: bool = False
-    is_output: bool = False
-
-
-class Assembler:
+class Assembler(GroupOperands):
     """State while one group becomes a kernel: names given so far, and parameters found."""
 
     def __init__(
@@ -70,150 +36,16 @@ class Assembler:
         device: Device,
         overrides: Mapping[str, int],
     ):
-        self.graph: Graph = schedule.graph
-        self.group: Group = schedule.groups[number]
-        self.number = number
-        self.form = self.group.form
-        self.extents = extents
-        self.spans = spans
-        self.device = device
+        super().__init__(schedule, number, extents, spans, device)
         self.overrides = overrides
         self.scalars: dict[Any, Param] = {}
         self.functions: dict[str, str] = {}
         self.names: dict[int, str] = {}
-        self.pointers: dict[int, str] = {}
-        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
-        self.nodes = [(i, self.graph.nodes[i]) for i in self.group.nodes]
-        self.operands = self._operands()
-        self.walk = self._walk()
-        self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
 
     @property
     def template(self) -> str:
         """Name of the template, which is also that of its table of toggles."""
         return self.form.kind
-
-    # Operands and addresses
-
-    def _operands(self) -> dict[Key, ArrayOperand]:
-        """Array operands that the loops read and write."""
-        found: dict[Key, ArrayOperand] = {}
-        made = {r.id for _, node in self.nodes for r in node.results}
-        for node in self._readers():
-            kept = not node.is_reduction and node.result.id in self.form.kept
-            for value in node.values:
-                if value.id in made or (value.id, kept, False) in found:
-                    continue
-                other = found.get(Key(value.id, not kept))
-                name = self._fresh(f"{other.name}_kept") if other else self._name(value)
-                found[Key(value.id, kept)] = self._operand(value, name, self._dims(value, kept))
-        several = len(self.group.outputs) > 1
-        for position, value in enumerate(self.group.outputs):
-            kept = value.id in self.form.kept
-            name = self._fresh(f"out{position}" if several else "out")
-            dims = self._dims(value, kept)
-            found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
-        return found
-
-    def _readers(self) -> list[Node]:
-        """The nodes whose operands the loops read."""
-        return [node for _, node in self.nodes]
-
-    def _given(self, value: Value) -> Input | None:
-        """The argument that a value is, or is a view of."""
-        base = self.graph.base(value)
-        return next((i for i in self.graph.inputs if i.value.id == base.id), None)
-
-    def _name(self, value: Value) -> str:
-        """Name of an operand's pointer: the argument's, else that of a temporary."""
-        if value.id not in self.pointers:
-            given = self._given(value)
-            if given is None:
-                name = self._fresh(f"t{value.id}")
-            else:
-                name = given.name if value == given.value else self._fresh(f"{given.name}_view")
-            self.pointers[value.id] = name
-        return self.pointers[value.id]
-
-    def _operand(self, value: Value, name: str, dims: tuple[int, ...]) -> ArrayOperand:
-        """An operand that is read, with the layout of the array behind it."""
-        given = self._given(value)
-        layout = given.layout if given else "C"
-        if value.id in self.graph.views:
-            base, axes = self.graph.views[value.id]
-            layout = viewed_layout(layout, base.shape, axes)
-        return ArrayOperand(value, name, layout, dims, given.aligned if given else True)
-
-    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
-        """How an operand is addressed along the walk."""
-        return access(operand, self.walk)
-
-    def _fresh(self, wanted: str) -> str:
-        while wanted in self.used:
-            wanted += "_"
-        self.used.add(wanted)
-        return wanted
-
-    def _dims(self, value: Value, kept: bool) -> tuple[int, ...]:
-        rank = len(self.form.space)
-        dims = [d for d in range(rank) if not kept or d not in self.form.axes]
-        return tuple(dims[len(dims) - len(value.shape) :])
-
-    def _walk(self) -> Walk:
-        return walk_rows(self.form.space, self.form.axes, list(self.operands.values()))
-
-    # Facts and toggles
-
-    def facts(self) -> Facts:
-        """The shape class of this kernel, as its toggles see it."""
-        cols = count(self.walk.cols, self.extents)
-        rows = count(self.walk.rows, self.extents)
-        plan = self.form.plan
-        itemsize = self._itemsize()
-        width = plan.lanes if plan else max(1, 16 // itemsize)
-        chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
-        return Facts(
-            self.device,
-            itemsize,
-            self._is_aligned(width),
-            rows * cols >= LARGE,
-            self._longest() >= LONG,
-            plan,
-            1 << max(0, chunks - 1).bit_length(),
-        )
-
-    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
-        """Operands that are read and written in chunks of consecutive elements."""
-        return [
-            (o, self.access[key])
-            for key, o in self.operands.items()
-            if self.access[key].kind == "chunk" and self._is_element(key)
-        ]
-
-    def _itemsize(self) -> int:
-        return max((o.value.dtype.itemsize for o, _ in self._chunked()), default=4)
-
-    def _is_aligned(self, width: int) -> bool:
-        """Every chunk of ``width`` elements starts on a boundary of its size, up to 16 bytes."""
-        cols = count(self.walk.cols, self.extents)
-        dense = self.walk.dense_row()
-        return all(
-            o.aligned and (a.rows_aligned or (a.base == dense and cols % width == 0))
-            for o, a in self._chunked()
-        )
-
-    def _longest(self) -> int:
-        """Largest offset that the kernel computes, in elements."""
-        walked = count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents)
-        shapes = [count(o.value.shape, self.extents) for o in self.operands.values()]
-        return max([walked, *shapes, *self._spans()])
-
-    def _spans(self) -> list[int]:
-        bases = (self.graph.base(o.value).id for o in self.operands.values())
-        return [self.spans.get(base, 0) for base in bases]
-
-    def _is_element(self, key: Key) -> bool:
-        return not (key.is_output and key.value in self.form.row_values) and not key.kept
 
     # Names and registers
 
@@ -413,7 +245,9 @@ class Assembler:
         """Outer coordinates from ``row``, where there are several."""
         if all(a.base in ("", "row * cols") for a in self.access.values()):
             return ()
-        return self._divided("row", self.walk.outer, [f"r{d}" for d in range(len(self.walk.outer))])
+        return self._divided(
+            "row", self.walk.outer, [f"r{d}" for d in range(len(self.walk.outer))]
+        )
 
     def _divided(
         self, rest: str, outer: Sequence[tuple[int, ...]], names: Sequence[str]
@@ -487,7 +321,10 @@ class ReduceAssembler(Assembler):
     """Rows that several blocks share."""
 
     def _extents(self) -> list[Param]:
-        meeting = [Param("partials", "partials", "void*"), Param("counter", "counter", "unsigned*")]
+        meeting = [
+            Param("partials", "partials", "void*"),
+            Param("counter", "counter", "unsigned*"),
+        ]
         return [*meeting, *super()._extents()]
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:

@@ -128,9 +128,7 @@ class Builder:
     def _resolved_operand(self, operand: Any) -> Any:
         return self._resolved(operand) if isinstance(operand, Value) else operand
 
-    def _unify(
-        self, rule: ShapeRule, shapes: Sequence[Shape], attrs: Mapping[str, Any]
-    ) -> None:
+    def _unify(self, rule: ShapeRule, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> None:
         """Make extents that must meet one, if their examples agree; a number stays a number."""
         for pair in rule.meets(shapes, dict(attrs)):
             first, second = (self.find(extent) for extent in pair)

@@ -34,7 +34,7 @@ ROLES: dict[tuple[Kind, Kind], str] = {
 }
 # Why a pair is not listed.
 UNLISTED: dict[Kind, str] = {
-    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: it is stored first"
+    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first"
 }
 SIBLING = "siblings: both read the same operand"
 
@@ -46,13 +46,14 @@ def recomputes_special_functions(graph: Graph, members: set[int], form: Form) ->
     for index in members:
         node = graph.nodes[index]
         small = (
-            node.is_map
+            node.operator.cost.special
+            and node.is_map
             and node.values
             and node.result.id not in form.row_values
             and len([e for e in node.result.shape[walked] if e != 1])
             < len([e for e in form.space[walked] if e != 1])
         )
-        if small and node.operator.cost.special:
+        if small:
             return f"{node.operator.name} would be computed again for every row"
     return ""
 

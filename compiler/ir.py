@@ -246,7 +246,7 @@ class Node:
     def result(self) -> Value:
         return self.results[0]
 
-    @property
+    @cached_property
     def values(self) -> tuple[Value, ...]:
         """The array operands."""
         return tuple(o for o in self.operands if isinstance(o, Value))

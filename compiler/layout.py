@@ -155,7 +155,7 @@ class Walk:
 
 
 class MatrixWalk(Walk):
-    """A walk over tiles of matrices: the last outer dimension is the rows, the others the batch."""
+    """A walk over tiles of matrices: the last outer dimension is the rows, the rest the batch."""
 
     @property
     def rows(self) -> tuple[Extent, ...]:
@@ -285,6 +285,7 @@ def in_order(walk: Walk) -> bool:
 def access(operand: Operand, walk: Walk) -> Access:
     """The address of an operand along a walk."""
     strides: dict[str, Stride] = {}
+
     def stride(dims: DimList) -> str:
         own = operand.own_dim(dims[-1])
         if own is None:

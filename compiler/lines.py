@@ -11,7 +11,6 @@ from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
 
-
 # Columns from which the parameters of a function take a line each.
 WIDEST = 110
 
@@ -81,7 +80,9 @@ def _channels(
     if each and code.results == 1:
         assigned = f"{results[0]}[h] = {rounded(expression, types[0], code)};"
         return f"{declared[0]} EACH_CHANNEL {assigned}"
-    fixed = [f"{r}[h] = {t.round}({r}[h]);" for t, r in zip(types, results, strict=True) if t.round]
+    fixed = [
+        f"{r}[h] = {t.round}({r}[h]);" for t, r in zip(types, results, strict=True) if t.round
+    ]
     body = [f"{expression};", *(fixed if each else [f"EACH_CHANNEL {f}" for f in fixed])]
     if each:
         body = ["EACH_CHANNEL {", *body, "}"]
@@ -145,7 +146,7 @@ def device_function(
 
 @dataclass(frozen=True)
 class BoundProduct:
-    """The op-codes of a product: ``accumulate`` is one step, ``result`` its value in a register."""
+    """The op-codes of a product: ``accumulate`` is a step, ``result`` its value in a register."""
 
     ctype: str
     identity: str
@@ -169,7 +170,9 @@ def bind_product(node: Node, index: int, name: str) -> BoundProduct:
     accumulate = Line(Phase.ACCUMULATE, operator.name, step, note, (), code, index, node.where)
     text = f"const {dtype.register} {name} = {value};"
     result = Line(Phase.REDUCE, operator.name, text, note, (name,), code, index, node.where)
-    return BoundProduct(acc.register, rename(operator.identity[dtype.kind], slots), accumulate, result)
+    return BoundProduct(
+        acc.register, rename(operator.identity[dtype.kind], slots), accumulate, result
+    )
 
 
 def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:

@@ -18,8 +18,8 @@ from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 TEMPLATES = Path(templates.__file__).parent
 # CUDA's own names, and those of the launch.
 BUILT_IN = frozenset(
-    """threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth product one inline_
-    volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
+    """threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth
+    product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
 DERIVED = re.compile(r"_(v|p|row|acc|all|parts?|kept|view|tile|s\d+)$")

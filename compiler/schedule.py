@@ -5,11 +5,11 @@
     form     ::= "map" | "pixel" | "row" | "reduce" | "product" | "product_rows" | "vendor"
 
 A *map* group computes every value at every point of its space.  A *pixel* group does so with the
-last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also reduces: the
-reduced axes are the columns, the others the rows; values that are constant along a row are row
-values.  A *reduce* group shares each row between several blocks.  A *product* group multiplies
-matrices and applies maps to the result; with reductions along its rows it is *product_rows*.  A
-*vendor* group is a product that a library computes.  Views belong to no group.
+last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also
+reduces: the reduced axes are the columns, the others the rows; values that are constant along a
+row are row values.  A *reduce* group shares each row between several blocks.  A *product* group
+multiplies matrices and applies maps to the result; with reductions along its rows it is
+*product_rows*.  A *vendor* group is a product that a library computes.  Views are in no group.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _product_form(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Form
     if others:
         return "a block makes one product"
     if any(graph.base(v).id in made for v in product.values):
-        return "an operand of a product is read by every tile that needs it: it is stored first"
+        return "an operand of a product is read by every tile that needs it: stored first"
     if plan.unit == "blas":
         return "the vendor's product is a kernel of its own" if rest else _vendor(product)
     if not any(n.is_reduction for n in rest):

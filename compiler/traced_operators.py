@@ -1,4 +1,4 @@
-"""Python's operators on traced values: the methods that traced arrays and numbers share, by table."""
+"""Python's operators on traced values: methods of traced arrays and numbers, by table."""
 
 from __future__ import annotations
 
@@ -108,6 +108,4 @@ for _name, _operator in BINARY:
 for _name, _operator in UNARY:
     setattr(ArrayOperators, f"__{_name}__", _unary(OPERATORS[_operator]))
     if _name in SCALAR_FUNCTIONS:
-        setattr(
-            NumberOperators, f"__{_name}__", lambda self, n=_name: self._scalar(n, [self])
-        )
+        setattr(NumberOperators, f"__{_name}__", lambda self, n=_name: self._scalar(n, [self]))

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opweave.compiler.ir import Axes, Graph, Node, Operand, Scalar, Value, reduced_axes
+from opweave.compiler.ir import Axes, Graph, Node, Operand, Scalar, Shape, Value, reduced_axes
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.shapes import viewed_shape
 
-# Operators that make a new array of a view's order, and those that know which axis is the last.
+# Operators that are there to make an array in the order of a view.
 KEPT = ("copy",)
 
 
@@ -63,7 +63,9 @@ class _Settling:
                 self._reduction(node)
             elif not self._sunk(node):
                 self.nodes.append(node)
-        outputs = tuple(self._now(o) for o in self.source.outputs)
+        outputs = tuple(
+            self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
+        )
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _now(self, item: Operand) -> Operand:
@@ -78,7 +80,7 @@ class _Settling:
     def _base(self, value: Value) -> tuple[Value, Axes]:
         return self.views.get(value.id, (value, tuple(range(len(value.shape)))))
 
-    def _new(self, like: Value, shape: tuple[int, ...]) -> Value:
+    def _new(self, like: Value, shape: Shape) -> Value:
         self.next_id += 1
         return Value(self.next_id - 1, like.dtype, shape)
 

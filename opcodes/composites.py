@@ -23,7 +23,9 @@ def composite(
     params: str = "x",
 ) -> Operator:
     """Make a composite from a row."""
-    return Operator(name, Kind.COMPOSITE, (), body, rule, params=tuple(params.split()), attrs=attrs)
+    return Operator(
+        name, Kind.COMPOSITE, (), body, rule, params=tuple(params.split()), attrs=attrs
+    )
 
 
 def _count(x: Any, axis: int | None) -> Any:

@@ -1,8 +1,8 @@
 """Operators on pixels: pictures are [..., 3] arrays of red, green and blue.
 
-What mixes channels is one op-code that sees each channel in a register of its own, and makes one or
-three of them; everything else is an elementwise composite.  Values are linear light in 0..1, but
-nothing is clipped before ``to_uint8``.
+What mixes channels is one op-code that sees each channel in a register of its own, and makes one
+or three of them; everything else is an elementwise composite.  Values are linear light in 0..1,
+but nothing is clipped before ``to_uint8``.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def mixing_operator(
     the operands, the result and their sums.
     """
     names = tuple(amounts.split())
-    code = OpCode(
-        name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made
-    )
+    code = OpCode(name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made)
     return Operator(
         name,
         Kind.MAP,
@@ -133,7 +131,7 @@ def hue(x: Any, degrees: Any) -> Any:
 
 
 def of_number(name: str, value: Any) -> Any:
-    """``math.NAME`` of a number, also of one that is traced: computed on the host, at each call."""
+    """``math.NAME`` of a number, also of a traced one: computed on the host, at each call."""
     if hasattr(value, "__opweave_scalar__"):
         return value.__opweave_scalar__(name)
     return getattr(math, name)(value)

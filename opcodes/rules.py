@@ -80,7 +80,8 @@ def picture(types: Types, attrs: Any = ()) -> Signature:
     if not isinstance(first, DType) or not first.is_float:
         name = getattr(first, "numpy_name", getattr(first, "__name__", first))
         raise DTypeError(
-            f"expected a picture of floats, found {name}; convert it with opweave.pixels.from_uint8"
+            f"expected a picture of floats, found {name}; convert it with "
+            "opweave.pixels.from_uint8"
         )
     to = dtypes.promote(*types)
     return (to,) * len(types), (to,)

@@ -61,9 +61,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def run_launcher(
-    kernel: Kernel, binary: Binary, extents: Extents
-) -> Callable[[bytes], None]:
+def run_launcher(kernel: Kernel, binary: Binary, extents: Extents) -> Callable[[bytes], None]:
     """A function of packed arguments that runs the kernel over a fixed grid."""
     library = _loaded(binary)
     blocks = ctypes.cast(library.ow_blocks, ctypes.c_void_p)

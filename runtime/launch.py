@@ -165,9 +165,7 @@ class Prepared:
             rows,
         )
 
-    def _launcher(
-        self, kernel: Kernel, source: str
-    ) -> Callable[[bytes, Sequence[Any]], None]:
+    def _launcher(self, kernel: Kernel, source: str) -> Callable[[bytes, Sequence[Any]], None]:
         if kernel.template != "vendor":
             return self.executor.launcher(kernel, source, self.extents)
         x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))

@@ -154,8 +154,14 @@ EQUIVALENT = {
     # what lies behind a row of the tile is read, but guarded where it would count; between two
     # rounds of a join stand the barriers of the other
     "product and rows": [BEHIND + "2", MINUS_ZERO],
-    "product and rows through memory": [BARRIER + "4", BARRIER + "9", BEHIND + "4", BEHIND + "6",
-                                        BEHIND + "8", MINUS_ZERO],
+    "product and rows through memory": [
+        BARRIER + "4",
+        BARRIER + "9",
+        BEHIND + "4",
+        BEHIND + "6",
+        BEHIND + "8",
+        MINUS_ZERO,
+    ],
     # between the two joins stands the barrier before the early return
     "reduce": [BARRIER + "1"],
     "reduce through memory": [BARRIER + "4"],

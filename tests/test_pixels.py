@@ -107,12 +107,17 @@ def test_every_layout_gives_the_bits_of_a_copy(layout, target):
     program = ow.fuse(grade).lower(img, 0.5, 20.0, target=target)
     copy = np.ascontiguousarray(img)
 
-    assert bits(program(img, 0.5, 20.0)) == bits(ow.fuse(grade).lower(copy, 0.5, 20.0, target=target)(copy, 0.5, 20.0))
+    assert bits(program(img, 0.5, 20.0)) == bits(
+        ow.fuse(grade).lower(copy, 0.5, 20.0, target=target)(copy, 0.5, 20.0)
+    )
 
 
 BROADCASTS = {
     "a gain for each channel": (lambda x, g: pixels.hue(x * g, 10), (3,)),
-    "a level for each pixel": (lambda x, g: pixels.grey(x) * g + pixels.saturation(x, 2), (8, 9, 1)),
+    "a level for each pixel": (
+        lambda x, g: pixels.grey(x) * g + pixels.saturation(x, 2),
+        (8, 9, 1),
+    ),
     "a line": (lambda x, g: pixels.hue(x, 10) + g, (9, 1)),
     "a column": (lambda x, g: pixels.hue(x, 10) + g, (8, 1, 1)),
     "another picture": (lambda x, g: pixels.hue(x, 10) - pixels.grey(g), (8, 9, 3)),
@@ -138,20 +143,26 @@ def test_channels_and_pixels_broadcast_as_by_numpy(case, target):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("toggles", [{"USE_VECTOR_IO": 0}, {"VECTOR": 1}, {"CHUNKS": 4}, {"BLOCK": 64}], ids=str)
+@pytest.mark.parametrize(
+    "toggles", [{"USE_VECTOR_IO": 0}, {"VECTOR": 1}, {"CHUNKS": 4}, {"BLOCK": 64}], ids=str
+)
 def test_toggles_change_no_bit(toggles):
     img = aligned(picture(33, 40))
     fused = ow.fuse(grade)
     program = fused.with_toggles(**toggles).lower(img, 0.5, 20.0, target="sm_80")
 
-    assert bits(fused.lower(img, 0.5, 20.0, target="sm_80")(img, 0.5, 20.0)) == bits(program(img, 0.5, 20.0))
+    assert bits(fused.lower(img, 0.5, 20.0, target="sm_80")(img, 0.5, 20.0)) == bits(
+        program(img, 0.5, 20.0)
+    )
 
 
 @pytest.mark.host
 def test_amounts_change_without_a_new_compilation():
     img = picture(5, 6)
     fused = ow.fuse(grade)
-    results = [fused(img, stops, degrees) for stops, degrees in ((0.0, 0.0), (1.0, 90.0), (-1.0, 5.0))]
+    results = [
+        fused(img, stops, degrees) for stops, degrees in ((0.0, 0.0), (1.0, 90.0), (-1.0, 5.0))
+    ]
 
     assert fused._specialised.traces == 1
     assert len({bits(r) for r in results}) == 3
@@ -168,7 +179,9 @@ def test_the_number_of_channels_is_part_of_the_guard():
 def test_to_uint8_rounds_clips_and_takes_nan_for_nothing():
     x = np.array([0, 1, 0.5, -1, 2, np.nan, np.inf, -np.inf, 1 / 255, 0.499 / 255], np.float32)
 
-    np.testing.assert_array_equal([0, 255, 128, 0, 255, 0, 255, 0, 1, 0], ow.fuse(pixels.to_uint8)(x))
+    np.testing.assert_array_equal(
+        [0, 255, 128, 0, 255, 0, 255, 0, 1, 0], ow.fuse(pixels.to_uint8)(x)
+    )
     np.testing.assert_array_equal([0, 255, 128, 0, 255, 0, 255, 0, 1, 0], pixels.to_uint8(x))
 
 
@@ -190,7 +203,12 @@ def test_an_op_code_slides_in_before_the_store_of_pixels():
         ow.opcodes.clip(0, 1), before="store"
     )
 
-    assert [line.name for line in burger.opcodes][-4:] == ["saturation", "clip", "store out", "close"]
+    assert [line.name for line in burger.opcodes][-4:] == [
+        "saturation",
+        "clip",
+        "store out",
+        "close",
+    ]
     assert burger.check(x).ok
 
 
@@ -199,7 +217,9 @@ def test_pixels_in_an_op_code_list():
     k = ow.kernel([ow.load("img"), ow.opcodes.hue(30), ow.opcodes.saturation(1.5), ow.store()])
     x = floats("float32", 4, 5)
 
-    np.testing.assert_allclose(pixels.saturation(pixels.hue(x, 30), 1.5), k(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        pixels.saturation(pixels.hue(x, 30), 1.5), k(x), rtol=1e-5, atol=1e-6
+    )
 
 
 BAD = [

@@ -1,0 +1,70 @@
+"""What a toggle is, and the facts that toggles are chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from opweave.compiler.device import Device
+from opweave.compiler.ir import Plan
+
+
+@dataclass(frozen=True)
+class ProductFacts:
+    """What the toggles of a product are chosen from besides.
+
+    Attributes:
+        tile: row of ``TILES`` for its extents on its device.
+        accumulator_bytes: of one running value.
+        columns: columns that a block must hold, 0 for any number.
+    """
+
+    tile: str
+    accumulator_bytes: int
+    columns: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the toggles of one kernel are chosen from: the shape class and the device.
+
+    Attributes:
+        device: the target.
+        itemsize: bytes of the widest operand.
+        can_vectorise: every chunked operand starts each row on a 16-byte boundary.
+        large: enough elements to give each thread several chunks.
+        long_offsets: an offset exceeds 31 bits.
+        plan: the accumulation plan, for reductions.
+        row_chunks: chunks of one thread that cover the longest row of the class.
+        product: of a product.
+        staged_bytes: bytes of one element of each operand that is staged in shared memory.
+    """
+
+    device: Device
+    itemsize: int
+    can_vectorise: bool
+    large: bool
+    long_offsets: bool
+    plan: Plan | None = None
+    row_chunks: int = 1
+    product: ProductFacts | None = None
+    staged_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """One ``#define``.
+
+    Attributes:
+        name: its name in the source.
+        meaning: the comment beside it.
+        choose: the compiler's choice from the facts.
+        values: the values it may take, "0|1" or "power of two".
+        check: reason why a value cannot hold, or "".
+    """
+
+    name: str
+    meaning: str
+    choose: Callable[[Facts], int]
+    values: str = "0|1"
+    check: Callable[[int, Facts], str] = lambda value, facts: ""
