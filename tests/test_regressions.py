@@ -315,3 +315,20 @@ def test_a_forked_child_has_its_own_threads():
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(expected, fused(x))
+
+
+@pytest.mark.host
+def test_kernels_of_one_name_have_shared_memory_of_their_own():
+    """Static variables of an inline function were one for all libraries, in the first one's size."""
+    from opweave.runtime.host import load_library
+
+    def scores(x, w):
+        return ow.softmax(x @ w)
+
+    x, w = np.ones((5, 4), np.float32), np.ones((4, 200), np.float32)
+    kernel = ow.fuse(scores).lower(x, w).kernels[0]
+    library = load_library(kernel.binary.payload)
+
+    assert kernel.name == "scores_product_rows_f32"
+    assert not hasattr(library, "_ZZ23scores_product_rows_f32E12product_tile")
+    assert hasattr(library, "ow_blocks")

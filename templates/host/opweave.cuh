@@ -8,7 +8,8 @@
 #ifdef OW_VERIFY
 #define __global__
 #else
-#define __global__ inline __attribute__((always_inline))
+// hidden: what a kernel of another library with the same name shares is its own
+#define __global__ inline __attribute__((always_inline, visibility("hidden")))
 #endif
 #define __device__
 #define __host__
