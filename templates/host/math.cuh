@@ -146,23 +146,31 @@ OW_INLINE float tanh(float x) {
     const double y = wide_expm1(2.0 * d);
     return __builtin_copysignf((float)(y / (y + 2.0)), x);
 }
+// What depends on y alone is made of masks without a branch: only so is it taken out of a loop over
+// x with one y, which then vectorises (g++ 12).
+OW_INLINE unsigned mask_if(bool condition) { return 0u - (unsigned)condition; }
+OW_INLINE unsigned long long wide_mask_if(bool condition) { return 0ULL - (unsigned long long)condition; }
 OW_INLINE float pow(float x, float y) {
-    const double d = (double)y;
+    const double d = (double)y, half = d * 0.5;
+    const unsigned whole = mask_if(__builtin_floor(d) == d), one = 0x3f800000u;
+    const unsigned odd_sign = whole & mask_if(__builtin_floor(half) != half) & 0x80000000u;
+    const unsigned fraction = ~whole & 0x7fc00000u;
+    const unsigned far = mask_if(__builtin_fabsf(y) == __builtin_inff()), zero = mask_if(y == 0.0f);
+    const unsigned long long endless = 0x7ff0000000000000ULL, no_number = wide_mask_if(d != d) & host_bits(d);
+    const double at_zero = host_double((wide_mask_if(d < 0) & endless) | no_number);
+    const double at_infinity = host_double((wide_mask_if(d > 0) & endless) | no_number);
     const float magnitude = __builtin_fabsf(x);
     double r = wide_exp(d * wide_log((double)magnitude));
-    const double half = d * 0.5;
-    const bool whole = __builtin_floor(d) == d;
-    const bool odd = whole && __builtin_floor(half) != half;
-    const bool negative = host_bits(x) >> 31;
-    r = magnitude == 0.0f ? (d < 0 ? (double)__builtin_inff() : 0.0) : r;
-    r = magnitude == __builtin_inff() ? (d < 0 ? 0.0 : (double)__builtin_inff()) : r;
-    r = d != d ? d : r;
-    r = negative && odd ? -r : r;
-    r = x < 0.0f && magnitude != __builtin_inff() && !whole ? (double)__builtin_nanf("") : r;
-    r = x != x ? (double)x : r;
-    const bool far = __builtin_fabsf(y) == __builtin_inff();
-    r = x == 1.0f || y == 0.0f || (far && magnitude == 1.0f) ? 1.0 : r;
-    return (float)r;
+    r = magnitude == 0.0f ? at_zero : r;
+    r = magnitude == __builtin_inff() ? at_infinity : r;
+    unsigned bits = host_bits((float)r) ^ (host_bits(x) & odd_sign);
+    const unsigned root = x < 0.0f ? fraction : 0u;  // of a negative number: NaN
+    bits |= magnitude != __builtin_inff() ? root : 0u;
+    bits = x != x ? host_bits(x) : bits;
+    const unsigned ones = magnitude == 1.0f ? far : 0u;
+    bits = (bits & ~ones) | (one & ones);
+    bits = x == 1.0f ? one : bits;
+    return host_float((bits & ~zero) | (one & zero));
 }
 
 // float16 in bits, branch-free so that loops of it vectorise.
