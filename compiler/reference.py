@@ -303,7 +303,8 @@ def _distance(a: Array, b: Array) -> Array:
     if a.dtype == np.bool_:
         return np.where(a != b, np.inf, 0.0)
     if not np.issubdtype(a.dtype, np.floating):
-        return np.abs(np.subtract(a, b, dtype=np.longdouble)).astype(np.float64)
+        exact = np.float64 if a.dtype.itemsize < 8 else np.longdouble
+        return np.abs(np.subtract(a, b, dtype=exact)).astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(all="ignore"):
         far = np.abs(a - b)

@@ -18,12 +18,12 @@ from opweave.opcodes.errors import CompileError, NoCompilerError
 STRICT = ("-ffp-contract=off",)
 FAST = ("-ffp-contract=fast",)
 # Partial redundancy elimination puts branches into loops over several channels, which then do
-# not vectorise (g++ 12); clang takes the flag and ignores it.
-NO_PRE = "-fno-tree-pre"
+# not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
+NO_PRE = ("-fno-tree-pre",)
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-fno-sanitize=all", "-w", NO_PRE,
+    "-fno-rtti", "-fno-sanitize=all", "-w",
 )  # fmt: skip
 # Unoptimised, so that a read that a GPU would make is made, even if its value is not used.
 VERIFY = ("-DOW_VERIFY", "-O0")
@@ -31,10 +31,11 @@ VERIFY = ("-DOW_VERIFY", "-O0")
 
 @dataclass(frozen=True)
 class HostCompiler:
-    """A command that compiles C++, and what identifies it in a cache key."""
+    """A command that compiles C++, its own flags, and what identifies it in a cache key."""
 
     command: tuple[str, ...]
     fingerprint: str
+    flags: tuple[str, ...] = ()
 
 
 @cache
@@ -47,7 +48,7 @@ def host_compiler() -> HostCompiler:
     for name in ("g++", "c++", "clang++"):
         path = shutil.which(name)
         if path:
-            return HostCompiler((path,), _fingerprint(path))
+            return HostCompiler((path,), _fingerprint(path), NO_PRE)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
         zig = str(Path(spec.origin).parent / "zig")
@@ -86,7 +87,8 @@ def zig_cache() -> str:
 
 def flags(*, verify: bool, fast: bool) -> tuple[str, ...]:
     """Compiler flags of a mode, in order."""
-    return (*COMMON, *(FAST if fast else STRICT), *(VERIFY if verify else ()))
+    mode = (*(FAST if fast else STRICT), *(VERIFY if verify else ()))
+    return (*COMMON, *host_compiler().flags, *mode)
 
 
 def compile_host(source: str, options: tuple[str, ...], include: tuple[Path, ...]) -> bytes:

@@ -26,8 +26,11 @@ def test_every_python_block_runs(tmp_path):
         exec(compile(block, "README.md", "exec"), scope)
 
 
-def test_the_first_sh_block_is_the_test_command():
-    assert "pytest" in blocks("sh")[0].strip().split("\n")[-1]
+def test_the_first_sh_block_is_the_demo_and_the_tests():
+    demo, tests = blocks("sh")[0].strip().split("\n")
+
+    assert "opweave demo" in demo
+    assert "pytest" in tests
 
 
 @pytest.mark.host
