@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, overload
 
@@ -279,14 +280,12 @@ class Fused:
         """
         check_overrides(toggles)
         merged = {**dict(self.options.toggles), **toggles}
-        changed = Options(tuple(sorted(merged.items())), self.options.fused, self.options.fast)
+        changed = replace(self.options, toggles=tuple(sorted(merged.items())))
         return Fused(self.__wrapped__, self.static, changed)
 
     def unfused(self) -> Fused:
         """The same function with every operator a kernel of its own."""
-        return Fused(
-            self.__wrapped__, self.static, Options(self.options.toggles, False, self.options.fast)
-        )
+        return Fused(self.__wrapped__, self.static, replace(self.options, fused=False))
 
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""
@@ -341,7 +340,7 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
         if not isinstance(value, Value) or not is_array(target):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
         if prepared.graph.base(value).id not in prepared.shapes:
-            raise ArgumentError("out=: the function returns one of its arguments unchanged")
+            raise ArgumentError("out=: the function returns one of its arguments, or a view of it")
         shape, dtype = prepared.shape_of(value)
         if tuple(target.shape) != shape or target.dtype != dtype.numpy:
             raise ArgumentError(

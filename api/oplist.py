@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opweave.compiler.driver import Options
 from opweave.compiler.edit import bound
 from opweave.fused import Fused
 from opweave.opcodes.core import BoundOperator, check_name
@@ -92,7 +93,7 @@ class OpcodeKernel:
         if not any(isinstance(c, Store) for c in codes):
             raise EditError(f"{name}: the list stores nothing; end with store()")
         _check_operands(codes, self.arguments)
-        self.fused = Fused(_function(self))
+        self.fused = Fused(_function(self), (), Options(library=False))  # a list is one kernel
 
     def __str__(self) -> str:
         return "\n".join(f"{n:3} {_shown(c)}" for n, c in enumerate(self.codes))

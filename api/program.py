@@ -181,6 +181,10 @@ class Program:
             if not 0 <= kernel < len(sources):
                 raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
             name = self.lowered.kernels[kernel].name
+            if self.lowered.kernels[kernel].template == "vendor":
+                raise ArgumentError(
+                    f"kernel={kernel}: {name} is a product that a library computes"
+                )
             if name not in tokens_of(source):
                 raise ArgumentError(
                     f'the source defines no extern "C" kernel called {name}: keep the name and '
@@ -254,6 +258,8 @@ class KernelView:
     @cached_property
     def binary(self) -> Binary:
         """The compiled kernel: a cubin, or a shared object for the host."""
+        if self.data.template == "vendor":
+            raise ArgumentError(f"{self.name} is computed by a library: it has no binary")
         fast = self.program.fused.options.fast
         return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
 

@@ -22,6 +22,7 @@ from opweave.compiler.operands import Key
 from opweave.compiler.toggle import Facts, ProductFacts
 from opweave.compiler.toggle_tiles import tile_class
 from opweave.opcodes.core import Phase
+from opweave.opcodes.dtypes import DType
 
 # Extents from which reading across the loop is worth a tile.
 TILE_FROM = 32
@@ -90,7 +91,7 @@ class ProductAssembler(MatrixAssembler):
 
     def facts(self) -> Facts:
         itemsize = self._itemsize()
-        width = max(1, 16 // itemsize)
+        width = self._line()
         aligned = self._is_aligned(width) and all(
             self._starts_aligned(f, width) for f in self.factors
         )
@@ -104,17 +105,17 @@ class ProductAssembler(MatrixAssembler):
             itemsize=itemsize,
             can_vectorise=aligned,
             large=False,
-            product=ProductFacts(
-                tile_class(m, n, batch, self.device), accumulator.itemsize, self._columns()
+            product=self._with_rows(
+                ProductFacts(tile_class(m, n, batch, self.device), register_bytes(accumulator))
             ),
         )
 
-    def _columns(self) -> int:
-        """Columns that a tile must hold, 0 for any number."""
-        return 0
+    def _with_rows(self, facts: ProductFacts) -> ProductFacts:
+        """Add what the rows that a block holds take."""
+        return facts
 
-    def _itemsize(self) -> int:
-        return max([super()._itemsize(), *(f.value.dtype.itemsize for f in self.factors)])
+    def _itemsizes(self) -> list[int]:
+        return [*super()._itemsizes(), *(f.value.dtype.itemsize for f in self.factors)]
 
     def _longest(self) -> int:
         factors = [count(f.value.shape, self.extents) for f in self.factors]
@@ -178,9 +179,19 @@ class ProductRowsAssembler(ProductAssembler):
         self.operands[Key(value.id)] = operand
         self.access[Key(value.id)] = Access("staged", "")
 
-    def _columns(self) -> int:
+    def _with_rows(self, facts: ProductFacts) -> ProductFacts:
         assert isinstance(self.node.plan, ProductPlan)
-        return self.node.plan.columns
+        joins = {
+            (n.operator.name, n.operator.accumulator(n.result.dtype))
+            for _, n in self.nodes
+            if n.is_reduction and n.operator.accumulator is not None
+        }
+        return replace(
+            facts,
+            columns=self.node.plan.columns,
+            row_bytes=register_bytes(self.node.result.dtype),
+            join_bytes=sum(register_bytes(dtype) for _, dtype in joins),
+        )
 
     def _result_name(self) -> str:
         return "v"
@@ -204,6 +215,11 @@ class VendorAssembler(ProductAssembler):
 
     def _extents(self) -> list[Param]:
         return []
+
+
+def register_bytes(dtype: DType) -> int:
+    """Bytes of a value as it is computed with: 16-bit floats are held wide."""
+    return 4 if dtype.round else dtype.itemsize
 
 
 def reads_across(assembler: MapAssembler) -> tuple[int, int] | None:
@@ -260,15 +276,14 @@ class TileAssembler(MatrixAssembler, MapAssembler):
         ]
 
     def facts(self) -> Facts:
-        found = super().facts()
-        width = max(1, 16 // found.itemsize)
+        found, width = super().facts(), self._line()
         across = [o for o, _ in self._across()]
-        registers = [4 if o.value.dtype.itemsize < 8 else 8 for o in across]
+        registers = [register_bytes(o.value.dtype) for o in across]
         aligned = found.can_vectorise and all(self._starts_aligned(o, width) for o in across)
         return replace(found, can_vectorise=aligned, large=False, staged_bytes=sum(registers))
 
-    def _itemsize(self) -> int:
-        return max([super()._itemsize(), *(o.value.dtype.itemsize for o, _ in self._across())])
+    def _itemsizes(self) -> list[int]:
+        return [*super()._itemsizes(), *(o.value.dtype.itemsize for o, _ in self._across())]
 
     def _load(self, key: Key) -> Load:
         found = super()._load(key)

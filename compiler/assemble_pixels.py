@@ -60,8 +60,7 @@ class PixelAssembler(MapAssembler):
     def facts(self) -> Facts:
         pixels = count((*self.walk.rows, *self.walk.cols), self.extents)
         found = super().facts()
-        width = max(1, 16 // found.itemsize)
-        aligned = self._is_aligned(max(4, width))
+        aligned = self._is_aligned(max(4, self._line()))
         return replace(found, can_vectorise=aligned, large=pixels * self.channels >= LARGE)
 
     def text(self, operand: Operand, kept: bool) -> str:

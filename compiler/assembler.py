@@ -276,9 +276,10 @@ class Assembler(GroupOperands):
             if k.is_output
         ]
         strides = {s.name: s for s in self._strides()}
+        extents = {p.name: p for p in self._extents()}  # two dimensions may have one extent
         return (
             *out,
-            *self._extents(),
+            *extents.values(),
             *(Param("stride", s.name, "index_t", s) for s in strides.values()),
         )
 

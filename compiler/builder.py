@@ -75,7 +75,8 @@ class Builder:
             DTypeError: the operator has no meaning for the types.
         """
         check_attrs(operator, dict(attrs or {}))
-        full = {name: (attrs or {}).get(name, default) for name, default in operator.attrs}
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in (attrs or {}).items()}
+        full = {name: given.get(name, default) for name, default in operator.attrs}
         frozen = tuple(sorted(full.items()))
         try:
             return self._append(operator, operands, frozen, where)

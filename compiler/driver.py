@@ -27,11 +27,13 @@ class Options:
         toggles: the user's toggle values.
         fused: False makes every operator a kernel of its own.
         fast: relaxed arithmetic, see design "Numbers".
+        library: products may go to the vendor's library; False where one kernel is asked for.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
     fused: bool = True
     fast: bool = False
+    library: bool = True
 
     @property
     def overrides(self) -> dict[str, int]:
@@ -78,7 +80,7 @@ def schedule_graph(
         ToggleError: an override is unknown or has an impossible value.
     """
     check_overrides(options.overrides)
-    planned = plan(graph, extents, device, override_plan(options.overrides))
+    planned = plan(graph, extents, device, override_plan(options.overrides), options.library)
     return verify_schedule(fuse(verify_graph(planned), options.fused))
 
 

@@ -156,9 +156,11 @@ class Edit:
 
     def _loaded(self, place: str) -> Value:
         name = place.removeprefix("load").strip()
-        for item in self.graph.inputs:
-            if item.name == name and item.value in self.schedule.groups[self.number].inputs:
-                return item.value
+        names = {i.value.id: i.name for i in self.graph.inputs}
+        for value in self.schedule.groups[self.number].inputs:
+            given = names.get(self.graph.base(value).id)
+            if given and name == (f"{given}_view" if value.id in self.graph.views else given):
+                return value
         raise EditError(f"{place!r}: the kernel loads no such argument")
 
     # Splicing
@@ -255,6 +257,8 @@ class Edit:
         graph = verify_graph(replace(graph, nodes=tuple(nodes)))
         partition: dict[int, set[int]] = {}
         for index, node in enumerate(graph.nodes):
+            if node.is_view:
+                continue
             number = group_of.get(node.result.id, self.number)
             partition.setdefault(number, set()).add(index)
         made = partitioned(graph, list(partition.values()))

@@ -14,6 +14,7 @@ from opweave.compiler.ir import Extent, Extents, Plan, Scalar, Where, count
 from opweave.compiler.layout import Access, MatrixAddress
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.tokens import rename
 
 
@@ -186,6 +187,8 @@ class Product:
     depth: Extent
 
 
+# CUDA C++ Programming Guide 13.0, "Technical Specifications": blocks of a grid along x and y.
+MOST_BLOCKS, MOST_BLOCKS_Y = 2**31 - 1, 65535
 # Templates whose blocks are tiles of matrices.
 TILED = ("tile", "product", "product_rows")
 
@@ -317,12 +320,22 @@ class Kernel:
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
         batch, rows, cols = self.elements(extents)
-        reduces = self.template in ("row", "reduce")
+        reduces = any(step.reductions for step in self.passes)
         return batch * rows == 0 or (cols == 0 and not reduces)
 
     def grid(self, extents: Extents) -> tuple[int, int, int]:
-        """Blocks of a launch."""
-        return GEOMETRY[self.template].grid(self.toggles, *self.elements(extents), self.has_rows)
+        """Blocks of a launch.
+
+        Raises:
+            LaunchError: more blocks than a grid has.
+        """
+        found = GEOMETRY[self.template].grid(self.toggles, *self.elements(extents), self.has_rows)
+        if found[0] > MOST_BLOCKS or found[1] > MOST_BLOCKS_Y:
+            raise LaunchError(
+                f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
+                "for parts of the batch, or with larger tiles"
+            )
+        return found
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
@@ -364,7 +377,8 @@ def _tiles(tile_rows: str, tile_cols: str) -> Callable[..., tuple[int, int, int]
     def grid(
         t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
     ) -> tuple[int, int, int]:
-        return batch * -(-rows // t[tile_rows]) * -(-cols // t[tile_cols]), 1, 1
+        across = max(1, -(-cols // t[tile_cols]))  # rows of nothing are reduced, too
+        return batch * -(-rows // t[tile_rows]) * across, 1, 1
 
     return grid
 

@@ -7,11 +7,12 @@ it does not name is refused, never ignored.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.errors import ShapeError, TraceError, UnsupportedError
 
 
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
@@ -115,15 +116,21 @@ def _astype(a: Any, dtype: Any, *, copy: bool = True) -> Any:
 
 def _matmul(x1: Any, x2: Any, /) -> Any:
     """``@``: a vector is a row on the left and a column on the right, and loses that again."""
+    for operand in (x1, x2):
+        if isinstance(operand, list | tuple):
+            kind = type(operand).__name__
+            raise TraceError(f"matmul: expected an argument of the function, found a {kind}")
     ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
     if 0 in ranks:
         raise ShapeError("matmul: expected arrays of at least one dimension, found a scalar")
-    x1 = _view(x1, (None, 0)) if ranks[0] == 1 else x1
-    x2 = _view(x2, (0, None)) if ranks[1] == 1 else x2
+    if not all(hasattr(a, "tracer") for a in (x1, x2)):
+        return apply(OPERATORS["matmul"], x1, x2)  # says what is wrong with the other one
+    x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1
+    x2 = x2.tracer.hidden_view(x2, (0, None)) if ranks[1] == 1 else x2
     product = apply(OPERATORS["matmul"], x1, x2)
     axes = list(range(product.ndim))
     del axes[product.ndim - 2 + (ranks[0] != 1) : product.ndim - (ranks[1] != 1)]
-    return product if 1 not in ranks else _view(product, tuple(axes))
+    return product if 1 not in ranks else product.tracer.hidden_view(product, tuple(axes))
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -144,7 +151,10 @@ def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
 
 def _axis_of(name: str, axis: Any, rank: int) -> int:
     """An axis counted from 0."""
-    found = int(axis.__index__())
+    try:
+        found = index(axis)
+    except TypeError:
+        raise ShapeError(f"{name}: an axis must be an integer, found {axis!r}") from None
     if not -rank <= found < rank:
         raise ShapeError(f"{name}: axis {found} does not exist in an array of {rank} dimensions")
     return found % rank
@@ -176,6 +186,12 @@ def _swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     order = list(range(a.ndim))
     order[first], order[second] = order[second], order[first]
     return _view(a, tuple(order))
+
+
+def _matrix_transpose(x: Any, /) -> Any:
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose: expected at least 2 dimensions, found {x.ndim}")
+    return _swapaxes(x, -1, -2)
 
 
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
@@ -227,7 +243,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dot": _dot,
     "transpose": _transpose,
     "permute_dims": _transpose,
-    "matrix_transpose": lambda x, /: _swapaxes(x, -1, -2),
+    "matrix_transpose": _matrix_transpose,
     "swapaxes": _swapaxes,
     "moveaxis": _moveaxis,
     "expand_dims": _expand_dims,
@@ -251,5 +267,5 @@ METHODS: dict[str, Callable[..., Any]] = {
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {
     "T": _transpose,
-    "mT": lambda a: _swapaxes(a, -1, -2),
+    "mT": _matrix_transpose,
 }

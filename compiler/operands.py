@@ -132,7 +132,7 @@ class GroupOperands:
         rows = count(self.walk.rows, self.extents)
         plan = self.form.plan
         itemsize = self._itemsize()
-        width = plan.lanes if plan else max(1, 16 // itemsize)
+        width = plan.lanes if plan else self._line()
         chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
         return Facts(
             self.device,
@@ -152,8 +152,16 @@ class GroupOperands:
             if self.access[key].kind == "chunk" and self._is_element(key)
         ]
 
+    def _itemsizes(self) -> list[int]:
+        return [o.value.dtype.itemsize for o, _ in self._chunked()]
+
     def _itemsize(self) -> int:
-        return max((o.value.dtype.itemsize for o, _ in self._chunked()), default=4)
+        """Bytes of the widest element that is read or written in chunks."""
+        return max(self._itemsizes(), default=4)
+
+    def _line(self) -> int:
+        """Elements from which every line of them starts on 16 bytes, whatever an access takes."""
+        return max(1, 16 // min(self._itemsizes(), default=4))
 
     def _is_aligned(self, width: int) -> bool:
         """Every chunk of ``width`` elements starts on a boundary of its size, up to 16 bytes."""

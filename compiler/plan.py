@@ -90,11 +90,13 @@ def classify(node: Node, extents: Extents, device: Device) -> RowClass:
     return row_class(rows, cols, innermost, device)
 
 
-def plan_product(node: Node, extents: Extents, device: Device) -> ProductPlan:
+def plan_product(
+    node: Node, extents: Extents, device: Device, library: bool = True
+) -> ProductPlan:
     """The accumulation plan of a product for given extents: also its class."""
     x, y = (v.shape for v in node.values)
     sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
-    has_blas = device.is_host and node.result.dtype in (F32, F64)
+    has_blas = library and device.is_host and node.result.dtype in (F32, F64)
     if has_blas and min(sizes) >= BLAS_FROM:
         return ProductPlan("blas")
     return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))
@@ -105,8 +107,11 @@ def plan(
     extents: Extents,
     device: Device,
     override: Callable[[Plan], Plan] = lambda p: p,
+    library: bool = True,
 ) -> Graph:
     """Give every reduction and product its plan; ``override`` is the user's, through the toggles.
+
+    ``library`` allows products of the vendor's.
 
     s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
     """
@@ -116,20 +121,20 @@ def plan(
             found = plan_for(classify(node, extents, device), device)
             return replace(node, plan=override(found))
         if node.is_product:
-            return replace(node, plan=plan_product(node, extents, device))
+            return replace(node, plan=plan_product(node, extents, device, library))
         return node
 
     return graph.with_nodes(map(planned, graph.nodes))
 
 
 def plan_class(
-    graph: Graph, extents: Extents, device: Device
+    graph: Graph, extents: Extents, device: Device, library: bool = True
 ) -> tuple[RowClass | ProductPlan, ...]:
     """The classes of all reductions and products: what the schedule of a graph depends on."""
     return tuple(
         classify(node, extents, device)
         if node.is_reduction
-        else plan_product(node, extents, device)
+        else plan_product(node, extents, device, library)
         for node in graph.nodes
         if node.is_reduction or node.is_product
     )

@@ -241,7 +241,11 @@ class _Bounds:
         error = error + gamma * (wide_x @ wide_y)
         # gradual underflow adds half of the smallest number a step
         error = error + depth * 0.5 * spacing(np.zeros(()), node.operator.accumulator(dtype))
-        return Bounded(value, self._stored(value, np.where(np.isnan(error), np.inf, error), dtype))
+        error = np.where(np.isnan(error), np.inf, error)
+        # one NaN among the factors makes the sum NaN, in whatever order it is taken
+        lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
+        columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
+        return Bounded(value, self._stored(value, np.where(lines | columns, 0.0, error), dtype))
 
     def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
         """Add the rounding of a wide accumulator, and mark what may overflow."""
@@ -327,5 +331,6 @@ def spacing(value: Array, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(np.abs(np.asarray(value)))
         lowest = np.asarray(dtype.tiny_exponent)
-        ulp = np.ldexp(1.0, np.maximum(exponent - dtype.digits, lowest))
+        places = np.where(np.asarray(value) == 0, lowest, exponent - dtype.digits)
+        ulp = np.ldexp(1.0, np.maximum(places, lowest))
     return np.where(np.isfinite(value), ulp, 0.0)

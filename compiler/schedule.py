@@ -132,6 +132,9 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
         return f"more than {MOST_OPERANDS} operands"
     nodes = [graph.nodes[i] for i in sorted(members)]
+    made = {r.id for n in nodes for r in n.results}
+    if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
+        return "a value is read in another order than it is made in: it is stored first"
     mixing = [n for n in nodes if n.operator.mixes]
     if mixing and not all(n.is_map for n in nodes):
         return "a loop over pixels neither reduces nor multiplies"

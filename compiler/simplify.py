@@ -65,7 +65,7 @@ def fold(graph: Graph) -> Graph:
     inputs = {i.value.id for i in graph.inputs}
     kept: list[Node] = []
     replaced: dict[int, Value] = {}
-    outputs = {o.id for o in graph.outputs if isinstance(o, Value)}
+    outputs = returned(graph)
     for node in graph.nodes:
         operands = tuple(
             replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
@@ -77,13 +77,18 @@ def fold(graph: Graph) -> Graph:
         is_copy = (
             node.result.id in outputs
             and isinstance(source, Value)
-            and source.id in inputs | outputs
+            and graph.base(source).id in inputs | outputs
         )
         if is_identity(node) and isinstance(source, Value) and not is_copy:
             replaced[node.result.id] = source
         else:
             kept.append(node)
     return substitute(graph.with_nodes(kept), replaced)
+
+
+def returned(graph: Graph) -> set[int]:
+    """Ids of the values whose memory a caller gets."""
+    return {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
 
 
 def is_identity(node: Node) -> bool:
@@ -117,7 +122,7 @@ def _key(item: Any) -> Any:
 
 def share_common(graph: Graph) -> Graph:
     """Compute equal expressions once."""
-    outputs = {o.id for o in graph.outputs if isinstance(o, Value)}
+    outputs = returned(graph)
     seen: dict[Any, Node] = {}
     replaced: dict[int, Value] = {}
     kept: list[Node] = []

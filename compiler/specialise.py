@@ -151,7 +151,7 @@ class Specialisations:
         spans: Mapping[int, int],
         device: Device,
     ) -> Lowered:
-        plans = plan_class(variant.graph, extents, device)
+        plans = plan_class(variant.graph, extents, device, self.options.library)
         schedule = variant.schedules.get(plans)
         if schedule is None:
             schedule = schedule_graph(variant.graph, extents, device, self.options)

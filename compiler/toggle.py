@@ -17,11 +17,15 @@ class ProductFacts:
         tile: row of ``TILES`` for its extents on its device.
         accumulator_bytes: of one running value.
         columns: columns that a block must hold, 0 for any number.
+        row_bytes: of one element of the rows that it holds.
+        join_bytes: of one partial result of every reduction.
     """
 
     tile: str
     accumulator_bytes: int
     columns: int = 0
+    row_bytes: int = 0
+    join_bytes: int = 0
 
 
 @dataclass(frozen=True)

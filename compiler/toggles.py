@@ -156,10 +156,13 @@ def _check_product(chosen: Mapping[str, int], facts: Facts) -> None:
 def product_shared_bytes(chosen: Mapping[str, int], facts: Facts) -> int:
     """Shared memory of the tiles of a product, and of the rows that a block holds."""
     assert facts.product is not None
-    m, n, k = chosen["BLOCK_M"] + 4, chosen["BLOCK_N"] + 4, chosen["BLOCK_K"]
-    tiles = k * (m + n) * chosen["USE_SHARED_MEMORY"]
-    rows = chosen["BLOCK_M"] * n if facts.product.columns else 0
-    return (tiles + rows) * facts.product.accumulator_bytes
+    pad = 4 * chosen["USE_PADDED_TILE"]
+    m, n, k = chosen["BLOCK_M"] + pad, chosen["BLOCK_N"] + pad, chosen["BLOCK_K"]
+    tiles = k * (m + n) * chosen["USE_SHARED_MEMORY"] * facts.product.accumulator_bytes
+    rows = chosen["BLOCK_M"] * n * facts.product.row_bytes
+    threads = chosen["BLOCK_M"] // chosen["THREAD_M"] * (chosen["BLOCK_N"] // chosen["THREAD_N"])
+    joins = threads // 32 if chosen.get("USE_WARP_SHUFFLE", 1) else threads
+    return tiles + rows + joins * facts.product.join_bytes
 
 
 def _check_product_rows(chosen: Mapping[str, int], facts: Facts) -> None:

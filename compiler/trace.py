@@ -100,7 +100,7 @@ def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
     result = _invoke(with_namespaces(fn), call)
     structure, flat = _flatten(result)
     outputs = tuple(_output(tracer, item, i) for i, item in enumerate(flat))
-    graph = _finish(function_name(fn), inputs, tuple(scalars), builder, outputs)
+    graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
@@ -150,10 +150,11 @@ def _finish(
     name: str,
     inputs: list[Input],
     scalars: tuple[str, ...],
-    builder: Builder,
+    tracer: Tracer,
     outputs: tuple[Output, ...],
 ) -> Graph:
     """Replace unified extents everywhere, and note which input extents must agree."""
+    builder = tracer.builder
     by_symbol: dict[Symbol, tuple[int, int]] = {}
     equal = []
     for index, item in enumerate(inputs):
@@ -174,10 +175,10 @@ def _finish(
     )
     made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
     graph = Graph(name, made, scalars, nodes, final, tuple(equal))
-    return replace(graph, boxed=_boxed(graph))
+    return replace(graph, boxed=_boxed(graph, tracer.hidden))
 
 
-def _boxed(graph: Graph) -> frozenset[int]:
+def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
     """0-d outputs that NumPy returns as arrays: from where, and casts of such values."""
     producers = graph.producers()
 
@@ -188,9 +189,9 @@ def _boxed(graph: Graph) -> frozenset[int]:
         node = graph.nodes[index]
         if node.operator.name == "cast":
             return is_boxed(node.values[0])
-        if node.is_view:  # the product of two vectors is a scalar, any other view an array
-            source = producers.get(node.values[0].id)
-            return source is None or not graph.nodes[source].is_product
+        if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
+            of_scalar = node.values[0].shape == () and not is_boxed(node.values[0])
+            return value.id not in hidden and not of_scalar
         return node.operator.name in ("where", "copy")
 
     return frozenset(

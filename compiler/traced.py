@@ -49,6 +49,8 @@ class Tracer:
         self.static: set[str] = set()
         self.first_line = first_line
         self.inputs: set[int] = set()
+        self.shared: set[int] = set()  # values that are views, or that have some
+        self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
 
     def where(self) -> Where:
         """The user's line: the innermost frame that is neither ours nor NumPy's."""
@@ -70,8 +72,18 @@ class Tracer:
             return self._composite(operator, operands, attrs or {})
         typed = [self._operand(operator, o, where) for o in operands]
         results = self.builder.apply(operator, typed, attrs, where)
+        if operator.kind is Kind.MOVE:
+            self.shared |= {typed[0].id, results[0].id}
         wrapped = tuple(TracedArray(self, r) for r in results)
         return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        """A view that nobody can write through: it has no other name."""
+        before = set(self.shared)
+        made: TracedArray = self.apply(OPERATORS["view"], [array], {"axes": axes})
+        self.shared = before
+        self.hidden.add(made.value.id)
+        return made
 
     def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         """Trace the definition in place of the composite."""
@@ -271,6 +283,9 @@ class TracedArray(ArrayOperators):
     def __rmatmul__(self, other: Any) -> Any:
         return self._call("@", FUNCTIONS["matmul"], (other, self), {})
 
+    def __imatmul__(self, other: Any) -> Any:
+        return _assign(self, self @ other, "__imatmul__")
+
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])
 
@@ -307,6 +322,11 @@ def _assign(target: Any, value: Any, name: str) -> TracedArray:
         raise UnsupportedError(
             f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
             "the array as out= to the fused function"
+        )
+    if target.value.id in tracer.shared:
+        raise UnsupportedError(
+            f"{name}: writes into an array that shares its memory with a view ({tracer.where()}); "
+            "give the result a name of its own, or take a .copy() first"
         )
     old, new = target.value, value.value
     shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]

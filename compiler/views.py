@@ -73,9 +73,28 @@ class _Settling:
 
     def _view(self, node: Node) -> None:
         base, axes = self._base(node.values[0])
-        self.replaced[node.result.id] = self._viewed(
-            base, composed(node.attr("axes"), axes), node, node.result
-        )
+        wanted = composed(node.attr("axes"), axes)
+        kept = self._kept(base, wanted)
+        if kept is not None:
+            self.replaced[node.result.id] = kept
+            return
+        self.replaced[node.result.id] = self._viewed(base, wanted, node, node.result)
+
+    def _kept(self, base: Value, axes: Axes) -> Value | None:
+        """A reduction whose axes come back as new ones: the same with ``keepdims``."""
+        node = next((n for n in self.nodes if base in n.results and n.is_reduction), None)
+        if node is None or node.attr("keepdims"):
+            return None
+        reduced = reduced_axes(node)
+        places = iter(range(len(base.shape)))
+        rank = len(node.values[0].shape)
+        if axes != tuple(None if d in reduced else next(places) for d in range(rank)):
+            return None
+        attrs = tuple(sorted({**dict(node.attrs), "keepdims": True}.items()))
+        shape = tuple(1 if a is None else base.shape[a] for a in axes)
+        made = self._new(base, shape)
+        self.nodes.append(replace(node, results=(made,), attrs=attrs))
+        return made
 
     def _base(self, value: Value) -> tuple[Value, Axes]:
         return self.views.get(value.id, (value, tuple(range(len(value.shape)))))

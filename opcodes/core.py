@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
@@ -218,8 +219,15 @@ class Operator:
                     f"{self.name}: expected {self.arity} operands ({', '.join(self.params)}), "
                     f"found {len(operands)}; bound op-codes take numbers and names only"
                 )
+            if self.mixes is not None:
+                self._check_picture(operands[0])
             return self.numpy(*operands, **attrs)
         return BoundOperator(self).bind(*operands, **attrs)
+
+    def _check_picture(self, picture: Any) -> None:
+        """Hold an array to what traced ones are held to."""
+        self.shape_rule.result([np.shape(picture)], {})
+        self.type_rule((dtypes.of(getattr(picture, "dtype", type(picture))),), ())
 
 
 @dataclass(frozen=True)

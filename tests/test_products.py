@@ -329,3 +329,132 @@ def test_products_with_rows_compile_without_spills(columns, name, target):
     assert kernel.data.template == "product_rows"
     assert kernel.resources.stack_bytes <= (16 if target == "sm_100" else 0)
     assert kernel.shared_bytes <= 48 * 1024
+
+
+ROWS_OF_NOTHING = [
+    lambda x, w: (x @ w).sum(-1), lambda x, w: (x @ w).sum(-1, keepdims=True),
+    lambda x, w: (x @ w).prod(-1), lambda x, w: ((x @ w) > 0).any(-1), lambda x, w: (x @ w).T.sum(0),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", ROWS_OF_NOTHING)
+@pytest.mark.parametrize("inner", [0, 5])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_rows_without_columns_are_reduced_to_the_identity(function, inner, target):
+    x, w = array("float32", 8, inner), array("float32", inner, 0)
+    made = ow.fuse(function).lower(x, w, target=target)(x, w)
+
+    np.testing.assert_array_equal(function(x, w), made)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("scale", [1e-5, 1e-10, 1e-18])
+def test_a_wrong_product_of_small_numbers_is_noticed(scale):
+    x, w = (array("float32", *s) * np.float32(scale) for s in ((8, 40), (40, 6)))
+    program = ow.fuse(lambda x, w: x @ w).lower(x, w, target="sm_80")
+    wrong = program.compile(source=program.source.replace("fma(", "0 * fma("))
+
+    assert program.check(x, w).ok
+    with pytest.raises(ow.errors.CheckError):
+        wrong.check(x, w)
+
+
+MIXED = [
+    lambda x, y, c, d: (x @ y).astype(np.float32),
+    lambda x, y, c, d: (x @ y - (x @ y).max(-1, keepdims=True)).astype(np.float32),
+    lambda x, y, c, d: (x.astype(np.float32) @ y.astype(np.float32) + c) * d,
+    lambda x, y, c, d: (x.astype(np.float16) @ y.astype(np.float16) + c) * d,
+]  # fmt: skip
+TOGGLES = [{}, {"VECTOR": 8}, {"USE_SHARED_MEMORY": 0, "THREAD_M": 4}, {"WIDTH": 1}]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", MIXED)
+@pytest.mark.parametrize("toggles", TOGGLES, ids=str)
+@pytest.mark.parametrize("columns", [34, 36, 48])
+def test_operands_of_several_widths_are_read_where_they_are_aligned(function, toggles, columns):
+    x, y, d = (
+        array("float64", 40, 32),
+        array("float64", 32, columns),
+        array("float64", 40, columns),
+    )
+    arguments = (x, y, array("float32", 40, columns), d)
+    program = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target="sm_90a")
+
+    assert program.check(*arguments).ok
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+def test_many_joins_fit_into_shared_memory_or_are_refused(target):
+    def function(x, w):
+        s = x @ w
+        d = s.astype(np.float64)
+        return d.sum(-1), d.max(-1), d.min(-1), d.prod(-1), s.sum(-1), s.max(-1)
+
+    x, w = array("float32", 40, 36), array("float32", 36, 200)
+    ow.fuse(function).lower(x, w, target=target).compile()
+    with pytest.raises(ow.errors.ToggleError, match="shared memory"):
+        ow.fuse(function).with_toggles(USE_WARP_SHUFFLE=0).lower(x, w, target=target)
+
+
+@pytest.mark.host
+def test_an_op_code_list_with_a_product_is_one_kernel_of_any_size():
+    codes = [ow.load("x"), ow.load("w"), ow.opcodes.matmul("x", "w"), ow.opcodes.relu, ow.store()]
+    k = ow.kernel(codes)
+    for n in (31, 32, 64):
+        x, w = array("float32", n, n), array("float32", n, n, seed=1)
+        np.testing.assert_allclose(np.maximum(x @ w, 0), k(x, w), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.host
+def test_the_vendors_product_has_no_source_to_replace():
+    x = array("float32", 64, 64)
+    program = ow.fuse(lambda x: x @ x + 1).lower(x)
+    with pytest.raises(ow.errors.ArgumentError, match="library"):
+        program.compile(source=program.kernels[0].source + "int x = garbage;")
+    with pytest.raises(ow.errors.ArgumentError, match="library"):
+        _ = program.kernels[0].binary
+
+
+@pytest.mark.host
+def test_nan_in_a_factor_must_come_out():
+    x, w = array("float32", 8, 40), array("float32", 40, 6)
+    x[0, 0] = np.nan
+    program = ow.fuse(lambda x, w: x @ w).lower(x, w, target="sm_80")
+    wrong = program.compile(
+        source=program.source.replace(
+            "= acc[i][q][l];",
+            "= max_nan(acc[i][q][l], 0.0f) > 0 ? 1.0f : acc[i][q][l] == acc[i][q][l] ? acc[i][q][l] : 0.0f;",
+            1,
+        )
+    )
+
+    assert program.check(x, w).ok
+    with pytest.raises(ow.errors.CheckError):
+        wrong.check(x, w)
+
+
+def test_a_grid_beyond_the_limit_is_refused():
+    kernel = ow.fuse(lambda x, y: x @ y).lower(
+        np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (2**31 + 5, 1, 1), (0, 0, 0)),
+        np.zeros((1, 1), np.float32), target="sm_90a").kernels[0]  # fmt: skip
+    with pytest.raises(ow.errors.LaunchError, match="more than a grid has"):
+        kernel.data.grid({"n0": 2**31 + 5})
+
+
+BAD = [
+    (lambda x: x @ 3, ow.errors.ShapeError, "scalar"),
+    (lambda x: x @ [1, 2], ow.errors.TraceError, "found a list"),
+    (lambda x: x @ np.ones(5), ow.errors.TraceError, "pass the array as an argument"),
+    (lambda x: np.dot(np.expand_dims(x, 0), np.expand_dims(x, 0)), ow.errors.UnsupportedError, "np.matmul"),
+    (lambda x: x.swapaxes(0.5, 1), ow.errors.ShapeError, "an integer"),
+    (lambda x: x.sum(-1).mT, ow.errors.ShapeError, "at least 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "error", "message"), BAD)
+def test_what_cannot_be_multiplied_is_refused(function, error, message):
+    with pytest.raises(error, match=message):
+        ow.fuse(function)(np.ones((4, 5), np.float32))

@@ -173,3 +173,130 @@ BAD = [
 def test_a_wrong_axis_is_refused(function, error, message):
     with pytest.raises(error, match=message):
         ow.fuse(function)(X)
+
+
+def own_view(x):
+    e = np.exp(x * 0.01)
+    return e + e.T
+
+
+SQUARE = array(40, 40)
+OWN = [
+    ("map", own_view, 2),
+    ("row", lambda x: x / np.expand_dims(x.sum(0), 0), 1),
+    ("softmax idiom", lambda x: x - np.expand_dims(x.max(-1), -1), 1),
+    ("product", lambda x: (x @ x) + (x @ x).T, 2),
+    ("row values", lambda x: x * x.sum(-1, keepdims=True) * x.sum(-1, keepdims=True).T, 2),
+    ("whole sum", lambda x: x * np.expand_dims(x.sum(), (0, 1)), 1),
+    ("three orders", lambda x: x + np.expand_dims(x.sum(1), 1).T, 2),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", OWN, ids=lambda c: c[0])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_a_value_may_meet_its_own_view(case, target):
+    _, function, kernels = case
+    fused = ow.fuse(function)
+    program = fused.lower(SQUARE, target=target)
+
+    assert program.check(SQUARE).ok
+    assert bits(program(SQUARE)) == bits(fused.unfused().lower(SQUARE, target=target)(SQUARE))
+    if target == "sm_80":
+        assert kernels == len(program.kernels)
+
+
+@pytest.mark.host
+def test_extents_that_became_one_are_one_parameter():
+    x = array(5, 5, 5)
+    fused = ow.fuse(lambda x: x + x.transpose(1, 2, 0) + x.transpose(2, 0, 1))
+    for target in ("host", "sm_80"):
+        assert fused.lower(x, target=target).check(x).ok
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: +x.T, lambda x: x.T.astype(np.float32), lambda x: (x * 1).T,
+], ids=["+", "astype", "* 1"])  # fmt: skip
+@pytest.mark.host
+def test_what_numpy_copies_shares_no_memory_with_an_argument(function):
+    assert not np.shares_memory(ow.fuse(function)(X), X)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (np.exp(x).T, np.exp(x)), lambda x: (lambda a: (a, +a.T))(np.exp(x)),
+], ids=["twice", "copied"])  # fmt: skip
+@pytest.mark.host
+def test_results_that_numpy_keeps_apart_share_no_memory(function):
+    assert not np.shares_memory(*ow.fuse(function)(X))
+
+
+def through_the_base(x):
+    a = x + 0
+    t = a.T
+    a += 1
+    return t
+
+
+def through_the_view(x):
+    a = x + 0
+    t = a.T
+    t += 1
+    return a
+
+
+def into_an_argument(x):
+    t = x.T
+    t += 1
+    return t
+
+
+@pytest.mark.parametrize("function", [through_the_base, through_the_view, into_an_argument])
+def test_writing_through_a_view_is_refused(function):
+    with pytest.raises(ow.errors.UnsupportedError, match="shares its memory"):
+        ow.fuse(function)(X)
+
+
+@pytest.mark.host
+def test_a_product_with_a_vector_may_be_changed_in_place():
+    def function(x, v):
+        y = x @ v
+        y += 1
+        return y
+
+    v = array(70)
+    np.testing.assert_allclose(ow.fuse(function)(X, v), X @ v + 1, rtol=1e-3)
+
+
+SCALARS = [
+    lambda x: x.sum().T, lambda x: np.transpose(x.sum()), lambda x: np.squeeze(x.sum(keepdims=True)),
+    lambda x: np.squeeze(np.expand_dims(x.sum(), 0)),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", SCALARS)
+def test_views_without_dimensions_have_numpys_type(function):
+    assert type(ow.fuse(function)(X)) is type(function(X))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("edit", [
+    lambda k: k.insert(ow.opcodes.clip(0, 1), before="store"),
+    lambda k: k.insert(ow.opcodes.clip(0, 1), after="load y_view"),
+    lambda k: k.replace("exp", ow.opcodes.tanh),
+], ids=["before store", "after load", "replace"])  # fmt: skip
+def test_kernels_with_views_can_be_edited(edit):
+    kernel = ow.fuse(lambda x, y: np.exp(x.T * 0.1) + y).lower(X, Y, target="sm_80").kernels[0]
+    edited = edit(kernel)
+
+    assert edited.check(X, Y).ok
+    assert bits(edited(X, Y)) != bits(kernel(X, Y))
+
+
+@pytest.mark.host
+def test_a_relu_slides_into_a_product_of_a_transposed_factor():
+    w = array(40, 6)
+    kernel = ow.fuse(lambda x, w: x.T @ w).lower(X, w, target="sm_80").kernels[0]
+    edited = kernel.insert(ow.opcodes.relu, before="store")
+
+    np.testing.assert_array_equal(np.maximum(kernel(X, w), 0), edited(X, w))

@@ -142,7 +142,7 @@ linear_relu_softmax_product_rows_f32(
     const index_t w_s0)
 {
     // index: a block is a tile, tiles along a row of tiles first
-    const index_t tiles_n = (cols + BLOCK_N - 1) / BLOCK_N;
+    const index_t tiles_n = 1;  // a tile holds whole rows, of no columns too
     const index_t m0 = blockIdx.x / tiles_n * BLOCK_M;
     const index_t n0 = blockIdx.x % tiles_n * BLOCK_N;
     const int thread_m = threadIdx.x / (BLOCK_N / THREAD_N) * THREAD_M;
