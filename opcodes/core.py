@@ -227,7 +227,8 @@ class Operator:
     def _check_picture(self, picture: Any) -> None:
         """Hold an array to what traced ones are held to."""
         self.shape_rule.result([np.shape(picture)], {})
-        self.type_rule((dtypes.of(getattr(picture, "dtype", type(picture))),), ())
+        kind: Any = getattr(picture, "dtype", None) or type(picture)
+        self.type_rule((dtypes.of(kind),), ())
 
 
 @dataclass(frozen=True)
