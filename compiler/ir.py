@@ -317,6 +317,11 @@ class Graph:
         return "\n".join([*lines, f"  return {', '.join(shown)}"])
 
     @cached_property
+    def arguments(self) -> dict[int, Input]:
+        """Map an input's value id to the input."""
+        return {i.value.id: i for i in self.inputs}
+
+    @cached_property
     def views(self) -> dict[int, tuple[Value, Axes]]:
         """Map a view's id to its base and its axes; no base is a view itself."""
         return {n.result.id: (n.values[0], n.attr("axes")) for n in self.nodes if n.is_view}

@@ -83,8 +83,7 @@ class GroupOperands:
 
     def _given(self, value: Value) -> Input | None:
         """The argument that a value is, or is a view of."""
-        base = self.graph.base(value)
-        return next((i for i in self.graph.inputs if i.value.id == base.id), None)
+        return self.graph.arguments.get(self.graph.base(value).id)
 
     def _name(self, value: Value) -> str:
         """Name of an operand's pointer: the argument's, else that of a temporary."""
