@@ -1,0 +1,157 @@
+"""Matrix products, and a linear layer with its bias and ReLU fused in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from executors import Executor, copy_rates, module, sets_for
+from harness import Expected, Runner, gamma
+from record import Case, Record
+
+import opweave as ow
+
+TITLE = "Matrix products"
+ABOUT = (
+    "x[n, n] @ w[n, n], and max(x @ w + b, 0), for random x and w; 2 n^3 operations, each matrix "
+    "read or written once. float32 products are strict: no tf32, by us or by a peer. opweave is "
+    "as it chooses by itself; variants have strategies switched off through toggles; naive is one "
+    "result a thread, straight from memory."
+)
+PEERS = {"host": ("NumPy",), "cuda": ("CuPy",)}
+SIZES = {"host": (128, 256, 512, 1024), "cuda": (256, 512, 1024, 2048, 4096, 8192)}
+QUICK = {"host": (64, 128), "cuda": (128, 512)}
+DTYPES = {"host": ("float32",), "cuda": ("float32", "float16")}
+# One result a thread.
+SINGLE = {"THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1, "BLOCK_M": 16, "BLOCK_N": 16}
+# Strategies switched off; one that a target's template lacks is named as absent.
+VARIANTS = {
+    "opweave, no padding": {"USE_PADDED_TILE": 0},
+    "opweave, no shared memory": {"USE_SHARED_MEMORY": 0},
+    "opweave, no register tiles": SINGLE,
+    "opweave, naive": SINGLE | {"USE_SHARED_MEMORY": 0},
+}
+# A slow variant at a large size would take the time of all others.
+MOST_OF_VARIANTS = {"host": 512, "cuda": 4096}
+# The size whose ratio of tiled to naive has a limit.
+JUDGED = 2048
+
+
+def product(x: Any, w: Any) -> Any:
+    return x @ w
+
+
+def linear(x: Any, w: Any, b: Any) -> Any:
+    return np.maximum(x @ w + b, 0)
+
+
+def measure(record: Record) -> None:
+    """Time products and linear layers on all executors."""
+    found = record.executors(PEERS)
+    torch = module("torch", record.absent)
+    for executor in found:
+        name = executor.name
+        sizes = record.options.sizes or (QUICK if record.options.quick else SIZES)[name]
+        record.copy_rates += copy_rates(executor, [4 * n * n for n in sizes])
+        for dtype in DTYPES[name]:
+            for size in sizes:
+                for case in cases(executor, size, dtype):
+                    record.compare(executor, runners(record, executor, torch, case), case)
+        judge(record, name, sizes)
+
+
+def cases(executor: Executor, n: int, dtype: str) -> Iterator[Case]:
+    """The product and the linear layer at one size."""
+    xp, rng = executor.xp, np.random.default_rng(0)
+    x, w = (rng.standard_normal((n, n), np.float32).astype(dtype) for _ in "xw")
+    w *= np.asarray(n**-0.5, dtype)  # results of the magnitude of x
+    b = rng.standard_normal(n, np.float32).astype(dtype)
+    nbytes = 3 * x.nbytes
+    count = sets_for(executor, nbytes)
+    sets = [(executor.put(x), executor.put(w)) for _ in range(count)]
+    wide, wide_w = (a.astype(np.float64) for a in sets[0])
+    value, magnitude = wide @ wide_w, abs(wide) @ abs(wide_w)
+    rounded = gamma(1, dtype) if dtype != "float32" else 0.0
+    # n products and n - 1 sums, in any order
+    bound = gamma(n, np.float32) * magnitude
+    yield Case(
+        {"problem": "product", "n": n, "dtype": dtype}, sets, dtype,
+        Expected(value, rounded, bound, n), nbytes, 2 * n**3,
+    )  # fmt: skip
+    put_b = executor.put(b)
+    wide_b = put_b.astype(np.float64)
+    value, magnitude = xp.maximum(value + wide_b, 0), magnitude + abs(wide_b)
+    # the product and the sum are each rounded to the dtype
+    bound = (gamma(n + 1, np.float32) + 2 * rounded) * magnitude
+    yield Case(
+        {"problem": "linear", "n": n, "dtype": dtype}, [(*pair, put_b) for pair in sets], dtype,
+        Expected(value, rounded, bound, n + 1), nbytes + b.nbytes, 2 * n**3 + 2 * n**2,
+    )  # fmt: skip
+
+
+def runners(record: Record, executor: Executor, torch: Any, case: Case) -> list[Runner]:
+    """Ours, our variants and the peers of one case."""
+    is_product = case.parameters["problem"] == "product"
+    plain = product if is_product else linear
+    fused = ow.fuse(plain)
+    found = ours(record, executor, fused, case)
+    if is_product and case.parameters["n"] <= MOST_OF_VARIANTS[executor.name]:
+        found += variants(record, executor, fused, case)
+    if not is_product:
+        found.append(Runner("opweave unfused", fused.unfused()))
+    found.append(Runner(PEERS[executor.name][0], plain))
+    if torch is not None:
+        found.append(torch_runner(torch, executor, plain, case))
+    return found
+
+
+def ours(record: Record, executor: Executor, fused: Any, case: Case) -> list[Runner]:
+    """As the compiler chooses; nothing where it cannot."""
+    try:
+        toggles = fused.lower(*case.sets[0]).kernels[0].toggles
+    except Exception as error:  # said in the file; the peers are timed all the same
+        record.refuse(executor.name, "opweave", case.parameters, error)
+        return []
+    return [Runner("opweave", fused, toggles=toggles)]
+
+
+def variants(record: Record, executor: Executor, fused: Any, case: Case) -> list[Runner]:
+    """Strategies switched off, as far as the template has their toggles."""
+    found = []
+    for name, changed in VARIANTS.items():
+        try:
+            other = fused.with_toggles(**changed)
+            toggles = other.lower(*case.sets[0]).kernels[0].toggles
+        except ow.OpweaveError as error:
+            record.absent[f"{executor.name}: {name}"] = str(error).split("\n")[0]
+            continue
+        if all(toggles.get(toggle) == value for toggle, value in changed.items()):
+            found.append(Runner(name, other, toggles=toggles))
+        else:
+            lacking = ", ".join(t for t in changed if t not in toggles)
+            record.absent[f"{executor.name}: {name}"] = f"its kernel has no toggle {lacking}"
+    return found
+
+
+def torch_runner(torch: Any, executor: Executor, plain: Any, case: Case) -> Runner:
+    """PyTorch's best eager path on the same memory."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    tensors = {id(a): torch.from_dlpack(a) for args in case.sets for a in args}
+
+    def run(*args: Any) -> Any:
+        x, w, *b = (tensors[id(a)] for a in args)
+        return torch.addmm(b[0], x, w).relu_() if b else x @ w
+
+    return Runner("PyTorch", run, read=executor.xp.from_dlpack)
+
+
+def judge(record: Record, executor: str, sizes: Sequence[int]) -> None:
+    """Tiled against naive; a fused linear layer against one kernel per operator."""
+    at = {"problem": "product", "n": JUDGED, "dtype": "float32"}
+    ratio = record.ratio(executor, "opweave, naive", "opweave", **at)
+    record.limit(f"{executor}: naive / tiled at {JUDGED}^3, float32", ">= 5", ratio, "x")
+    at = {"problem": "linear", "n": max(sizes), "dtype": "float32"}
+    ratio = record.ratio(executor, "opweave unfused", "opweave", **at)
+    name = f"{executor}: linear + bias + ReLU, unfused / fused, n = {max(sizes)}"
+    record.limit(name, ">= 1", ratio, "x")

@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# Install, test and measure opweave on a machine with a GPU, in one command and with no network:
+#
+#     bench/gpu.sh [--dry-run] FOLDER
+#
+# Expects CUDA 13 and a Python 3.11 or later with NumPy, CuPy and cuda-core; PyTorch, nsys and ncu
+# are used where they are there. The machine's Python is left as it is: the package goes to a
+# folder of its own. Only one thing of the GPU is ever changed: its load.
+#
+# Leaves in FOLDER (default $OUT): summary.json, gpu.log, the benchmarks' JSON files, and
+# results.tar.gz with all of it, figures and logs. A step that fails is recorded and does not stop
+# the others. Exit status 0 if all steps passed.
+#
+#     PYTHON=python3    the interpreter
+#     WHEELS=folder     wheels of what the interpreter lacks, such as cuda-core
+#     BUDGET=560        seconds in all; each step has a limit of its own besides
+#     COMMIT=hash       named in the files where the folder is no git clone
+#
+# --dry-run needs no GPU: the same steps with small benchmarks on the host; what needs the GPU is
+# skipped.
+# shellcheck disable=SC2329  # functions run by name, in shells that a limit can end
+set -uo pipefail
+
+dry_run=0
+if [ "${1:-}" = --dry-run ]; then
+    dry_run=1
+    shift
+fi
+out=${1:-${OUT:-}}
+if [ -z "$out" ]; then
+    echo "usage: bench/gpu.sh [--dry-run] FOLDER" >&2
+    exit 2
+fi
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PYTHON=${PYTHON:-python3}
+WHEELS=${WHEELS:+$(cd "$WHEELS" && pwd)}
+budget=${BUDGET:-560}
+keep=20 # seconds for the summary and the archive
+results=$work/results
+mkdir -p "$results/logs" "$results/figures" "$work/site"
+exec > >(tee "$out/gpu.log") 2>&1
+
+export PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH}
+export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=$work/matplotlib
+export OPWEAVE_CACHE_DIR=$work/cache # a first compilation of everything, and nothing left behind
+cd "$root" || exit 1
+
+record() { # NAME STATUS SECONDS
+    printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$results/steps.tsv"
+    echo "== $1: $2, $3 s"
+}
+
+# Run a command within a limit of seconds and of what is left of the budget.
+step() { # NAME LIMIT COMMAND...
+    local name=$1 limit=$2 left=$((budget - keep - SECONDS)) start=$SECONDS status=0
+    shift 2
+    if [ "$left" -le 5 ]; then
+        record "$name" "no time left" 0
+        return 1
+    fi
+    [ "$limit" -le "$left" ] || limit=$left
+    echo "== $name (at most $limit s)"
+    timeout -k 5 "$limit" "$@" >"$results/logs/$name.log" 2>&1 || status=$?
+    tail -n 15 "$results/logs/$name.log"
+    case $status in
+    0) record "$name" passed $((SECONDS - start)) ;;
+    124 | 137) record "$name" "out of time" $((SECONDS - start)) ;;
+    *) record "$name" "failed ($status)" $((SECONDS - start)) ;;
+    esac
+    return "$status"
+}
+
+gpu_step() { # as step, where there is a device
+    if [ "$has_gpu" = 1 ]; then
+        step "$@"
+    elif [ "$dry_run" = 1 ]; then
+        record "$1" skipped 0
+    else
+        record "$1" "no device" 0
+    fi
+}
+
+install_wheels() { # those that are missing, from the folder that was carried
+    local name files
+    for name in $("$PYTHON" bench/gpu_steps.py needs); do
+        files=$(find "$WHEELS" -iname "$name-*.whl" | head -n 1)
+        [ -n "$files" ] || continue
+        "$PYTHON" -m pip install -q --no-index --no-deps --no-cache-dir --no-compile \
+            --target "$work/site" "$files" || return 1
+    done
+    "$PYTHON" bench/gpu_steps.py needs
+}
+
+install_package() { # from a copy, because a build writes beside its sources
+    mkdir "$work/clone"
+    tar -C "$root" --exclude=./.git --exclude=./build --exclude='*.egg-info' -cf - . |
+        tar -C "$work/clone" -xf - || return 1
+    if "$PYTHON" -m pip install --no-deps --no-build-isolation --no-index --no-cache-dir \
+        --target "$work/site" "$work/clone"; then
+        return 0
+    fi
+    echo "pip cannot install (setuptools before 77?): laying the folders out instead"
+    "$PYTHON" bench/gpu_steps.py layout "$work/clone" "$work/site"
+}
+
+describe_machine() {
+    "$PYTHON" --version
+    "$PYTHON" -m pip list 2>/dev/null |
+        grep -iE '^(numpy|cupy|cuda|nvidia-cuda-nvrtc|torch|triton|jinja2|ml.dtypes|setuptools|pytest)'
+    command -v nvcc && nvcc --version
+    command -v nsys ncu nvidia-smi
+    [ "$dry_run" = 1 ] || nvidia-smi
+}
+
+export -f install_wheels install_package describe_machine
+export PYTHON WHEELS work root dry_run
+
+has_gpu=0
+if "$PYTHON" -c 'import cupy; assert cupy.cuda.runtime.getDeviceCount()' 2>/dev/null; then
+    has_gpu=1
+fi
+
+step machine 30 bash -c describe_machine
+step install 60 bash -c install_package
+if [ -n "$WHEELS" ]; then
+    step wheels 60 bash -c install_wheels
+else
+    step needs 60 "$PYTHON" bench/gpu_steps.py needs
+fi
+step compile 60 "$PYTHON" bench/gpu_steps.py compile
+step doctor 30 "$PYTHON" -m opweave doctor
+
+workers=()
+if "$PYTHON" -c 'import xdist' 2>/dev/null; then
+    workers=(-n 4)
+fi
+gpu_step tests 150 "$PYTHON" -m pytest -m gpu -q "${workers[@]}" -o "cache_dir=$work/pytest" \
+    --junitxml="$results/logs/tests.xml"
+step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
+
+experiments=$("$PYTHON" bench/run.py list)
+options=(--plot "$results/figures" --commit "${COMMIT:-}")
+for name in $experiments; do # the GPU first: its time is what this run is for
+    gpu_step "$name" 110 "$PYTHON" bench/run.py "$name" --executors cuda "${options[@]}" \
+        --json "$results/$name.json"
+done
+
+if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
+    # clocks stay as they are
+    step ncu 60 ncu --clock-control none --launch-count 30 \
+        --kernel-name 'regex:(map|row|reduce|product|contract)_' \
+        --section SpeedOfLight --section LaunchStats --section Occupancy \
+        "$PYTHON" bench/gpu_steps.py launch
+fi
+if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
+    step nsys 60 nsys profile --trace=cuda --stats=true --output "$work/nsys" \
+        "$PYTHON" bench/gpu_steps.py launch
+fi
+
+size=()
+[ "$dry_run" = 0 ] || size=(--quick)
+for name in $experiments; do # with the time that is left
+    step "$name-host" 90 "$PYTHON" bench/run.py "$name" --executors host "${size[@]}" \
+        "${options[@]}" --json "$results/$name-host.json"
+done
+
+echo
+status=0
+"$PYTHON" bench/gpu_steps.py summary "$results" || status=1
+cp "$results"/summary.json "$out"/
+left=5 # few files beside the archive, which has them all
+for name in $experiments; do
+    for file in "$results/$name.json" "$results/$name-host.json"; do
+        if [ -s "$file" ] && [ "$left" -gt 0 ]; then
+            cp "$file" "$out"/
+            left=$((left - 1))
+            break # of the two, the GPU's
+        fi
+    done
+done
+cp "$out/gpu.log" "$results/logs/"
+tar -C "$results" -czf "$out/results.tar.gz" .
+if [ "$(stat -c %s "$out/results.tar.gz")" -gt 15000000 ]; then
+    tar -C "$results" --exclude=./demo -czf "$out/results.tar.gz" .
+fi
+echo "results in $out, exit status $status"
+exit "$status"

@@ -1,0 +1,149 @@
+"""The parts of ``gpu.sh`` that are easier in Python; each is one command.
+
+needs                  what is missing of what the script needs; exit status 1 if anything is
+layout SOURCE TARGET   the package laid out as an install does, where no install works
+compile                compile one kernel for a GPU; with a device, run and check it
+launch                 launch the chief kernels once, for a profiler
+summary FOLDER         summary.json from steps.tsv and the benchmarks' files
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Module -> the wheel that brings it.
+NEEDS = {
+    "numpy": "numpy", "jinja2": "jinja2", "markupsafe": "markupsafe", "ml_dtypes": "ml_dtypes",
+    "cuda.pathfinder": "cuda_pathfinder", "cuda.bindings": "cuda_bindings",
+    "cuda.core": "cuda_core", "pytest": "pytest", "matplotlib": "matplotlib",
+}  # fmt: skip
+CARRY = """\
+without them opweave cannot compile for this GPU (cuda.core compiles, CuPy only loads). On a
+machine with a network, for the Python that runs here, fetch the wheels that are missing:
+  python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 \\
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 -d wheels \\
+      {wheels}
+and run: WHEELS=wheels bench/gpu.sh FOLDER"""
+
+
+def missing() -> dict[str, str]:
+    """Modules that cannot be imported, and why."""
+    found = {}
+    for name in NEEDS:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a broken install raises what it likes
+            found[name] = f"{type(error).__name__}: {error}".split("\n")[0]
+    if "cuda.core" not in found and not hasattr(importlib.import_module("cuda.core"), "Program"):
+        found["cuda.core"] = "too old: expected 1.0 or later, where Program is in cuda.core"
+    return found
+
+
+def needs() -> int:
+    """Print names of wheels to standard output, the reasons and what to do to standard error."""
+    found = missing()
+    for name, why in found.items():
+        print(f"missing: {name} ({why})", file=sys.stderr)
+        print(NEEDS[name])
+    if found:
+        wheels = " ".join(NEEDS[name].replace("_", "-") for name in found)
+        print(CARRY.format(wheels=wheels), file=sys.stderr)
+    return int(bool(found))
+
+
+def layout(source: str, target: str) -> int:
+    """Copy folders to where ``pyproject.toml`` says that they install."""
+    root = Path(source)
+    mapping = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for package, folder in sorted(mapping["package-dir"].items(), key=lambda p: p[0].count(".")):
+        place = Path(target, *package.split("."))
+        shutil.copytree(root / folder, place, dirs_exist_ok=True)
+    return 0
+
+
+def compile_one() -> int:
+    """One kernel through NVRTC, and through the device where there is one."""
+    import numpy as np
+
+    import opweave as ow
+
+    x = np.linspace(0, 1, 1000, dtype=np.float32)
+    fused = ow.fuse(lambda x: np.maximum(x * 2 - 1, 0))
+    binary = fused.lower(x, target="sm_90a").kernels[0].binary
+    print(f"opweave {ow.__version__}: {len(binary.payload)} bytes of cubin for sm_90a")
+    try:
+        import cupy
+    except ImportError as error:
+        print(f"no CuPy: {error}")
+        return 0
+    print(fused.check(cupy.asarray(x)))
+    return 0
+
+
+def launch() -> int:
+    """Chief kernels at sizes that fill the device; those that do not compile are named."""
+    import cupy
+    import numpy as np
+
+    import opweave as ow
+
+    rng = cupy.random.default_rng(0)
+    x, w = (rng.standard_normal((4096, 4096), dtype=np.float32) for _ in "xw")
+    kernels: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, int]]] = {
+        "chain": (lambda x: (x * 1.001 + 0.5) * 1.001 + 0.5, (x,), {}),
+        "softmax": (lambda x: ow.softmax(x), (x,), {}),
+        "sum": (lambda x: (x * x).sum(), (x,), {}),
+        "columns": (lambda x: x.sum(axis=0), (x,), {}),
+        "linear": (lambda x, w: np.maximum(x @ w, 0), (x, w), {}),
+        "naive": (lambda x, w: x @ w, (x, w), {"USE_SHARED_MEMORY": 0}),
+    }
+    failed = []
+    for name, (function, arguments, toggles) in kernels.items():
+        try:
+            ow.fuse(function).with_toggles(**toggles)(*arguments)
+            cupy.cuda.get_current_stream().synchronize()
+        except Exception as error:
+            failed.append(f"{name}: {type(error).__name__}: {error}")
+    print("\n".join(failed))
+    return int(bool(failed))
+
+
+def summary(folder: str) -> int:
+    """Write summary.json and print it as a table; exit status 1 if a step did not pass."""
+    place = Path(folder)
+    lines = (place / "steps.tsv").read_text().splitlines()
+    steps = [dict(zip(("step", "status", "seconds"), s.split("\t"), strict=True)) for s in lines]
+    files = {p.stem: json.loads(p.read_text()) for p in sorted(place.glob("*.json"))
+             if p.name != "summary.json"}  # fmt: skip
+    limits = [{"file": name, **limit} for name, f in files.items() for limit in f["limits"]]
+    refused = [{"file": name, **row} for name, f in files.items() for row in f["refused"]]
+    absent = {name: f["absent"] for name, f in files.items()}
+    good = all(step["status"] in ("passed", "skipped") for step in steps)
+    found = {"ok": good, "steps": steps, "limits": limits, "refused": refused, "absent": absent}
+    (place / "summary.json").write_text(json.dumps(found, indent=1) + "\n")
+    for row in refused:
+        print(f"refused: {row['file']}: {row['executor']} {row['runner']} {row['parameters']}: "
+              f"{row['reason'].splitlines()[0][:160]}")  # fmt: skip
+    for limit in limits:
+        state = {True: "met", False: "MISSED", None: "not measured"}[limit["met"]]
+        print(f"{state:<13}{limit['name']}: {limit['value']} {limit['unit']} ({limit['limit']})")
+    for step in steps:
+        print(f"{step['status']:<13}{step['step']}, {step['seconds']} s")
+    return int(not good)
+
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "needs": needs, "layout": layout, "compile": compile_one, "launch": launch, "summary": summary,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        sys.exit(__doc__)
+    sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,248 @@
+"""Checks and timing: nothing is timed before its result was compared with float64."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Run = Callable[..., Any]
+Sets = Sequence[tuple[Any, ...]]
+# Elements that are compared at a time, so that float64 copies stay small.
+PIECE = 1 << 24
+# Bytes that outputs are filled with before a check: NaN in every float type.  Integers have no
+# NaN, so they are checked twice, over two patterns.
+NAN_BYTES, OTHER_BYTES = 0xFF, 0x5A
+
+
+class WrongResult(Exception):
+    """A result lies outside its error bound, or was not written; it is not timed."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a result must be.
+
+    Attributes:
+        value: in float64, of the result's shape.
+        relative: the largest relative error that rounding can make.
+        absolute: the largest absolute error, a number or an array.
+        depth: roundings in sequence, for people.
+    """
+
+    value: Any
+    relative: float = 0.0
+    absolute: Any = 0.0
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Runner:
+    """One way to compute a result.
+
+    Attributes:
+        name: in the JSON and in the legends of plots.
+        run: takes the arguments, returns the result.
+        moved: bytes that it reads and writes, by its own number of passes.
+        out: the array that it writes to, if it was given one.
+        read: its result as an array of the executor's library.
+        toggles: of the first kernel, where the runner is ours.
+    """
+
+    name: str
+    run: Run
+    moved: int = 0
+    out: Any = None
+    read: Run = lambda result: result
+    toggles: Mapping[str, int] | None = None
+
+
+def gamma(depth: int, dtype: Any) -> float:
+    """Largest relative error of ``depth`` roundings in sequence: n u / (1 - n u)."""
+    unit = np.finfo(dtype).eps / 2
+    return float(depth * unit / (1 - depth * unit))
+
+
+def check(xp: Any, found: Any, expected: Expected) -> float:
+    """Largest error in units of the bound; exact agreement counts 0.
+
+    Raises:
+        WrongResult: names the shape, or how many elements are wrong and the first of them.
+    """
+    if tuple(found.shape) != tuple(expected.value.shape):
+        raise WrongResult(f"expected shape {expected.value.shape}, found {found.shape}")
+    flat, wanted = found.reshape(-1), expected.value.reshape(-1)
+    bound = expected.absolute
+    bound = bound.reshape(-1) if getattr(bound, "shape", ()) else None
+    largest = 0.0
+    for start in range(0, flat.size, PIECE):
+        piece = slice(start, start + PIECE)
+        value = wanted[piece]
+        error = xp.abs(flat[piece].astype(np.float64) - value)
+        allowed = expected.relative * xp.abs(value)
+        allowed += expected.absolute if bound is None else bound[piece]
+        wrong = ~(error <= allowed)  # NaN is wrong: the output was poisoned with it
+        if bool(wrong.any()):
+            at = int(xp.argmax(wrong))
+            raise WrongResult(
+                f"{int(wrong.sum())} elements from {start + at} on: expected {float(value[at])}, "
+                f"found {float(flat[start + at])}, bound {float(allowed[at]):.3g}"
+            )
+        ratio = error / xp.where(allowed > 0, allowed, 1.0)
+        largest = max(largest, float(ratio.max())) if ratio.size else largest
+    return largest
+
+
+def poison(xp: Any, shape: tuple[int, ...], dtype: Any, pattern: int = NAN_BYTES) -> Any:
+    """An array whose every byte is ``pattern``: NaN, if it is float and the pattern 0xFF."""
+    count = math.prod(shape) * np.dtype(dtype).itemsize
+    return xp.full(count, pattern, np.uint8).view(dtype).reshape(shape)
+
+
+def check_run(
+    xp: Any, runner: Runner, args: tuple[Any, ...], dtype: Any, expected: Expected
+) -> float:
+    """Run over poisoned memory and check; see ``check``.
+
+    An output that the runner allocates comes, as a rule, from the block that was freed last: so
+    poisoned blocks are freed before the run.  An output that is given is poisoned itself.
+
+    Raises:
+        WrongResult: see ``check``; also another dtype than ``dtype``.
+    """
+    patterns = (NAN_BYTES,) if np.dtype(dtype).kind == "f" else (NAN_BYTES, OTHER_BYTES)
+    largest = 0.0
+    for pattern in patterns:
+        if runner.out is None:
+            blocks = [poison(xp, expected.value.shape, dtype, pattern) for _ in range(2)]
+            del blocks
+        else:
+            runner.out.reshape(-1).view(np.uint8).fill(pattern)
+        found = runner.read(runner.run(*args))
+        if found.dtype != np.dtype(dtype):
+            raise WrongResult(f"expected dtype {np.dtype(dtype)}, found {found.dtype}")
+        largest = max(largest, check(xp, found, expected))
+    return largest
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to time one runner: seconds in all, and the fewest and most samples."""
+
+    seconds: float = 0.4
+    least: int = 8
+    most: int = 400
+
+    def half(self) -> Effort:
+        return Effort(self.seconds / 2, -(-self.least // 2), max(1, self.most // 2))
+
+
+def sample_host(run: Run, sets: Sets, effort: Effort) -> list[float]:
+    """Times of single calls in seconds, by a monotonic clock; the sets of arguments rotate."""
+    times: list[float] = []
+    spent = 0.0
+    while len(times) < effort.least or (len(times) < effort.most and spent < effort.seconds):
+        args = sets[len(times) % len(sets)]
+        start = time.perf_counter()
+        run(*args)
+        times.append(time.perf_counter() - start)
+        spent += times[-1]
+    return times
+
+
+# One thread that waits: keeps the GPU busy while the host queues what is timed, so that events
+# bracket work and not the host's hesitation.  It touches no memory, so caches stay as they are.
+SPIN = r"""
+extern "C" __global__ void spin(const long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {}
+}
+"""
+CYCLES_PER_SECOND = 2e9
+LONGEST_SPIN = 0.05
+
+
+class CudaTimer:
+    """Times work on CuPy's current stream by events."""
+
+    def __init__(self, cupy: Any):
+        self.cupy = cupy
+        self.start, self.stop = cupy.cuda.Event(), cupy.cuda.Event()
+        self.spin = cupy.RawKernel(SPIN, "spin")
+
+    def synchronize(self) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
+
+    def issue(self, run: Run, args: tuple[Any, ...]) -> float:
+        """Seconds that the host takes to queue one call."""
+        self.synchronize()
+        start = time.perf_counter()
+        run(*args)
+        found = time.perf_counter() - start
+        self.synchronize()
+        return found
+
+    def once(self, run: Run, args: tuple[Any, ...], ahead: float) -> float:
+        """Seconds of the device for one call that was queued while the device was busy."""
+        cycles = np.int64(min(ahead, LONGEST_SPIN) * CYCLES_PER_SECOND)
+        self.spin((1,), (1,), (cycles,))
+        self.start.record()
+        run(*args)
+        self.stop.record()
+        self.stop.synchronize()
+        return float(self.cupy.cuda.get_elapsed_time(self.start, self.stop)) / 1e3
+
+    def sample(self, run: Run, sets: Sets, effort: Effort) -> list[float]:
+        """Device times in seconds; the sets of arguments rotate."""
+        ahead = 2 * sorted(self.issue(run, sets[0]) for _ in range(5))[2] + 20e-6
+        times: list[float] = []
+        stop = time.perf_counter() + effort.seconds
+        while len(times) < effort.least or (
+            len(times) < effort.most and time.perf_counter() < stop
+        ):
+            times.append(self.once(run, sets[len(times) % len(sets)], ahead))
+        return times
+
+    def calls(self, run: Run, sets: Sets, count: int = 10) -> list[float]:
+        """Times of a call and the wait for its result, by the host's clock."""
+        times = []
+        for number in range(count):
+            self.synchronize()
+            start = time.perf_counter()
+            run(*sets[number % len(sets)])
+            self.synchronize()
+            times.append(time.perf_counter() - start)
+        return times
+
+
+def in_two_visits(
+    names: Iterable[str], sample: Callable[[str, Effort], list[float]], effort: Effort
+) -> dict[str, list[float]]:
+    """Samples of each runner: a first half in order, the second in reverse.
+
+    A machine that drifts shows as two halves that differ, and does not favour one runner.
+    """
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for order in (list(found), list(found)[::-1]):
+        for name in order:
+            found[name] += sample(name, effort.half())
+    return found
+
+
+def summary(samples: Sequence[float]) -> dict[str, Any]:
+    """Median, quartiles, and the medians of the two visits, in microseconds."""
+    micro = np.asarray(samples) * 1e6
+    half = len(micro) // 2
+    first, second = (micro[:half], micro[half:]) if half else (micro, micro)
+    low, middle, high = np.percentile(micro, [25, 50, 75])
+    return {
+        "samples_us": [round(float(s), 3) for s in micro],
+        "median_us": round(float(middle), 3),
+        "quartiles_us": [round(float(low), 3), round(float(high), 3)],
+        "spread": round(float((high - low) / middle), 4),
+        "visits_us": [round(float(np.median(v)), 3) for v in (first, second)],
+    }
