@@ -14,7 +14,6 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.plan import plan
 from opweave.compiler.render import render
 from opweave.compiler.schedule import Schedule
-from opweave.compiler.simplify import simplify
 from opweave.compiler.toggles import check_overrides, override_plan
 from opweave.compiler.verify import verify_graph, verify_schedule
 
@@ -49,26 +48,6 @@ class Lowered:
     kernels: tuple[Kernel, ...]
     sources: tuple[str, ...]
     device: Device
-
-
-def lower(
-    graph: Graph,
-    extents: Mapping[str, int],
-    spans: Mapping[int, int],
-    device: Device,
-    options: Options = Options(),
-) -> Lowered:
-    """Lower a traced graph for a device; pure.
-
-    ``extents`` are the example's; they choose plans, templates and toggles only through their
-    shape class.  ``spans`` gives the largest offset of each input's layout.
-
-    Raises:
-        ToggleError: an override cannot hold.
-    """
-    graph = verify_graph(simplify(verify_graph(graph)))
-    schedule = schedule_graph(graph, extents, device, options)
-    return finish(schedule, extents, spans, device, options.overrides)
 
 
 def schedule_graph(

@@ -118,30 +118,41 @@ def device_function(
     slots = {"T": results[0].register, "S": results[0].storage}
     text = rename(code.fragment, slots)
     body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
-    names = code.params
-    params = [f"const {d.register} {p}" for d, p in zip(operands, names, strict=False)]
-    returned = results[0].register
+    returned = results[0].register if code.results == 1 else "void"
     if mixes:
-        taken, made = mixes
-        channels, amounts = names[:taken], names[taken:]
-        first, register = operands[0].register, results[0].register
-        read = ", ".join(f"{c} = x[{h}]" for h, c in enumerate(channels))
-        body = [f"const {first} {read};", *body]
-        params = [f"const {first} (&x)[{taken}]"]
-        params += [f"const {d.register} {a}" for d, a in zip(operands[1:], amounts, strict=True)]
-        if made > 1:
-            body = [f"{register} {', '.join(f'r{h}' for h in range(made))};", *body]
-            body.append(" ".join(f"r[{h}] = r{h};" for h in range(made)))
-            params = [f"{register} (&r)[{made}]", *params]
-            returned = "void"
-    elif code.results > 1:
-        params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
-        returned = "void"
+        params, body = _over_channels(code, operands, results[0], mixes, body)
+    else:
+        params = [f"const {d.register} {p}" for d, p in zip(operands, code.params, strict=True)]
+        if code.results > 1:
+            params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
     head = f"static __device__ __forceinline__ {returned} {name}("
     wide = len(head) + sum(map(len, params)) > WIDEST
     joined = "\n    " + ",\n    ".join(params) if wide else ", ".join(params)
     lines = "\n    ".join(body)
     return f"{head}{joined})\n{{\n    {lines}\n}}"
+
+
+def _over_channels(
+    code: OpCode,
+    operands: Sequence[DType],
+    result: DType,
+    mixes: tuple[int, int],
+    body: list[str],
+) -> tuple[list[str], list[str]]:
+    """Parameters and body of a fragment over channels: ``x`` and ``r`` are arrays of them."""
+    taken, made = mixes
+    channels, amounts = code.params[:taken], code.params[taken:]
+    first, register = operands[0].register, result.register
+    named = ", ".join(f"{c} = x[{h}]" for h, c in enumerate(channels))
+    body = [f"const {first} {named};", *body]
+    params = [f"const {first} (&x)[{taken}]"]
+    params += [f"const {d.register} {a}" for d, a in zip(operands[1:], amounts, strict=True)]
+    if made > 1:
+        results = [f"r{h}" for h in range(made)]
+        assigned = " ".join(f"r[{h}] = {r};" for h, r in enumerate(results))
+        body = [f"{register} {', '.join(results)};", *body, assigned]
+        params = [f"{register} (&r)[{made}]", *params]
+    return params, body
 
 
 @dataclass(frozen=True)
