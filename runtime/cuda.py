@@ -123,10 +123,13 @@ class CudaExecutor:
                 found = self._counters[key] = self.cupy.zeros(rows, self.cupy.uint32)
         return partials, found
 
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
+
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
+        binary = self.build(kernel, source)
         function = self._function(binary, kernel.name)
         grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
         np_args = _argument_types(self.cupy, kernel)

@@ -1,4 +1,4 @@
-"""The environment variables, read in one place: these four and no more."""
+"""The environment, read in one place: four variables and no more, and the cores."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 from opweave.opcodes.errors import ArgumentError
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def cache_folder() -> Path:

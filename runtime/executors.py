@@ -11,7 +11,7 @@ from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import LaunchError
-from opweave.runtime.build import build_kernel
+from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import run_launcher, verify_launch
 from opweave.runtime.launch import array_scalar, partial_bytes
@@ -29,11 +29,13 @@ class HostExecutor:
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
 
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        return build_kernel(kernel, source, arch="host", fast=self.fast)
+
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        binary = build_kernel(kernel, source, arch="host", fast=self.fast)
-        run = run_launcher(kernel, binary, extents)
+        run = run_launcher(kernel, self.build(kernel, source), extents)
         return lambda slots, arrays: run(slots)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
@@ -60,10 +62,13 @@ class VerifyExecutor(HostExecutor):
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
         return partials, np.zeros(rows, np.uint32)
 
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, verify=True)
+
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        binary = build_kernel(kernel, source, arch=kernel.target, fast=self.fast, verify=True)
+        binary = self.build(kernel, source)
         grid = kernel.grid(extents)
         kinds = ("input", "output", "partials", "counter")
         places = [slot for slot, p in enumerate(kernel.params) if p.kind in kinds]

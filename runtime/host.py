@@ -17,6 +17,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import LaunchError
 from opweave.runtime.build import Binary, builder
+from opweave.runtime.environment import cores
 from opweave.runtime.guarded import Guarded, guard
 
 _numbers = itertools.count()
@@ -54,11 +55,6 @@ def runtime_library() -> ctypes.CDLL:
     ]  # fmt: skip
     library.ow_message.restype = ctypes.c_char_p
     return library
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def run_launcher(kernel: Kernel, binary: Binary, extents: Extents) -> Callable[[bytes], None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +34,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.products import viewed
 from opweave.runtime.arrays import pointer
+from opweave.runtime.environment import cores
 
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
@@ -49,6 +51,9 @@ class Executor(Protocol):
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Memory for partial results and zeroed counters of a reduce kernel."""
+
+    def build(self, kernel: Kernel, source: str) -> Any:
+        """The binary of a kernel; may be called from several threads."""
 
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
@@ -110,6 +115,7 @@ class Prepared:
         )
         check_nonempty(self.graph, extents)
         strides = self._strides(arrays)
+        self._build(lowered)
         self.steps = tuple(
             self._step(kernel, source, strides)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
@@ -118,6 +124,17 @@ class Prepared:
             tuple((v.id, *self.shapes[v.id]) for v in group.outputs)
             for group in lowered.schedule.groups
         )
+
+    def _build(self, lowered: Lowered) -> None:
+        """Compile what has several kernels on several threads: compilers are processes."""
+        pairs = [
+            (kernel, source)
+            for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
+            if kernel.template != "vendor" and not kernel.is_empty(self.extents)
+        ]
+        if len(pairs) > 1:
+            with ThreadPoolExecutor(min(len(pairs), cores())) as pool:
+                list(pool.map(lambda pair: self.executor.build(*pair), pairs))
 
     def _strides(self, arrays: Mapping[int, Any]) -> dict[int, tuple[int, ...]]:
         """Strides in elements of every array: given ones, and C order for our own."""

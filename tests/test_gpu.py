@@ -101,3 +101,44 @@ def test_more_than_2_to_the_31_elements(cp):
     assert fused.lower(x).kernels[0].toggles["USE_64BIT_INDEX"] == 1
 
     assert int((fused(x) == 2).all()) == 1
+
+
+@pytest.mark.parametrize("toggles", [
+    {"USE_SHARED_MEMORY": 0}, {"USE_PADDED_TILE": 0}, {"USE_VECTOR_IO": 0},
+    {"BLOCK_M": 16, "BLOCK_N": 16, "THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1},
+    {"BLOCK_M": 128, "BLOCK_N": 128, "THREAD_M": 8, "THREAD_N": 8},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_no_rung_of_the_ladder_changes_a_bit(toggles, dtype, cp):
+    rng = np.random.default_rng(0)
+    x, w = (cp.asarray(rng.standard_normal(s).astype(dtype)) for s in ((300, 260), (260, 516)))
+    fused = ow.fuse(lambda x, w: ow.relu(x @ w))
+
+    assert fused(x, w).get().tobytes() == fused.with_toggles(**toggles)(x, w).get().tobytes()
+
+
+def test_the_gpu_gives_the_bits_of_verify_mode(cp):
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((70, 50), (50, 90)))
+    fused = ow.fuse(lambda x, w: np.maximum(x @ w, 0) * 2)
+    program = fused.lower(cp.asarray(x), cp.asarray(w))
+
+    assert program(cp.asarray(x), cp.asarray(w)).get().tobytes() == program.verify(x, w).tobytes()
+
+
+def test_views_are_cupy_views(cp):
+    x = cp.arange(96 * 160, dtype=cp.float32).reshape(96, 160)
+    made = ow.fuse(lambda x: (x * 2).T)(x)
+
+    assert made.flags.f_contiguous
+    cp.testing.assert_array_equal((x * 2).T, made)
+    cp.testing.assert_array_equal(x.T.copy(), ow.fuse(lambda x: x.T.copy())(x))
+
+
+def test_products_of_any_layout(cp):
+    rng = np.random.default_rng(0)
+    x, w = (cp.asarray(rng.standard_normal(s).astype(np.float32)) for s in ((130, 70), (70, 90)))
+    fused = ow.fuse(lambda x, w: x @ w + 1)
+    for left in (x, cp.asfortranarray(x), cp.repeat(x, 2, axis=1)[:, ::2], x[::-1]):
+        for right in (w, cp.asfortranarray(w), w[:, ::-1]):
+            assert fused.check(left, right).ok
