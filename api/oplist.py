@@ -77,6 +77,8 @@ def kernel(codes: Sequence[Any], name: str = "kernel") -> OpcodeKernel:
         NameRefusedError: a name may not enter source.
     """
     check_name(name, "kernel")
+    if not isinstance(codes, list | tuple):
+        raise EditError(f"{name}: expected a list of op-codes, found {type(codes).__name__}")
     made = tuple(c if isinstance(c, Load | Store) else bound(c) for c in codes)
     return OpcodeKernel(made, name)
 

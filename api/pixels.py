@@ -7,6 +7,19 @@
         return ow.pixels.to_uint8(ow.pixels.gamma(ow.pixels.aces(x), 2.2))
 
 A chain of them is one kernel, uint8 in and uint8 out.  On NumPy arrays each is its own meaning.
+
+    from_uint8(img)                   0..255 as float32 in 0..1
+    exposure(x, stops)                twice the light for each stop
+    white_balance(x, red, green, blue)  a gain for each channel
+    reinhard(x), aces(x)              tone mapping: any light to 0..1
+    hue(x, degrees)                   colours turned about the axis of greys
+    saturation(x, amount)             0 is grey, 1 the picture itself
+    contrast(x, amount)               distance from 0.5, scaled
+    gamma(x, value)                   x ** (1 / value), negative light counts as none
+    grey(x)                           luminance (BT.709), [..., 1], broadcasts against the picture
+    to_uint8(x)                       0..1 as 0..255, rounded half up, clipped; NaN is 0
+
+The amounts are numbers, and may differ from call to call without a new compilation.
 """
 
 from __future__ import annotations

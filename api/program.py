@@ -190,6 +190,7 @@ class Program:
                     f'the source defines no extern "C" kernel called {name}: keep the name and '
                     "the parameters of the kernel that it stands in for"
                 )
+            _check_launch(source, self.lowered.kernels[kernel])
             sources[kernel] = source
             program = self._edited(replace(self.lowered, sources=tuple(sources)))
         for view in program.kernels:
@@ -207,6 +208,28 @@ class Program:
         device, overrides = self.lowered.device, self.fused.options.overrides
         made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
         return self._edited(made)
+
+
+# Toggles that the launch is made from, besides the source.
+OF_LAUNCH = frozenset(
+    """BLOCK VECTOR CHUNKS TILE THREADS_PER_ROW ROWS_PER_BLOCK PARTS BLOCK_M BLOCK_N THREAD_M
+    THREAD_N USE_64BIT_INDEX""".split()
+)
+
+
+def _check_launch(source: str, kernel: Kernel) -> None:
+    """Refuse a source whose #defines ask for another launch than the kernel gets.
+
+    Raises:
+        ArgumentError: names the toggle and how to change it.
+    """
+    for name, text in re.findall(r"^#define[ \t]+(\w+)[ \t]+(-?\d+)\b", source, re.MULTILINE):
+        value = kernel.toggles.get(name, int(text))
+        if name in OF_LAUNCH and value != int(text):
+            raise ArgumentError(
+                f"the source defines {name} as {text}, but the kernel is launched for {value}: "
+                f"change it with with_toggles({name}={text})"
+            )
 
 
 def tokens_of(source: str) -> set[str]:

@@ -122,7 +122,10 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
             raise TraceError(f"matmul: expected an argument of the function, found a {kind}")
     ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
     if 0 in ranks:
-        raise ShapeError("matmul: expected arrays of at least one dimension, found a scalar")
+        kinds = " and ".join(type(a).__name__.removeprefix("Traced") for a in (x1, x2))
+        raise ShapeError(
+            f"matmul: expected arrays of at least one dimension, found a scalar among {kinds}"
+        )
     if not all(hasattr(a, "tracer") for a in (x1, x2)):
         return apply(OPERATORS["matmul"], x1, x2)  # says what is wrong with the other one
     x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1

@@ -206,6 +206,8 @@ def _product_rows(
 ) -> Form | str:
     if plan.columns == 0:
         return "a row of the product does not fit a block"
+    if product.result.shape[-1] == 1:
+        return "a row of the product is one value"
     if product.result in outputs:
         return "the product itself is stored as well"
     found = _row_form(rest, outputs)

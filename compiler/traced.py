@@ -237,8 +237,11 @@ class TracedArray(ArrayOperators):
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         try:
             return handler(*args, **kwargs)
-        except OpweaveError:
-            raise
+        except OpweaveError as error:
+            place = str(self.tracer.where())
+            if not place or place in str(error):
+                raise
+            raise type(error)(f"{error} ({place})") from None
         except TypeError as error:
             if "argument" not in str(error):
                 raise

@@ -325,5 +325,29 @@ def check_fragment(code: OpCode) -> None:
             raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {code.fragment!r}")
     if depth:
         raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {code.fragment!r}")
+    if ";" not in found:
+        _check_names(code, found)
     if ";" in found and "return" not in found and code.results == 1:
         raise FragmentError(f"{code.name}: statements must return their result")
+
+
+# What an expression may name besides its operands: slots and the types of registers.
+NAMED = frozenset("T S acc true false int64 uint64 uint8 float16 bfloat16".split())
+
+
+def _check_names(code: OpCode, found: list[str]) -> None:
+    """Every name in an expression is an operand, a type, or is called.
+
+    Raises:
+        FragmentError: a name that would mean something of the kernel around it, or nothing.
+    """
+    for position, token in enumerate(found):
+        following = found[position + 1 : position + 2]
+        before = found[position - 1] if position else ""
+        called = following in (["("], ["<"], ["::"]) or before in (".", "->", "::")
+        known = token in code.params or token in NAMED or token in C_KEYWORDS
+        if is_c_name(token) and not called and not known:
+            raise FragmentError(
+                f"{code.name}: {token!r} in fragment {code.fragment!r} is none of its operands "
+                f"{', '.join(code.params)}; the parameters of the NumPy meaning name them"
+            )

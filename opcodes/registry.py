@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from opweave.opcodes import composites, maps, pixels, products, reductions, rules
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
 from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
@@ -84,6 +86,8 @@ def operator(
 
 
 def _positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    if isinstance(function, np.ufunc):
+        return ("x", "y", "z")[: function.nin]
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

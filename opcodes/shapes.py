@@ -156,4 +156,4 @@ def no_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
 BROADCAST = ShapeRule(broadcast_pairs, broadcast_shape)
 REDUCED = ShapeRule(no_pairs, reduced_shape)
 VIEWED = ShapeRule(no_pairs, viewed_shape)
-PRODUCT = ShapeRule(product_pairs, product_shape, "multiply (columns against rows)")
+PRODUCT = ShapeRule(product_pairs, product_shape, "multiply (columns by rows, batch by batch)")

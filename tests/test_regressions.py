@@ -332,3 +332,80 @@ def test_kernels_of_one_name_have_shared_memory_of_their_own():
     assert kernel.name == "scores_product_rows_f32"
     assert not hasattr(library, "_ZZ23scores_product_rows_f32E12product_tile")
     assert hasattr(library, "ow_blocks")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("function", [
+    lambda x, w: ow.softmax(x @ w), lambda x, w: ow.log_softmax(x @ w),
+    lambda x, w: (x @ w) - (x @ w).mean(-1, keepdims=True),
+])  # fmt: skip
+def test_a_product_of_one_column_with_a_row_operator(function, target):
+    x, w = np.ones((3, 4), np.float32), np.ones((4, 1), np.float32)
+
+    assert ow.fuse(function).lower(x, w, target=target).check(x, w).ok
+
+
+CUDA_NAMES = {
+    "fabsf(x)": np.abs, "sqrtf(fabsf(x))": lambda x: np.sqrt(np.abs(x)), "tanhf(x)": np.tanh,
+    "fmaxf(x, 0.0f)": lambda x: np.fmax(x, 0), "max(x, 0.5f)": lambda x: np.maximum(x, 0.5),
+    "abs(x)": np.abs, "log2(fabs(x) + 1.0f)": lambda x: np.log2(np.abs(x) + 1),
+    "erff(x)": lambda x: np.vectorize(__import__("math").erf)(x).astype(x.dtype),
+    "atan2f(x, 2.0f)": lambda x: np.arctan2(x, x.dtype.type(2)), "expf(x)": np.exp,
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("fragment", CUDA_NAMES)
+def test_a_fragment_may_call_what_cuda_c_has(fragment):
+    x = np.linspace(-3, 3, 100, dtype=np.float32)
+    meaning = CUDA_NAMES[fragment]
+    row = ow.operator("mine", fragment, "float", lambda x: meaning(x), ulp=4)
+
+    assert ow.fuse(lambda x: row(x))(x).tobytes() is not None
+    np.testing.assert_allclose(meaning(x), ow.fuse(lambda x: row(x))(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.host
+def test_a_ufunc_may_be_the_meaning_of_an_operator():
+    x = np.linspace(-3, 3, 100, dtype=np.float32)
+    absolute = ow.operator("mine", "fabs(x)", "float", np.abs)
+    summed = ow.operator("sums", "x + y", "float", np.add)
+
+    np.testing.assert_array_equal(np.abs(x), ow.fuse(lambda x: absolute(x))(x))
+    np.testing.assert_array_equal(x + x, ow.fuse(lambda x: summed(x, x))(x))
+
+
+@pytest.mark.parametrize("fragment", ["x + 1", "z + nosuch(y)", "z * blockIdx"])
+def test_a_name_that_is_no_operand_is_refused_with_the_fragment(fragment):
+    with pytest.raises(ow.errors.FragmentError, match="none of its operands z"):
+        ow.operator("mine", fragment, "float", lambda z: z)
+
+
+@pytest.mark.host
+def test_an_edited_source_cannot_ask_for_another_launch():
+    x = np.ones((20, 90), np.float32)
+    program = ow.fuse(lambda x: x / (1 + x)).lower(x, target="sm_90a")
+    with pytest.raises(ow.errors.ArgumentError, match=r"with_toggles\(BLOCK=128\)"):
+        program.compile(
+            source=program.source.replace("BLOCK             256", "BLOCK             128")
+        )
+
+
+@pytest.mark.parametrize(("function", "piece"), [
+    (lambda x: x.sum((0, 1)), "test_regressions.py:"),
+    (lambda x: x.astype(np.int8), "test_regressions.py:"),
+    (lambda x: np.dot(x, x), "test_regressions.py:"),
+    (lambda x: x @ None, "NoneType"),
+])  # fmt: skip
+def test_what_a_handler_refuses_names_the_line(function, piece):
+    with pytest.raises(ow.OpweaveError, match=piece):
+        ow.fuse(function)(np.ones((3, 3, 3), np.float32))
+
+
+def test_wrong_kinds_of_arguments_are_typed_errors():
+    x = np.ones((4, 4), np.float32)
+    with pytest.raises(ow.errors.ArgumentError, match="schedule='x'"):
+        ow.fuse(lambda x: x + 1).lower(x, target="sm_80").verify(x, schedule="x")
+    with pytest.raises(ow.errors.EditError, match="a list of op-codes"):
+        ow.kernel(ow.load("x"))

@@ -136,9 +136,9 @@ def folder(path: Path) -> Path:
     Raises:
         FileError: it is a file, or cannot be written.
     """
-    if path.exists() and not path.is_dir():
-        raise FileError(f"{path} is a file: expected a folder, or a name that is free")
     try:
+        if path.exists() and not path.is_dir():
+            raise FileError(f"{path} is a file: expected a folder, or a name that is free")
         path.mkdir(parents=True, exist_ok=True)
         (path / ".opweave").touch()
         (path / ".opweave").unlink()

@@ -173,6 +173,45 @@ OW_INLINE float pow(float x, float y) {
     return host_float((bits & ~zero) | (one & zero));
 }
 
+// CUDA's other names of these, and the functions that go to the C library.
+#define OW_FLOAT_NAME(NAME) OW_INLINE float NAME##f(float x) { return NAME(x); }
+OW_FLOAT_NAME(sqrt) OW_FLOAT_NAME(rsqrt) OW_FLOAT_NAME(fabs) OW_FLOAT_NAME(floor) OW_FLOAT_NAME(ceil)
+OW_FLOAT_NAME(trunc) OW_FLOAT_NAME(rint) OW_FLOAT_NAME(exp) OW_FLOAT_NAME(expm1) OW_FLOAT_NAME(log)
+OW_FLOAT_NAME(log1p) OW_FLOAT_NAME(tanh)
+OW_INLINE float powf(float x, float y) { return pow(x, y); }
+OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
+OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
+extern "C" {
+double exp2(double) noexcept; double exp10(double) noexcept; double log2(double) noexcept; double log10(double) noexcept;
+double tan(double) noexcept; double asin(double) noexcept; double acos(double) noexcept; double atan(double) noexcept;
+double sinh(double) noexcept; double cosh(double) noexcept; double asinh(double) noexcept; double acosh(double) noexcept;
+double atanh(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept; double cbrt(double) noexcept;
+double tgamma(double) noexcept; double lgamma(double) noexcept; double atan2(double, double) noexcept;
+double hypot(double, double) noexcept; double fmax(double, double) noexcept; double fmin(double, double) noexcept;
+}
+#define OW_LIBRARY(NAME) \
+    OW_INLINE float NAME(float x) { return (float)NAME((double)x); } \
+    OW_INLINE float NAME##f(float x) { return (float)NAME((double)x); }
+OW_LIBRARY(exp2) OW_LIBRARY(exp10) OW_LIBRARY(log2) OW_LIBRARY(log10) OW_LIBRARY(tan) OW_LIBRARY(asin)
+OW_LIBRARY(acos) OW_LIBRARY(atan) OW_LIBRARY(sinh) OW_LIBRARY(cosh) OW_LIBRARY(asinh) OW_LIBRARY(acosh)
+OW_LIBRARY(atanh) OW_LIBRARY(erf) OW_LIBRARY(erfc) OW_LIBRARY(cbrt) OW_LIBRARY(tgamma) OW_LIBRARY(lgamma)
+#define OW_LIBRARY_2(NAME) \
+    OW_INLINE float NAME(float x, float y) { return (float)NAME((double)x, (double)y); } \
+    OW_INLINE float NAME##f(float x, float y) { return (float)NAME((double)x, (double)y); }
+OW_LIBRARY_2(atan2) OW_LIBRARY_2(hypot) OW_LIBRARY_2(fmax) OW_LIBRARY_2(fmin)
+#define OW_PICK(T) \
+    OW_INLINE T max(T x, T y) { return x < y ? y : x; } \
+    OW_INLINE T min(T x, T y) { return y < x ? y : x; }
+OW_PICK(int) OW_PICK(unsigned) OW_PICK(long long) OW_PICK(unsigned long long)
+OW_INLINE float max(float x, float y) { return fmax(x, y); }
+OW_INLINE float min(float x, float y) { return fmin(x, y); }
+OW_INLINE double max(double x, double y) { return fmax(x, y); }
+OW_INLINE double min(double x, double y) { return fmin(x, y); }
+OW_INLINE float abs(float x) { return fabs(x); }
+OW_INLINE double abs(double x) { return fabs(x); }
+OW_INLINE int abs(int x) { return x < 0 ? (int)(0u - (unsigned)x) : x; }
+OW_INLINE long long abs(long long x) { return x < 0 ? (long long)(0ULL - (unsigned long long)x) : x; }
+
 // float16 in bits, branch-free so that loops of it vectorise.
 OW_INLINE float half_to_float(unsigned short bits) {
     const unsigned magnitude = (bits & 0x7fffu) << 13;
