@@ -124,6 +124,20 @@ class Prepared:
             tuple((v.id, *self.shapes[v.id]) for v in group.outputs)
             for group in lowered.schedule.groups
         )
+        self.drops = self._last_uses()
+
+    def _last_uses(self) -> tuple[tuple[int, ...], ...]:
+        """After each step, the temporaries that no later one reads: their memory serves again."""
+        outputs = {self.graph.base(o).id for o in self.graph.outputs if isinstance(o, Value)}
+        last: dict[int, int] = {}
+        for number, (step, makes) in enumerate(zip(self.steps, self.makes, strict=True)):
+            ids = [*(value for _, value in step.pointers), *(value for value, *_ in makes)]
+            last |= dict.fromkeys(ids, number)
+        kept = {*outputs, *self.inputs}
+        return tuple(
+            tuple(v for v, at in last.items() if at == number and v not in kept)
+            for number in range(len(self.steps))
+        )
 
     def _build(self, lowered: Lowered) -> None:
         """Compile what has several kernels on several threads: compilers are processes."""
@@ -214,7 +228,7 @@ class Prepared:
         """
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
         env = {**self.extents, **scalars} if self.needs_env else scalars
-        for step, makes in zip(self.steps, self.makes, strict=True):
+        for step, makes, drops in zip(self.steps, self.makes, self.drops, strict=True):
             for value_id, shape, dtype in makes:
                 given = out.get(value_id)
                 held[value_id] = self.executor.empty(shape, dtype) if given is None else given
@@ -231,6 +245,9 @@ class Prepared:
                 slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
                 passed += [partials, counter]
             step.launch(step.pack.pack(*slots), passed)
+            for value_id in drops:
+                del held[value_id]
+            del passed
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:

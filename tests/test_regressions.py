@@ -409,3 +409,34 @@ def test_wrong_kinds_of_arguments_are_typed_errors():
         ow.fuse(lambda x: x + 1).lower(x, target="sm_80").verify(x, schedule="x")
     with pytest.raises(ow.errors.EditError, match="a list of op-codes"):
         ow.kernel(ow.load("x"))
+
+
+@pytest.mark.host
+def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
+    import weakref
+
+    from opweave.runtime.executors import HostExecutor
+
+    alive, most = [], [0]
+    plain = HostExecutor.empty
+
+    class Tracked(np.ndarray):
+        pass
+
+    def empty(self, shape, dtype):
+        made = plain(self, shape, dtype).view(Tracked)
+        alive.append(weakref.ref(made))
+        most[0] = max(most[0], sum(ref() is not None for ref in alive))
+        return made
+
+    monkeypatch.setattr(HostExecutor, "empty", empty)
+    x = np.ones(1000, np.float32)
+
+    def function(x):
+        for _ in range(10):
+            x = x * 1.5 + 0.5
+        return x
+
+    np.testing.assert_allclose(function(x), ow.fuse(function).unfused()(x))
+    assert len(alive) == 20
+    assert most[0] <= 3
