@@ -13,6 +13,7 @@ from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError
 from opweave.runtime import environment, hostcc, nvrtc
 from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of
+from opweave.runtime.debuginfo import KERNEL_FILE
 
 VERSION = "0.1.0"
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
@@ -32,26 +33,29 @@ class Binary:
 @cache
 def header_digest() -> str:
     """Hash of every device helper, by name."""
-    paths = sorted([*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/*.cuh")])
+    paths = sorted([*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/**/*.*h")])
     parts = {str(p.relative_to(TEMPLATES)): digest(p.read_bytes()) for p in paths}
     return key_of(parts)
 
 
-def key_parts(
-    source: str, arch: str, *, fast: bool = False, verify: bool = False
-) -> dict[str, Any]:
+def on_host(arch: str, mode: str) -> bool:
+    """True if the host's compiler builds it: for the host itself, or to verify or sanitize."""
+    return arch == "host" or mode != "run"
+
+
+def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") -> dict[str, Any]:
     """Everything that can change the binary of a source; pure but for the fingerprints."""
-    on_host = arch == "host" or verify
+    host = on_host(arch, mode)
     return {
         "opweave": VERSION,
         "source": digest(source.encode()),
-        "arch": "host" if on_host else arch,
+        "arch": "host" if host else arch,
         "headers": header_digest(),
-        "flags": list(hostcc.flags(verify=verify, fast=fast))
-        if on_host
+        "flags": list(hostcc.flags(mode, fast=fast))
+        if host
         else sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()),
-        "compiler": hostcc.host_compiler().fingerprint if on_host else nvrtc.fingerprint(),
-        "cpu": hostcc.cpu_features() if on_host else "",
+        "compiler": hostcc.host_compiler().fingerprint if host else nvrtc.fingerprint(),
+        "cpu": hostcc.cpu_features() if host else "",
     }
 
 
@@ -66,7 +70,7 @@ class Builder:
         self._guard = threading.Lock()
 
     def build(
-        self, source: str, name: str, arch: str, *, fast: bool = False, verify: bool = False
+        self, source: str, name: str, arch: str, *, fast: bool = False, mode: str = "run"
     ) -> Binary:
         """Return the binary of a source: from memory, from disk, or compiled.
 
@@ -74,17 +78,19 @@ class Builder:
             CompileError: the compiler refuses the source.
             NoCompilerError: there is no compiler for the target.
         """
-        if arch == "host" or verify:
+        if on_host(arch, mode):
             source = f"{source}\nOW_ENTRY({name})\n"
-        return self._build(source, arch, fast=fast, verify=verify)
+        if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
+            source = f'#line 1 "{KERNEL_FILE}"\n{source}'
+        return self._build(source, arch, fast=fast, mode=mode)
 
     def build_plain(self, source: str) -> Binary:
         """Build a host library that is no kernel."""
-        return self._build(source, "host", fast=False, verify=False)
+        return self._build(source, "host", fast=False, mode="run")
 
-    def _build(self, source: str, arch: str, *, fast: bool, verify: bool) -> Binary:
-        on_host = arch == "host" or verify
-        parts = key_parts(source, arch, fast=fast, verify=verify)
+    def _build(self, source: str, arch: str, *, fast: bool, mode: str) -> Binary:
+        host = on_host(arch, mode)
+        parts = key_parts(source, arch, fast=fast, mode=mode)
         key = key_of(parts)
         found = self.memory.get(key)
         if found is not None:
@@ -96,17 +102,18 @@ class Builder:
                 payload = self.disk.get(key)
                 origin = "disk" if payload is not None else "compiled"
                 if payload is None:
-                    payload = self._compile(source, arch, fast=fast, verify=verify)
+                    payload = self._compile(source, arch, fast=fast, mode=mode)
                     self.disk.put(key, source, payload, parts)
-                kind = "so" if on_host else "cubin"
+                kind = "so" if host else "cubin"
                 self.memory[key] = Binary(key, kind, payload, source, origin)
             return self.memory[key]
 
-    def _compile(self, source: str, arch: str, *, fast: bool, verify: bool) -> bytes:
+    def _compile(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
         self.compiled += 1
-        if arch == "host" or verify:
-            flags = hostcc.flags(verify=verify, fast=fast)
-            return hostcc.compile_host(source, flags, HOST_INCLUDE)
+        if on_host(arch, mode):
+            flags = hostcc.flags(mode, fast=fast)
+            apart = mode == "sanitize"
+            return hostcc.compile_host(source, flags, HOST_INCLUDE, apart=apart)
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
 
@@ -118,7 +125,7 @@ def builder() -> Builder:
 
 
 def build_kernel(
-    kernel: Kernel, source: str, *, arch: str, fast: bool = False, verify: bool = False
+    kernel: Kernel, source: str, *, arch: str, fast: bool = False, mode: str = "run"
 ) -> Binary:
     """Build a kernel; a compiler's complaint is traced to the op-code that it points at.
 
@@ -126,7 +133,7 @@ def build_kernel(
         CompileError: with ``opcode``, numbered ``source`` and ``log``.
     """
     try:
-        return builder().build(source, kernel.name, arch, fast=fast, verify=verify)
+        return builder().build(source, kernel.name, arch, fast=fast, mode=mode)
     except CompileError as error:
         raise explained(error, kernel, source) from None
 

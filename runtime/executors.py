@@ -12,8 +12,10 @@ from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.build import Binary, build_kernel
+from opweave.runtime.checker import Checked, Fault, memories, run_sanitized
+from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
-from opweave.runtime.host import run_launcher, verify_launch
+from opweave.runtime.host import run_launcher
 from opweave.runtime.launch import array_scalar, partial_bytes
 
 
@@ -49,6 +51,8 @@ class VerifyExecutor(HostExecutor):
         schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
     """
 
+    mode = "verify"
+
     def __init__(self, schedule: int = 0, fast: bool = False):
         super().__init__(fast)
         if not isinstance(schedule, int) or not -(2**31) <= schedule < 2**31:
@@ -65,7 +69,7 @@ class VerifyExecutor(HostExecutor):
         return partials, np.zeros(rows, np.uint32)
 
     def build(self, kernel: Kernel, source: str) -> Binary:
-        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, verify=True)
+        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, mode=self.mode)
 
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
@@ -73,20 +77,77 @@ class VerifyExecutor(HostExecutor):
         binary = self.build(kernel, source)
         grid = kernel.grid(extents)
         kinds = ("input", "output", "partials", "counter")
-        places = [slot for slot, p in enumerate(kernel.params) if p.kind in kinds]
+        places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
 
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
-            def packed(copies: Sequence[Guarded]) -> bytes:
+            def packed(addresses: Sequence[int]) -> bytes:
                 made = bytearray(slots)
-                for slot, copy in zip(_in_order(kernel, places), copies, strict=True):
-                    made[8 * slot : 8 * slot + 8] = copy.address.to_bytes(8, "little")
+                for slot, address in zip(places, addresses, strict=True):
+                    made[8 * slot : 8 * slot + 8] = address.to_bytes(8, "little")
                 return bytes(made)
 
-            verify_launch(kernel, binary, grid, packed, arrays, self.schedule)
+            self.run(kernel, binary, grid, packed, arrays, places)
             if kernel.template == "reduce" and arrays[-1].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
         return launch
+
+    def run(
+        self,
+        kernel: Kernel,
+        binary: Binary,
+        grid: Sequence[int],
+        packed: Callable[[Sequence[int]], bytes],
+        arrays: Sequence[np.ndarray[Any, Any]],
+        places: Sequence[int],
+    ) -> None:
+        """Launch one kernel on copies of its arrays; ``places`` are their parameters."""
+        block = (kernel.threads, 1, 1)
+
+        def slots(copies: Sequence[Guarded]) -> bytes:
+            return packed([copy.address for copy in copies])
+
+        run_verify(kernel.name, binary, grid, block, slots, arrays, self.schedule)
+
+
+class SanitizeExecutor(VerifyExecutor):
+    """As in verify mode, with every access checked; faults are collected, not raised.
+
+    Attributes:
+        seen: for each launch its kernel, its grid and what the checker saw.
+    """
+
+    mode = "sanitize"
+
+    def __init__(self, schedule: int = 0, fast: bool = False):
+        super().__init__(schedule, fast)
+        self.seen: list[tuple[Kernel, Sequence[int], Checked, list[Fault]]] = []
+
+    def run(
+        self,
+        kernel: Kernel,
+        binary: Binary,
+        grid: Sequence[int],
+        packed: Callable[[Sequence[int]], bytes],
+        arrays: Sequence[np.ndarray[Any, Any]],
+        places: Sequence[int],
+    ) -> None:
+        params = [kernel.params[slot] for slot in places]
+        unwritten = [p.kind in ("output", "partials") for p in params]
+        memory, where = memories(arrays, [p.name for p in params], unwritten)
+        checked = Checked.of(binary)
+
+        def slots(addresses: Sequence[int]) -> bytes:
+            return packed([
+                addresses[piece] + array.__array_interface__["data"][0] - memory[piece].low
+                for piece, array in zip(where, arrays, strict=True)
+            ])  # fmt: skip
+
+        block = (kernel.threads, 1, 1)
+        faults = run_sanitized(checked, grid, block, slots, memory, self.schedule)
+        self.seen.append((kernel, grid, checked, faults))
+        for piece, array in zip(where, arrays, strict=True):
+            memory[piece].write_back(array)
 
 
 def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:

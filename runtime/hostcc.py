@@ -25,8 +25,28 @@ COMMON = (
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-sanitize=all", "-w",
 )  # fmt: skip
-# Unoptimised, so that a read that a GPU would make is made, even if its value is not used.
-VERIFY = ("-DOW_VERIFY", "-O0")
+# What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
+# made, even if its value is not used.  To sanitize, the compiler puts a call in front of every
+# access (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has
+# those names) and line tables into the object; it is linked apart, without anybody's runtime.
+MODES: dict[str, tuple[str, ...]] = {
+    "run": (),
+    "verify": ("-DOW_VERIFY", "-O0"),
+    "sanitize": (
+        "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-g1", "-gdwarf-4",
+        "-fsanitize=thread,bounds,alignment",
+    ),
+}  # fmt: skip
+# The same two settings for either front end: volatile accesses are told apart, calls are not told.
+GCC_HOOKS = (
+    "--param",
+    "tsan-distinguish-volatile=1",
+    "--param",
+    "tsan-instrument-func-entry-exit=0",
+)
+CLANG_HOOKS = (
+    "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,32 +105,59 @@ def zig_cache() -> str:
     return folder
 
 
-def flags(*, verify: bool, fast: bool) -> tuple[str, ...]:
+def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     """Compiler flags of a mode, in order."""
-    mode = (*(FAST if fast else STRICT), *(VERIFY if verify else ()))
-    return (*COMMON, *host_compiler().flags, *mode)
+    compiler = host_compiler()
+    hooks: tuple[str, ...] = ()
+    if mode == "sanitize":
+        hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
+    return (*COMMON, *compiler.flags, *(FAST if fast else STRICT), *MODES[mode], *hooks)
 
 
-def compile_host(source: str, options: tuple[str, ...], include: tuple[Path, ...]) -> bytes:
-    """Compile to a shared object.
+@cache
+def is_gcc() -> bool:
+    """True for g++, also where it goes by the name of c++."""
+    command = [*host_compiler().command, "-dM", "-E", "-x", "c++", "-"]
+    return "__clang__" not in run_compiler(command, "")
+
+
+def compile_host(
+    source: str, options: tuple[str, ...], include: tuple[Path, ...], *, apart: bool = False
+) -> bytes:
+    """Compile to a shared object; ``apart`` links in a second step, without the options.
 
     Raises:
         CompileError: the compiler refuses the source.
         NoCompilerError: there is no compiler.
     """
-    compiler = host_compiler()
-    environment = dict(os.environ)
+    command = host_compiler().command
+    paths = [f"-I{p}" for p in include]
     with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
         target = os.path.join(folder, "kernel.so")
-        if "zig" in compiler.command[0]:
-            for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
-                environment[name] = zig_cache()
-        paths = [f"-I{p}" for p in include]
-        command = [*compiler.command, *options, *paths, "-o", target, "-"]
-        ran = subprocess.run(
-            command, input=source.encode(), capture_output=True, env=environment, check=False
-        )
-        if ran.returncode:
-            log = ran.stderr.decode(errors="replace")
-            raise CompileError("the host compiler refuses the kernel", source=source, log=log)
+        if not apart:
+            run_compiler([*command, *options, *paths, "-o", target, "-"], source)
+        else:
+            parts = os.path.join(folder, "kernel.o")
+            compiled = [o for o in options if o != "-shared"]
+            run_compiler([*command, *compiled, *paths, "-c", "-o", parts, "-"], source)
+            run_compiler([*command, "-shared", "-o", target, parts], source)
         return Path(target).read_bytes()
+
+
+def run_compiler(command: list[str], source: str) -> str:
+    """Run the compiler on a source and return what it prints.
+
+    Raises:
+        CompileError: it refuses the source.
+    """
+    environment = dict(os.environ)
+    if "zig" in command[0]:
+        for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
+            environment[name] = zig_cache()
+    ran = subprocess.run(
+        command, input=source.encode(), capture_output=True, env=environment, check=False
+    )
+    if ran.returncode:
+        log = ran.stderr.decode(errors="replace")
+        raise CompileError("the host compiler refuses the kernel", source=source, log=log)
+    return ran.stdout.decode(errors="replace")

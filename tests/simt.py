@@ -8,7 +8,7 @@ import numpy as np
 
 from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import builder
-from opweave.runtime.host import run_verify
+from opweave.runtime.fibres import run_verify
 
 PREAMBLE = (
     "#define USE_64BIT_INDEX 0\n#define USE_FAST_MATH 0\n#define USE_VECTOR_IO 0\n"
@@ -18,7 +18,7 @@ PREAMBLE = (
 
 def run_source(source, name, grid, block, arrays, scalars=(), shared_bytes=0, schedule=0):
     """Run kernel ``name``: arrays first, then 32-bit integers; returns copies of the arrays."""
-    binary = builder().build(PREAMBLE + source, name, "host", verify=True)
+    binary = builder().build(PREAMBLE + source, name, "host", mode="verify")
     held = [np.array(a) for a in arrays]
 
     def slots(copies):
@@ -26,9 +26,7 @@ def run_source(source, name, grid, block, arrays, scalars=(), shared_bytes=0, sc
         numbers = [int(s).to_bytes(8, "little", signed=True) for s in scalars]
         return b"".join(addresses + numbers)
 
-    run_verify(
-        name, block, shared_bytes, binary, (grid, 1, 1), (block, 1, 1), slots, held, schedule
-    )
+    run_verify(name, binary, (grid, 1, 1), (block, 1, 1), slots, held, schedule, shared_bytes)
     return held
 
 
@@ -44,6 +42,7 @@ def flattened(source):
     for _ in range(4):
         for name, path in (
             ("opweave.cuh", "host/opweave.cuh"),
+            ("simt.cuh", "host/simt.cuh"),
             ("math.cuh", "host/math.cuh"),
             ("../common.cuh", "common.cuh"),
         ):

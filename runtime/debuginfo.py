@@ -1,0 +1,140 @@
+"""What a compiled kernel says about itself: lines of its program, places of its variables."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from typing import Any
+
+# The file name that a kernel's own text goes by, set by a #line directive in front of it.
+KERNEL_FILE = "kernel.cu"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the library: ``address`` counts from where the library lies."""
+
+    name: str
+    address: int
+    bytes: int
+
+
+class DebugInfo:
+    """Line table, inlined calls and variables of a shared object, by pyelftools."""
+
+    def __init__(self, payload: bytes):
+        from elftools.elf.elffile import ELFFile  # type: ignore[import-untyped]
+
+        self._elf: Any = ELFFile(BytesIO(payload))
+
+    def variables(self, *sections: str) -> list[Variable]:
+        """Variables of sections in the order of their addresses, gaps left out."""
+        indices = {self._elf.get_section_index(section) for section in sections}
+        table = self._elf.get_section_by_name(".symtab")
+        found = [
+            Variable(plain_name(s.name), s["st_value"], s["st_size"])
+            for s in (table.iter_symbols() if table else ())
+            if s["st_shndx"] in indices and s["st_info"]["type"] == "STT_OBJECT" and s["st_size"]
+        ]
+        kept = [v for v in found if not v.name.startswith("ow_gap_")]
+        return sorted(kept, key=lambda v: v.address)
+
+    def constants(self) -> list[tuple[int, int]]:
+        """Parts of the library that are mapped and cannot be written: first address and end."""
+        return [
+            (s["p_vaddr"], s["p_vaddr"] + s["p_memsz"])
+            for s in self._elf.iter_segments()
+            if s["p_type"] == "PT_LOAD" and not s["p_flags"] & 2
+        ]
+
+    def line(self, address: int) -> int:
+        """The kernel's line that a return address belongs to; 0 if it is none of its own.
+
+        What was inlined from a header belongs to the line that called it.
+        """
+        at = address - 1  # a return address is behind the call
+        calls = [c for c in self._inlined if c[0] <= at < c[1]]
+        number = bisect_right(self._rows, (at, 1 << 62, "")) - 1
+        if number >= 0 and self._rows[number][2] == KERNEL_FILE:
+            return self._rows[number][1]
+        own = [c for c in calls if c[3] == KERNEL_FILE]
+        return min(own, key=lambda c: c[1] - c[0])[2] if own else 0
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, int, str]]:
+        """(address, line, file), by address."""
+        rows = []
+        for unit in self._units():
+            program = unit.dwarfinfo.line_program_for_CU(unit)
+            names = [_text(e.name) for e in program.header["file_entry"]]
+            for entry in program.get_entries():
+                state = entry.state
+                if state is None:
+                    continue
+                name = "" if state.end_sequence else names[state.file - 1]
+                rows.append((state.address, state.line, name))
+        return sorted(rows, key=lambda r: r[0])
+
+    @cached_property
+    def _inlined(self) -> list[tuple[int, int, int, str]]:
+        """(first address, end, line of the call, file of the call) of inlined functions."""
+        found = []
+        for unit in self._units():
+            program = unit.dwarfinfo.line_program_for_CU(unit)
+            names = [_text(e.name) for e in program.header["file_entry"]]
+            for die in unit.iter_DIEs():
+                if (
+                    die.tag != "DW_TAG_inlined_subroutine"
+                    or "DW_AT_call_line" not in die.attributes
+                ):
+                    continue
+                line = die.attributes["DW_AT_call_line"].value
+                name = names[die.attributes["DW_AT_call_file"].value - 1]
+                found += [(low, high, line, name) for low, high in self._ranges(unit, die)]
+        return found
+
+    def _ranges(self, unit: Any, die: Any) -> list[tuple[int, int]]:
+        attributes = die.attributes
+        if "DW_AT_low_pc" in attributes:
+            low, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
+            is_address = high.form == "DW_FORM_addr"
+            return [(low, high.value if is_address else low + high.value)]
+        if "DW_AT_ranges" not in attributes:
+            return []
+        lists = unit.dwarfinfo.range_lists()
+        entries = lists.get_range_list_at_offset(attributes["DW_AT_ranges"].value)
+        top = unit.get_top_DIE().attributes
+        base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
+        return [(base + e.begin_offset, base + e.end_offset) for e in entries]
+
+    def _units(self) -> list[Any]:
+        if not self._elf.has_dwarf_info():
+            return []
+        return list(self._elf.get_dwarf_info().iter_CUs())
+
+
+def _text(name: Any) -> str:
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+
+def plain_name(symbol: str) -> str:
+    """The name as it stands in the source: the last part of an Itanium-mangled one.
+
+    >>> plain_name("_ZZ4spinE4tile"), plain_name("tile"), plain_name("_ZN12_GLOBAL__N_11nE")
+    ('tile', 'tile', 'n')
+    """
+    symbol = symbol.split(".")[0]
+    if not symbol.startswith("_Z"):
+        return symbol
+    at, last = 2, ""
+    while at < len(symbol):
+        length = re.match(r"\d+", symbol[at:])
+        if length is None:
+            at += 1
+            continue
+        start = at + length.end()
+        last, at = symbol[start : start + int(length[0])], start + int(length[0])
+    return last or symbol

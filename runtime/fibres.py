@@ -1,0 +1,105 @@
+"""Verify mode: a kernel's threads as fibres that take turns, on guarded copies of its arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.errors import LaunchError
+from opweave.runtime.build import Binary
+from opweave.runtime.guarded import Guarded, guard
+from opweave.runtime.host import loaded, runtime_library
+
+
+class Launch(ctypes.Structure):
+    """One launch, as fibres.h reads it."""
+
+    _fields_ = (
+        ("bind", ctypes.c_void_p),
+        ("thread", ctypes.c_void_p),
+        ("shared_begin", ctypes.c_void_p),
+        ("shared_end", ctypes.c_void_p),
+        ("dynamic_begin", ctypes.c_void_p),
+        ("dynamic_bytes", ctypes.c_longlong),
+        ("args", ctypes.c_char_p),
+        ("args_bytes", ctypes.c_longlong),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("schedule", ctypes.c_int),
+        ("orders", ctypes.c_void_p),
+    )
+
+
+# The schedulers keep their state in statics: one kernel at a time.
+LOCK = threading.Lock()
+
+
+def launch_of(
+    library: ctypes.CDLL,
+    grid: Sequence[int],
+    block: Sequence[int],
+    slots: bytes,
+    dynamic: tuple[int, int],
+    schedule: int,
+) -> tuple[Launch, Any]:
+    """A launch of a kernel's library, and what must live as long as it.
+
+    Args:
+        dynamic: address and bytes of the dynamic shared memory.
+    """
+    for symbol in ("ow_shared_begin", "ow_shared_end"):
+        getattr(library, symbol).restype = ctypes.c_void_p
+    three = ctypes.c_uint * 3
+    orders = (ctypes.c_int * (grid[0] * grid[1] * grid[2] + block[0] * block[1] * block[2]))()
+    made = Launch(
+        ctypes.cast(library.ow_bind, ctypes.c_void_p),
+        ctypes.cast(library.ow_thread, ctypes.c_void_p),
+        library.ow_shared_begin(),
+        library.ow_shared_end(),
+        *dynamic,
+        slots,
+        len(slots),
+        three(*grid),
+        three(*block),
+        schedule,
+        ctypes.cast(orders, ctypes.c_void_p),
+    )
+    return made, (orders, slots)
+
+
+def run_verify(
+    name: str,
+    binary: Binary,
+    grid: Sequence[int],
+    block: Sequence[int],
+    slots: Callable[[Sequence[Guarded]], bytes],
+    arrays: Sequence[np.ndarray[Any, Any]],
+    schedule: int = 0,
+    shared_bytes: int = 0,
+) -> None:
+    """Run a kernel as fibres on guarded copies of its arrays; outputs are copied back.
+
+    Args:
+        slots: packs the arguments, given the copies.
+        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
+        shared_bytes: dynamic shared memory.
+
+    Raises:
+        LaunchError: a divergent barrier, an access outside every array, a misaligned access.
+    """
+    library, runtime = loaded(binary), runtime_library()
+    memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
+    dynamic = (ctypes.addressof(memory), shared_bytes)
+    copies = [guard(array) for array in arrays]
+    launch, _kept = launch_of(library, grid, block, slots(copies), dynamic, schedule)
+    with LOCK:
+        failed = runtime.ow_verify(ctypes.byref(launch))
+        message = runtime.ow_message().decode(errors="replace")
+    if failed:
+        raise LaunchError(f"{name}: {message}")
+    for copy in copies:
+        copy.finish(name)

@@ -1,0 +1,228 @@
+// What CUDA C's own words mean on a CPU: qualifiers, indices, barriers, warp functions, atomics.
+//
+// Without OW_VERIFY (run mode) a block is one thread, blocks run on all cores, and barriers and
+// shuffles have nothing to do.  With OW_VERIFY each thread of a block is a fibre of the scheduler in
+// fibres.h; every meeting point goes through it, with its line.  With OW_SANITIZE too, the compiler
+// puts a call to the checker (checker.h) in front of every access.
+#pragma once
+
+#ifdef OW_VERIFY
+#define __global__
+#else
+// hidden: what a kernel of another library with the same name shares is its own
+#define __global__ inline __attribute__((always_inline, visibility("hidden")))
+#endif
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define OW_INLINE static inline __attribute__((always_inline))
+#define OW_COPY __builtin_memcpy
+#define OW_SPECIAL inline __attribute__((always_inline))
+
+struct uint3 { unsigned x, y, z; };
+
+// Kinds of faults and meetings, as in fibres.h.
+enum { OW_MISALIGNED = 4, OW_SHUFFLE_MASK = 8, OW_STOPPED = 9, OW_WARP_BARRIER = 0, OW_EXCHANGE = 1 };
+
+// The part of the scheduler that kernels see; fibres.h has the same struct.
+struct OwHost {
+    uint3 thread, block, block_dim, grid_dim;
+    void* dynamic_shared;
+    void (*barrier)(int line);
+    const unsigned long long* (*meet)(unsigned mask, unsigned long long value, int kind, int line);
+    unsigned (*gather)(int line);
+    void (*fail)(int kind, const char* what, int line);
+    void (*copy_async)(void* to, const void* from, int bytes, int given, int line);
+    void (*commit_async)();
+    void (*wait_async)(int groups);
+};
+
+#ifdef OW_VERIFY
+
+#ifdef OW_SANITIZE
+extern "C" OwHost ow_the_host;  // the checker's
+#define ow_host (&ow_the_host)
+#define OW_BIND(HOST) ((void)HOST)
+#else
+static OwHost* ow_host;
+#define OW_BIND(HOST) (ow_host = HOST)
+#endif
+#define threadIdx (ow_host->thread)
+#define blockIdx (ow_host->block)
+#define blockDim (ow_host->block_dim)
+#define gridDim (ow_host->grid_dim)
+#define OW_SHARED static __attribute__((section("ow_shared"), used))
+#ifdef OW_SANITIZE
+// a gap in front of every shared variable, so that what runs past its neighbour's end shows
+#define __shared__ OW_SHARED char OW_NAME(ow_gap_, __COUNTER__)[256]; OW_SHARED
+#define OW_NAME(A, B) OW_NAME2(A, B)
+#define OW_NAME2(A, B) A##B
+#else
+#define __shared__ OW_SHARED
+#endif
+#define __syncthreads() (ow_host->barrier(__LINE__))
+#define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, OW_WARP_BARRIER, __LINE__))
+OW_INLINE unsigned ow_mask(unsigned mask = 0xffffffffu) { return mask; }
+OW_INLINE int ow_lane() {
+    const unsigned linear = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    return linear % 32;
+}
+OW_INLINE const unsigned long long* ow_meet(unsigned mask, unsigned long long value, int line) {
+    return ow_host->meet(mask, value, OW_EXCHANGE, line);
+}
+template <class T> OW_INLINE T ow_exchange(unsigned mask, T value, int source, int line) {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    const unsigned long long* lanes = ow_meet(mask, bits, line);
+    if (!(mask >> source & 1u)) {
+        ow_host->fail(OW_SHUFFLE_MASK, "a shuffle reads a lane outside its mask", line);
+        return value;
+    }
+    __builtin_memcpy(&value, &lanes[source], sizeof(T));
+    return value;
+}
+// Source lanes as in the CUDA C++ Programming Guide, "Warp Shuffle Functions".
+OW_INLINE int ow_from_below(int delta, int width) {
+    const int lane = ow_lane(), first = lane / width * width;
+    return lane - delta < first ? lane : lane - delta;
+}
+OW_INLINE int ow_from_above(int delta, int width) {
+    const int lane = ow_lane(), first = lane / width * width;
+    return lane + delta >= first + width ? lane : lane + delta;
+}
+OW_INLINE int ow_from_other(int other, int width) {
+    const int lane = ow_lane(), first = lane / width * width;
+    const int source = lane ^ other;
+    return source >= first + width ? lane : source;
+}
+OW_INLINE int ow_from_lane(int source, int width) {
+    return ow_lane() / width * width + (int)((unsigned)source % (unsigned)width);
+}
+OW_INLINE unsigned ow_vote(unsigned mask, bool predicate, int line) {
+    const unsigned long long* lanes = ow_meet(mask, predicate, line);
+    unsigned found = 0;
+    for (int l = 0; l < 32; ++l)
+        if (mask >> l & 1u) found |= (unsigned)lanes[l] << l;
+    return found;
+}
+OW_INLINE int ow_width(int width = 32) { return width; }
+#define __shfl_sync(m, v, s, ...) ow_exchange(m, v, ow_from_lane(s, ow_width(__VA_ARGS__)), __LINE__)
+#define __shfl_down_sync(m, v, d, ...) ow_exchange(m, v, ow_from_above(d, ow_width(__VA_ARGS__)), __LINE__)
+#define __shfl_up_sync(m, v, d, ...) ow_exchange(m, v, ow_from_below(d, ow_width(__VA_ARGS__)), __LINE__)
+#define __shfl_xor_sync(m, v, d, ...) ow_exchange(m, v, ow_from_other(d, ow_width(__VA_ARGS__)), __LINE__)
+#define __ballot_sync(m, p) ow_vote(m, (p) != 0, __LINE__)
+#define __any_sync(m, p) (ow_vote(m, (p) != 0, __LINE__) != 0)
+#define __all_sync(m, p) (ow_vote(m, (p) != 0, __LINE__) == (m))
+#define DYNAMIC_SHARED(TYPE, NAME) TYPE* NAME = (TYPE*)ow_host->dynamic_shared
+OW_INLINE void ow_check_aligned(const void* p, int bytes, int line) {
+    if ((unsigned long long)p % bytes) ow_host->fail(OW_MISALIGNED, "a wide access is misaligned", line);
+}
+
+#else
+
+static const uint3 threadIdx = {0, 0, 0};
+static const uint3 blockDim = {1, 1, 1};
+static thread_local uint3 blockIdx;
+static thread_local uint3 gridDim;
+#define __shared__ static thread_local
+#define __syncthreads() ((void)0)
+#define __syncwarp(...) ((void)0)
+OW_INLINE void ow_check_aligned(const void*, int, int) {}
+
+#endif
+
+#ifdef OW_SANITIZE
+// The checker sees an atomic and a fence as such, not the plain accesses that they are made of.
+extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc);
+extern "C" void ow_fence(int device, void* pc);
+#define OW_ATOMIC static __attribute__((noinline, no_sanitize("thread", "undefined")))
+#define OW_TOUCH(P, DEVICE) ow_touch_atomic((void*)(P), sizeof(*(P)), DEVICE, __builtin_return_address(0))
+OW_ATOMIC void __threadfence() { ow_fence(1, __builtin_return_address(0)); }
+OW_ATOMIC void __threadfence_block() { ow_fence(0, __builtin_return_address(0)); }
+#else
+#define OW_ATOMIC OW_INLINE
+#define OW_TOUCH(P, DEVICE) ((void)0)
+OW_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+OW_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#endif
+
+template <class T> struct OwSame { typedef T type; };
+#ifdef OW_VERIFY  // fibres take turns and are never interrupted: plain updates are atomic
+#define OW_UPDATE(MADE) T old = *p; *p = (T)(MADE); return old
+#else
+#define OW_UPDATE(MADE)                                                               \
+    T old, made;                                                                      \
+    __atomic_load(p, &old, __ATOMIC_RELAXED);                                         \
+    do made = (T)(MADE);                                                              \
+    while (!__atomic_compare_exchange(p, &old, &made, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    return old
+#endif
+#define OW_ATOMICS(NAME, DEVICE, MADE)                                                \
+    template <class T> OW_ATOMIC T NAME(T* p, typename OwSame<T>::type x) {            \
+        OW_TOUCH(p, DEVICE);                                                          \
+        OW_UPDATE(MADE);                                                              \
+    }
+#define OW_ATOMIC_SCOPES(NAME, MADE)                                                  \
+    OW_ATOMICS(NAME, 1, MADE) OW_ATOMICS(NAME##_block, 0, MADE) OW_ATOMICS(NAME##_system, 1, MADE)
+OW_ATOMIC_SCOPES(atomicAdd, old + x)
+OW_ATOMIC_SCOPES(atomicSub, old - x)
+OW_ATOMIC_SCOPES(atomicMax, old > x ? old : x)
+OW_ATOMIC_SCOPES(atomicMin, old < x ? old : x)
+OW_ATOMIC_SCOPES(atomicExch, x)
+OW_ATOMIC_SCOPES(atomicAnd, old & x)
+OW_ATOMIC_SCOPES(atomicOr, old | x)
+OW_ATOMIC_SCOPES(atomicXor, old ^ x)
+OW_ATOMIC_SCOPES(atomicInc, old >= x ? 0 : old + 1)
+OW_ATOMIC_SCOPES(atomicDec, old == 0 || old > x ? x : old - 1)
+#define OW_CAS(NAME, DEVICE)                                                          \
+    template <class T>                                                                \
+    OW_ATOMIC T NAME(T* p, typename OwSame<T>::type expected, typename OwSame<T>::type x) { \
+        OW_TOUCH(p, DEVICE);                                                          \
+        OW_UPDATE(old == expected ? x : old);                                         \
+    }
+OW_CAS(atomicCAS, 1)
+OW_CAS(atomicCAS_block, 0)
+OW_CAS(atomicCAS_system, 1)
+
+// Entry points.  `slots` holds the arguments, 8 bytes each.
+template <int... I> struct OwIndices {};
+template <int N, int... I> struct OwCount { typedef typename OwCount<N - 1, N - 1, I...>::type type; };
+template <int... I> struct OwCount<0, I...> { typedef OwIndices<I...> type; };
+template <auto F> struct OwKernel;
+template <class... P, void (*F)(P...)> struct OwKernel<F> {
+    template <int... I> OW_INLINE void call(const char* slots, OwIndices<I...>) { F(*(const P*)(slots + 8 * I)...); }
+    OW_INLINE void call(const char* slots) { call(slots, typename OwCount<sizeof...(P)>::type()); }
+};
+
+#ifdef OW_SANITIZE  // the most dynamic shared memory that a block of any GPU can have, and room behind
+static char ow_dynamic[256 * 1024] __attribute__((section("ow_dynamic,\"aw\",@nobits#"), aligned(1024)));
+#define OW_DYNAMIC_ENTRY                                                                      \
+    OW_SHARED char ow_gap_last[256];                                                          \
+    extern "C" char* ow_dynamic_begin() { return ow_dynamic; }                                \
+    extern "C" int ow_dynamic_bytes() { return sizeof ow_dynamic; }
+#else
+#define OW_DYNAMIC_ENTRY
+#endif
+#ifdef OW_VERIFY
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_ow_shared[];
+extern "C" __attribute__((weak, visibility("hidden"))) char __stop_ow_shared[];
+#define OW_ENTRY(...)                                                                         \
+    extern "C" void ow_bind(OwHost* host) { OW_BIND(host); }                                  \
+    OW_DYNAMIC_ENTRY                                                                          \
+    extern "C" void ow_thread(const char* slots) { OwKernel<__VA_ARGS__>::call(slots); }      \
+    extern "C" char* ow_shared_begin() { return __start_ow_shared; }                          \
+    extern "C" char* ow_shared_end() { return __stop_ow_shared; }
+#else
+#define OW_ENTRY(...)                                                                         \
+    extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
+        gridDim = *grid;                                                                      \
+        for (long long b = first; b < last; ++b) {                                            \
+            blockIdx.x = (unsigned)(b % grid->x);                                             \
+            blockIdx.y = (unsigned)(b / grid->x % grid->y);                                   \
+            blockIdx.z = (unsigned)(b / grid->x / grid->y);                                   \
+            OwKernel<__VA_ARGS__>::call(slots);                                                \
+        }                                                                                     \
+    }
+#endif
