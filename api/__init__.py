@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opweave.fused import Fused, fuse
     from opweave.oplist import kernel, load, store
     from opweave.program import Program
+    from opweave.sanitizer import sanitize, sanitize_source, uninitialised
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,9 @@ _LAZY = {
     "load": "oplist",
     "store": "oplist",
     "config": "configuration",
+    "sanitize": "sanitizer",
+    "sanitize_source": "sanitizer",
+    "uninitialised": "sanitizer",
 }
 
 __all__ = [
@@ -67,10 +71,13 @@ __all__ = [
     "pixels",
     "relu",
     "rsqrt",
+    "sanitize",
+    "sanitize_source",
     "sigmoid",
     "silu",
     "softmax",
     "store",
+    "uninitialised",
 ]
 
 

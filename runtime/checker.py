@@ -204,17 +204,19 @@ class Checked:
         ]
 
     def shared(self) -> tuple[_Region, list[Variable], Any]:
-        """The static shared memory, its variables by their offset, the owner of each byte."""
-        for symbol in ("ow_shared_begin", "ow_shared_end"):
-            getattr(self.library, symbol).restype = ctypes.c_void_p
-        begin, end = self.library.ow_shared_begin() or 0, self.library.ow_shared_end() or 0
-        start = begin - self.base
-        variables = [
-            Variable(v.name, v.address - start, v.bytes) for v in self.info.variables("ow_shared")
-        ]
-        owner = np.zeros(end - begin + 1, np.uint16)
+        """The static shared memory, its variables by their offset, the owner of each byte.
+
+        It is storage of the calling thread: the launch must come from the same one.
+        """
+        size, found = self.info.shared()
+        mark = next(v.address for v in found if v.name == "ow_gap_mark")
+        self.library.ow_shared_mark.restype = ctypes.c_void_p
+        begin = self.library.ow_shared_mark() - mark
+        variables = [v for v in found if not v.name.startswith("ow_gap_")]
+        owner = np.zeros(size + 1, np.uint16)
         for number, variable in enumerate(variables, 1):
             owner[variable.address : variable.address + variable.bytes] = number
+        end = begin + size
         region = _Region(begin, end, begin, end, STATIC_SHARED, 1, owner.ctypes.data, None)
         return region, variables, owner
 
@@ -271,7 +273,8 @@ def run_sanitized(
     regions = (_Region * len(listed))(*listed)
     found = (_Raw * MOST_FAULTS)()
     args = slots([piece.address for piece in memory])
-    launch, _kept = launch_of(kernel.library, grid, block, args, (first, shared_bytes), schedule)
+    places = (static.begin, static.end), (first, shared_bytes)
+    launch, _kept = launch_of(kernel.library, grid, block, args, *places, schedule)
     with LOCK:
         count = _run(launch, regions, found, kernel.base)
     for address, contents in before:  # the next schedule begins with the same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -15,7 +16,7 @@ KERNEL_FILE = "kernel.cu"
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the library: ``address`` counts from where the library lies."""
+    """A variable of the library: ``address`` counts from where the library, or storage, lies."""
 
     name: str
     address: int
@@ -31,16 +32,23 @@ class DebugInfo:
         self._elf: Any = ELFFile(BytesIO(payload))
 
     def variables(self, *sections: str) -> list[Variable]:
-        """Variables of sections in the order of their addresses, gaps left out."""
+        """Variables of sections in the order of their addresses."""
         indices = {self._elf.get_section_index(section) for section in sections}
+        return self._symbols("STT_OBJECT", lambda symbol: symbol["st_shndx"] in indices)
+
+    def shared(self) -> tuple[int, list[Variable]]:
+        """Bytes of the thread-local storage, and its variables by their offset in it."""
+        sizes = [s["p_memsz"] for s in self._elf.iter_segments() if s["p_type"] == "PT_TLS"]
+        return sum(sizes), self._symbols("STT_TLS", lambda symbol: True)
+
+    def _symbols(self, kind: str, wanted: Callable[[Any], bool]) -> list[Variable]:
         table = self._elf.get_section_by_name(".symtab")
         found = [
             Variable(plain_name(s.name), s["st_value"], s["st_size"])
             for s in (table.iter_symbols() if table else ())
-            if s["st_shndx"] in indices and s["st_info"]["type"] == "STT_OBJECT" and s["st_size"]
+            if s["st_info"]["type"] == kind and s["st_size"] and wanted(s)
         ]
-        kept = [v for v in found if not v.name.startswith("ow_gap_")]
-        return sorted(kept, key=lambda v: v.address)
+        return sorted(found, key=lambda v: v.address)
 
     def constants(self) -> list[tuple[int, int]]:
         """Parts of the library that are mapped and cannot be written: first address and end."""
@@ -125,16 +133,16 @@ def plain_name(symbol: str) -> str:
 
     >>> plain_name("_ZZ4spinE4tile"), plain_name("tile"), plain_name("_ZN12_GLOBAL__N_11nE")
     ('tile', 'tile', 'n')
+    >>> plain_name("_ZZN12_GLOBAL__N_19block_sumILi256EEEffE4part_0")
+    'part'
     """
-    symbol = symbol.split(".")[0]
+    symbol = re.sub(r"(_\d+)?(\..*)?$", "", symbol)
     if not symbol.startswith("_Z"):
         return symbol
-    at, last = 2, ""
-    while at < len(symbol):
-        length = re.match(r"\d+", symbol[at:])
-        if length is None:
-            at += 1
-            continue
-        start = at + length.end()
-        last, at = symbol[start : start + int(length[0])], start + int(length[0])
-    return last or symbol
+    found = [
+        symbol[m.end() : m.end() + int(m[0])]
+        for m in re.finditer(r"(?<=[A-Za-z_\d])\d+", symbol)
+        if m.end() + int(m[0]) in (len(symbol), len(symbol) - 1)
+    ]
+    names = [name for name in found if re.fullmatch(r"[A-Za-z_]\w*", name)]
+    return names[-1] if names else symbol

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -110,18 +111,27 @@ class VerifyExecutor(HostExecutor):
         run_verify(kernel.name, binary, grid, block, slots, arrays, self.schedule)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What the checker saw of one launch."""
+
+    kernel: Kernel
+    grid: Sequence[int]
+    faults: list[Fault]
+
+
 class SanitizeExecutor(VerifyExecutor):
     """As in verify mode, with every access checked; faults are collected, not raised.
 
     Attributes:
-        seen: for each launch its kernel, its grid and what the checker saw.
+        seen: the launches, in order.
     """
 
     mode = "sanitize"
 
     def __init__(self, schedule: int = 0, fast: bool = False):
         super().__init__(schedule, fast)
-        self.seen: list[tuple[Kernel, Sequence[int], Checked, list[Fault]]] = []
+        self.seen: list[Seen] = []
 
     def run(
         self,
@@ -145,7 +155,7 @@ class SanitizeExecutor(VerifyExecutor):
 
         block = (kernel.threads, 1, 1)
         faults = run_sanitized(checked, grid, block, slots, memory, self.schedule)
-        self.seen.append((kernel, grid, checked, faults))
+        self.seen.append(Seen(kernel, grid, faults))
         for piece, array in zip(where, arrays, strict=True):
             memory[piece].write_back(array)
 

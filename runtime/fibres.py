@@ -43,23 +43,22 @@ def launch_of(
     grid: Sequence[int],
     block: Sequence[int],
     slots: bytes,
+    static: tuple[int, int],
     dynamic: tuple[int, int],
     schedule: int,
 ) -> tuple[Launch, Any]:
     """A launch of a kernel's library, and what must live as long as it.
 
     Args:
+        static: address and end of the static shared memory.
         dynamic: address and bytes of the dynamic shared memory.
     """
-    for symbol in ("ow_shared_begin", "ow_shared_end"):
-        getattr(library, symbol).restype = ctypes.c_void_p
     three = ctypes.c_uint * 3
     orders = (ctypes.c_int * (grid[0] * grid[1] * grid[2] + block[0] * block[1] * block[2]))()
     made = Launch(
         ctypes.cast(library.ow_bind, ctypes.c_void_p),
         ctypes.cast(library.ow_thread, ctypes.c_void_p),
-        library.ow_shared_begin(),
-        library.ow_shared_end(),
+        *static,
         *dynamic,
         slots,
         len(slots),
@@ -94,8 +93,11 @@ def run_verify(
     library, runtime = loaded(binary), runtime_library()
     memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
     dynamic = (ctypes.addressof(memory), shared_bytes)
+    for symbol in ("ow_shared_begin", "ow_shared_end"):
+        getattr(library, symbol).restype = ctypes.c_void_p
+    static = (library.ow_shared_begin(), library.ow_shared_end())
     copies = [guard(array) for array in arrays]
-    launch, _kept = launch_of(library, grid, block, slots(copies), dynamic, schedule)
+    launch, _kept = launch_of(library, grid, block, slots(copies), static, dynamic, schedule)
     with LOCK:
         failed = runtime.ow_verify(ctypes.byref(launch))
         message = runtime.ow_message().decode(errors="replace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -94,21 +93,13 @@ def findings(
     kernel: str,
     grid: Sequence[int],
     block: Sequence[int],
-    rows: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """Merge the faults of all schedules: one finding for each kind and place.
-
-    Args:
-        rows: extents of the rows of shared arrays of several dimensions: an index may run over
-            the end of such a row and stay in the array.
-    """
+    """Merge the faults of all schedules: one finding for each kind and place."""
     merged: dict[tuple[str, tuple[int, int], str], _Merged] = {}
     faults = list(faults)
     outside = {f.line for f in faults if KINDS[f.kind] == "out-of-bounds" and not f.text}
     for fault in faults:
         if fault.count == 0 or (fault.text.startswith("index ") and fault.line in outside):
-            continue
-        if _stays_inside(fault, rows):
             continue
         kind = KINDS[fault.kind]
         if kind in RACES and fault.line < fault.other_line:
@@ -121,11 +112,6 @@ def findings(
         at.threads |= dict.fromkeys(fault.threads)
     made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
     return sorted(made, key=lambda f: (f.line, f.kind))
-
-
-def _stays_inside(fault: Fault, rows: frozenset[int]) -> bool:
-    extent = re.match(r"index -?\d+ of '.*\[(\d+)\]'", fault.text)
-    return extent is not None and int(extent[1]) in rows
 
 
 def _finding(

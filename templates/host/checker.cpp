@@ -27,6 +27,12 @@ Raw* faults;
 int fault_count, faults_lost;
 const char* image;  // where the kernel's library lies: program counters are relative to it
 
+// An index outside of its array type, until an access tells whether it stays in the array's memory:
+// `tile[0][i]` may run over the end of a row of shared memory, which is one array to a GPU.
+struct Suspect { unsigned pc; int fault, thread; };
+enum { SUSPECT_CODE = 256 };  // bytes of code within which the access belongs to the index
+Suspect suspect;
+
 // What a thread last looked at through volatile reads and atomics, to tell when it waits.
 struct Looks { const void* address[RECENT]; uint64 value[RECENT]; int next, tries; unsigned pc; };
 
@@ -236,6 +242,10 @@ bool inside(const Region& r, const char* p, int bytes) {
     return !r.owner || (r.owner[p - r.begin] && r.owner[p - r.begin] == r.owner[p - r.begin + bytes - 1]);
 }
 
+bool belongs(unsigned pc) {
+    return suspect.pc && suspect.thread == current && pc - suspect.pc < SUSPECT_CODE;
+}
+
 void touch(const char* p, int bytes, int kind, unsigned pc) {
     if (++steps > MOST_STEPS) {
         complain(STOPPED, 0, 0, current, "a thread runs on and on without a meeting");
@@ -244,6 +254,10 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
     Region* r = region_at(p);
     if (!r || !inside(*r, p, bytes)) return report_outside(r, p, bytes, kind, pc);
     const bool shared = r->kind != GLOBAL;
+    if (shared && belongs(pc)) {
+        --faults[suspect.fault].count;
+        suspect.pc = 0;
+    }
     if (kind & WRITE) ++progress;
     if (shared) kind &= ~VOLATILE;  // volatile orders nothing between the lanes of a warp
     Granule* granules = shared ? watch().shared[r->kind - 1] : r->granules;
@@ -295,12 +309,14 @@ bool within(const void* p, const void* begin, unsigned long bytes) {
     return (unsigned long)p - (unsigned long)begin < bytes;
 }
 bool is_own(const void* p) {  // the thread's stack, the indices that the scheduler gives it, arguments
+    if (!block) return true;  // no kernel runs: the library is being asked what it is
     return within(p, block->stacks + (long)current * STACK, STACK) || within(p, &host, sizeof host) ||
            within(p, arguments, arguments_bytes) || within(p, block->exchanged, sizeof block->exchanged);
 }
 
 void hook(const void* p, int bytes, int kind, const void* pc) {
     if (!is_own(p)) touch((const char*)p, bytes, kind, relative(pc));
+    else if (suspect.pc && belongs(relative(pc))) suspect.pc = 0;
 }
 void hook_volatile(const void* p, int bytes, int kind, const void* pc) {
     if (is_own(p)) return;
@@ -420,6 +436,7 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
     for (int i = 0; i < count; ++i)
         if (given[i].kind == GLOBAL) given[i].granules = (Granule*)reserve(granules_of(given[i]) * sizeof(Granule));
     run_launch(*launch);
+    block = 0;
     settle_unwritten(false);
     for (int i = 0; i < count; ++i)
         if (given[i].kind == GLOBAL) munmap(given[i].granules, granules_of(given[i]) * sizeof(Granule));
@@ -484,6 +501,9 @@ extern "C" void __ubsan_handle_out_of_bounds(const Outside* o, unsigned long ind
     Raw& r = note(OUT_OF_BOUNDS, relative(PC), 0, 0, 0, -2);
     snprintf(r.text, sizeof r.text, "index %lld of %s", (long long)(int)index, o->array->name);
     add_thread(r, block->number, current);
+    suspect.pc = r.pc;
+    suspect.fault = (int)(&r - faults);
+    suspect.thread = current;
 }
 
 // What simt.cuh and cuda.cuh call.

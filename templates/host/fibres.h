@@ -34,6 +34,7 @@ struct Host {  // the same struct as OwHost in simt.cuh
     void (*barrier)(int line);
     const uint64* (*meet)(unsigned mask, uint64 value, int kind, int line);
     unsigned (*gather)(int line);
+    int (*count)(bool predicate, int line);
     void (*fail)(int kind, const char* what, int line);
     void (*copy_async)(void* to, const void* from, int bytes, int given, int line);
     void (*commit_async)();
@@ -78,6 +79,7 @@ struct Block {
     Triple index;
     long long number;
     bool abandoned;
+    int counted;  // threads that came to the last barrier with a predicate that held
     uint64 progress;
     uint64 exchanged[WARPS][32];
     Watch* watch;
@@ -146,6 +148,10 @@ void abandon() {
 }
 
 void barrier(int line) { wait_at(AT_BARRIER, line, 0, 0, 0); }
+int count(bool predicate, int line) {
+    wait_at(AT_BARRIER, line, 0, 0, predicate);
+    return block->counted;
+}
 
 const uint64* meet(unsigned mask, uint64 value, int kind, int line) {
     if (!(mask >> current % 32 & 1u)) {
@@ -327,7 +333,11 @@ bool release_barrier() {
         if (f.state != AT_BARRIER || f.line != line) return false;
     }
     watch_barrier(*block);
-    for (int t = 0; t < threads; ++t) block->fibres[t].state = READY;
+    block->counted = 0;
+    for (int t = 0; t < threads; ++t) {
+        block->counted += (int)block->fibres[t].value;
+        block->fibres[t].state = READY;
+    }
     ++progress;
     return true;
 }
@@ -528,7 +538,7 @@ void run_launch(const Launch& l) {
     message[0] = 0;
     random_state = (uint64)l.schedule;
     loaded = 0;
-    const Host made = {{0, 0, 0}, {0, 0, 0}, l.block, l.grid, l.dynamic_begin, barrier, meet, gather, fail,
+    const Host made = {{0, 0, 0}, {0, 0, 0}, l.block, l.grid, l.dynamic_begin, barrier, meet, gather, count, fail,
                        copy_async, commit_async, wait_async};
     host = made;
     shared_static.begin = l.shared_begin;

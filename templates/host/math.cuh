@@ -14,10 +14,7 @@ double fmod(double, double) noexcept;
 float sinf(float) noexcept; float cosf(float) noexcept; float fmodf(float, float) noexcept;
 }
 
-OW_INLINE unsigned host_bits(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); return u; }
-OW_INLINE float host_float(unsigned u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
-OW_INLINE unsigned long long host_bits(double x) { unsigned long long u; __builtin_memcpy(&u, &x, 8); return u; }
-OW_INLINE double host_double(unsigned long long u) { double x; __builtin_memcpy(&x, &u, 8); return x; }
+#include "bits.cuh"
 
 OW_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
 OW_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
@@ -211,33 +208,3 @@ OW_INLINE float abs(float x) { return fabs(x); }
 OW_INLINE double abs(double x) { return fabs(x); }
 OW_INLINE int abs(int x) { return x < 0 ? (int)(0u - (unsigned)x) : x; }
 OW_INLINE long long abs(long long x) { return x < 0 ? (long long)(0ULL - (unsigned long long)x) : x; }
-
-// float16 in bits, branch-free so that loops of it vectorise.
-OW_INLINE float half_to_float(unsigned short bits) {
-    const unsigned magnitude = (bits & 0x7fffu) << 13;
-    // 2**112 moves the exponent's bias; it is exact for subnormal halves too
-    const unsigned scaled = host_bits(host_float(magnitude) * 5.192296858534828e33f);
-    const unsigned special = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : scaled;
-    return host_float(special | (bits & 0x8000u) << 16);
-}
-OW_INLINE unsigned short float_to_half(float x) {
-    const unsigned bits = host_bits(x);
-    const unsigned u = bits & 0x7fffffffu;
-    const unsigned rounded = u + 0xfffu + (u >> 13 & 1u);
-    unsigned h = (rounded - 0x38000000u) >> 13;
-    h = rounded >= 0x47800000u ? 0x7c00u : h;
-    // adding 1/2 puts the last bit of a subnormal half at the last bit of the float
-    const unsigned small = host_bits(host_float(u) + 0.5f) - 0x3f000000u;
-    h = u < 0x38800000u ? small : h;
-    h = u > 0x7f800000u ? 0x7e00u | (u >> 13 & 0x3ffu) : h;
-    return (unsigned short)(h | (bits >> 16 & 0x8000u));
-}
-OW_INLINE unsigned short double_to_half(double x) {
-    // to float with the last bit odd where inexact; then rounding again is rounding once
-    const float f = (float)x;
-    unsigned bits = host_bits(f);
-    const bool above = __builtin_fabs((double)f) > __builtin_fabs(x);
-    const unsigned toward_zero = above ? bits - 1 : bits;
-    bits = (double)f != x && x == x ? toward_zero | 1u : bits;
-    return float_to_half(host_float(bits));
-}

@@ -33,6 +33,7 @@ struct OwHost {
     void (*barrier)(int line);
     const unsigned long long* (*meet)(unsigned mask, unsigned long long value, int kind, int line);
     unsigned (*gather)(int line);
+    int (*count)(bool predicate, int line);
     void (*fail)(int kind, const char* what, int line);
     void (*copy_async)(void* to, const void* from, int bytes, int given, int line);
     void (*commit_async)();
@@ -53,22 +54,28 @@ static OwHost* ow_host;
 #define blockIdx (ow_host->block)
 #define blockDim (ow_host->block_dim)
 #define gridDim (ow_host->grid_dim)
-#define OW_SHARED static __attribute__((section("ow_shared"), used))
 #ifdef OW_SANITIZE
-// a gap in front of every shared variable, so that what runs past its neighbour's end shows
+// One run of memory for all shared variables, those of templates too: thread-local storage, for all
+// fibres are one thread.  A gap in front of each, so that what runs past its neighbour's end shows.
+#define OW_SHARED static __thread __attribute__((used))
 #define __shared__ OW_SHARED char OW_NAME(ow_gap_, __COUNTER__)[256]; OW_SHARED
 #define OW_NAME(A, B) OW_NAME2(A, B)
 #define OW_NAME2(A, B) A##B
+OW_SHARED char ow_gap_mark[256];
+// as much dynamic shared memory as a block of any GPU can have, and room behind
+static char ow_dynamic[256 * 1024] __attribute__((aligned(1024)));
 #else
-#define __shared__ OW_SHARED
+#define __shared__ static __attribute__((section("ow_shared"), used))
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_ow_shared[];
+extern "C" __attribute__((weak, visibility("hidden"))) char __stop_ow_shared[];
 #endif
 #define __syncthreads() (ow_host->barrier(__LINE__))
 #define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, OW_WARP_BARRIER, __LINE__))
 OW_INLINE unsigned ow_mask(unsigned mask = 0xffffffffu) { return mask; }
-OW_INLINE int ow_lane() {
-    const unsigned linear = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    return linear % 32;
+OW_INLINE unsigned ow_thread_number() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
+OW_INLINE int ow_lane() { return ow_thread_number() % 32; }
 OW_INLINE const unsigned long long* ow_meet(unsigned mask, unsigned long long value, int line) {
     return ow_host->meet(mask, value, OW_EXCHANGE, line);
 }
@@ -137,6 +144,7 @@ OW_INLINE void ow_check_aligned(const void*, int, int) {}
 // The checker sees an atomic and a fence as such, not the plain accesses that they are made of.
 extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc);
 extern "C" void ow_fence(int device, void* pc);
+extern "C" void ow_touch(const void* p, int bytes, int writes, int line);
 #define OW_ATOMIC static __attribute__((noinline, no_sanitize("thread", "undefined")))
 #define OW_TOUCH(P, DEVICE) ow_touch_atomic((void*)(P), sizeof(*(P)), DEVICE, __builtin_return_address(0))
 OW_ATOMIC void __threadfence() { ow_fence(1, __builtin_return_address(0)); }
@@ -196,24 +204,21 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
     OW_INLINE void call(const char* slots) { call(slots, typename OwCount<sizeof...(P)>::type()); }
 };
 
-#ifdef OW_SANITIZE  // the most dynamic shared memory that a block of any GPU can have, and room behind
-static char ow_dynamic[256 * 1024] __attribute__((section("ow_dynamic,\"aw\",@nobits#"), aligned(1024)));
-#define OW_DYNAMIC_ENTRY                                                                      \
-    OW_SHARED char ow_gap_last[256];                                                          \
+#ifdef OW_SANITIZE
+#define OW_MEMORY_ENTRIES                                                                     \
+    extern "C" char* ow_shared_mark() { return ow_gap_mark; }                                 \
     extern "C" char* ow_dynamic_begin() { return ow_dynamic; }                                \
     extern "C" int ow_dynamic_bytes() { return sizeof ow_dynamic; }
 #else
-#define OW_DYNAMIC_ENTRY
-#endif
-#ifdef OW_VERIFY
-extern "C" __attribute__((weak, visibility("hidden"))) char __start_ow_shared[];
-extern "C" __attribute__((weak, visibility("hidden"))) char __stop_ow_shared[];
-#define OW_ENTRY(...)                                                                         \
-    extern "C" void ow_bind(OwHost* host) { OW_BIND(host); }                                  \
-    OW_DYNAMIC_ENTRY                                                                          \
-    extern "C" void ow_thread(const char* slots) { OwKernel<__VA_ARGS__>::call(slots); }      \
+#define OW_MEMORY_ENTRIES                                                                     \
     extern "C" char* ow_shared_begin() { return __start_ow_shared; }                          \
     extern "C" char* ow_shared_end() { return __stop_ow_shared; }
+#endif
+#ifdef OW_VERIFY
+#define OW_ENTRY(...)                                                                         \
+    OW_MEMORY_ENTRIES                                                                         \
+    extern "C" void ow_bind(OwHost* host) { OW_BIND(host); }                                  \
+    extern "C" void ow_thread(const char* slots) { OwKernel<__VA_ARGS__>::call(slots); }
 #else
 #define OW_ENTRY(...)                                                                         \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \

@@ -1,0 +1,190 @@
+"""The SIMT checker: races, barriers, bounds and more of any CUDA kernel, on a CPU.
+
+``sanitize`` checks the kernels of a fused function, ``sanitize_source`` a kernel that someone
+wrote by hand.  Each runs under several schedules, every access of every thread is seen, and what
+one thread does is held against what the others did: two accesses race if no barrier, warp
+barrier, fence or atomic orders them, in whichever order they happened to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.runtime.arrays import is_array, is_cupy
+from opweave.runtime.findings import Finding, findings
+from opweave.runtime.handwritten import Handwritten, Uninitialised
+
+if TYPE_CHECKING:
+    from opweave.fused import Fused
+    from opweave.program import Program
+
+MOST_SCHEDULES = 10_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the checker found.
+
+    Attributes:
+        findings: the faults, by line; empty if there is none.
+        args: arrays as the kernel left them, in the place of those given; scalars as given.
+        schedules: orders of threads and blocks that were run.
+        varies: numbers of the arguments whose contents depend on the schedule.
+        result: what a fused function returned, under the first schedule.
+    """
+
+    findings: list[Finding]
+    args: list[Any]
+    schedules: int
+    varies: tuple[int, ...] = ()
+    result: Any = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing was found."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        lines = list(map(str, self.findings)) or ["no findings"]
+        shown = ", ".join(map(str, self.varies))
+        note = [f"contents depend on the schedule: argument {shown}"] if self.varies else []
+        return "\n".join([*lines, *note, f"{self.schedules} schedules"])
+
+
+def uninitialised(shape: int | Sequence[int], dtype: Any) -> Uninitialised:
+    """An array argument that nobody has written yet: reading it before writing is a finding.
+
+    Args:
+        shape: extents.
+        dtype: NumPy dtype, or its name.
+
+    Raises:
+        ArgumentError: no shape, or no dtype.
+    """
+    try:
+        extents = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"uninitialised({shape!r}, {dtype!r}): {error}") from None
+    if kind.hasobject or any(n < 0 for n in extents):
+        raise ArgumentError(
+            f"uninitialised({shape!r}, {dtype!r}): expected extents and a dtype of numbers"
+        )
+    return Uninitialised(extents, kind)
+
+
+def sanitize_source(
+    source: str,
+    kernel: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    schedules: int = 8,
+) -> Report:
+    """Run a hand-written CUDA kernel on the host and report what is wrong with it.
+
+    Args:
+        source: CUDA C++ with the kernel in it.  Line 1 is the first of this string.
+        kernel: name of the ``__global__`` function, or an instance such as ``"sum<float, 256>"``.
+        grid: blocks, as a number or up to three.
+        block: threads of a block, as a number or up to three; at most 1024 in all.
+        args: in the order of the parameters: NumPy (or CuPy) arrays, ``uninitialised`` ones,
+            NumPy scalars, or Python numbers, which take the type of the parameter.  Arrays are
+            copied; those that overlap do so for the kernel too.
+        shared_bytes: dynamic shared memory of a block.
+        schedules: orders to run: forward, reverse, then seeded random ones.
+
+    Raises:
+        ArgumentError: arguments that do not fit the kernel, or a launch that no GPU takes.
+        CompileError: the compiler refuses the source.
+        UnsupportedError: a header or PTX instruction that is not understood.
+        LaunchError: the kernel stopped itself (``assert``, ``__trap``) or never ends.
+    """
+    _check_schedules(schedules)
+    launched = Handwritten(source, kernel, grid, block, args, shared_bytes)
+    faults, contents = [], []
+    for schedule in range(schedules):
+        found, arrays = launched.run(schedule)
+        faults += found
+        contents.append(arrays)
+    made = findings(faults, kernel, launched.grid, launched.block)
+    _refuse_stopped(made)
+    first = contents[0]
+    varies = [
+        n
+        for n, array in enumerate(first)
+        if is_array(array) and any(c[n].tobytes() != array.tobytes() for c in contents[1:])
+    ]
+    return Report(made, first, schedules, tuple(varies))
+
+
+def sanitize(
+    fused: Fused | Program, *args: Any, schedules: int = 8, target: str = "sm_80", **kwargs: Any
+) -> Report:
+    """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
+
+    Args:
+        fused: a fused function, or a program that was lowered from one and perhaps edited.
+        args, kwargs: its arguments; NumPy arrays.
+        schedules: orders to run: forward, reverse, then seeded random ones.
+        target: the architecture to lower for.
+
+    Raises:
+        ArgumentError: not a fused function, or arguments that it does not take.
+    """
+    from opweave.fused import Fused
+    from opweave.program import Program
+    from opweave.runtime.executors import SanitizeExecutor
+
+    _check_schedules(schedules)
+    if any(map(is_cupy, args)):
+        raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
+    if isinstance(fused, Fused):
+        program = fused.lower(*args, target=target, **kwargs)
+    elif isinstance(fused, Program):
+        program = fused
+    else:
+        raise ArgumentError(
+            f"sanitize: expected a function made by ow.fuse, found {type(fused).__name__}; "
+            "for CUDA source there is ow.sanitize_source"
+        )
+    if program.target == "host":
+        raise ArgumentError("sanitize: expected a program for an sm target, found one for host")
+    seen: dict[int, tuple[Any, list[Any]]] = {}
+    results = []
+    for schedule in range(schedules):
+        executor = SanitizeExecutor(schedule, program.fused.options.fast)
+        results.append(program._run(executor, args, kwargs))
+        for number, launch in enumerate(executor.seen):
+            seen.setdefault(number, (launch, []))[1].extend(launch.faults)
+    made: list[Finding] = []
+    for launch, faults in seen.values():
+        kernel = launch.kernel
+        made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1))
+    _refuse_stopped(made)
+    outputs = [r if isinstance(r, tuple) else (r,) for r in results]
+    varies = [
+        n
+        for n, first in enumerate(outputs[0])
+        if any(np.asarray(o[n]).tobytes() != np.asarray(first).tobytes() for o in outputs[1:])
+    ]
+    return Report(made, list(args), schedules, tuple(varies), results[0])
+
+
+def _check_schedules(schedules: int) -> None:
+    if not isinstance(schedules, int) or not 1 <= schedules <= MOST_SCHEDULES:
+        raise ArgumentError(
+            f"schedules={schedules!r}: expected a number from 1 to {MOST_SCHEDULES}"
+        )
+
+
+def _refuse_stopped(found: Sequence[Finding]) -> None:
+    for finding in found:
+        if finding.kind == "stopped":
+            raise LaunchError(str(finding))

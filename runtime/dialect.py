@@ -1,0 +1,271 @@
+"""CUDA C++ as users write it, made fit for the host compiler.
+
+The preprocessor runs first, so that macros and conditions are out of the way; then three things
+are rewritten token by token: dynamic shared memory, inline PTX, and the CUDA headers that have a
+counterpart in templates/host/cuda/.  Lines stay where they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opweave.compiler.names import TEMPLATES
+from opweave.opcodes.errors import ArgumentError, CompileError, UnsupportedError
+from opweave.runtime.debuginfo import KERNEL_FILE
+from opweave.runtime.hostcc import host_compiler, run_compiler
+from opweave.runtime.ptx import translated
+
+# What an #include becomes: "" is known without it, a file is included in its place.
+HEADERS = {
+    **dict.fromkeys(
+        """cuda.h cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h vector_types.h
+        vector_functions.h device_functions.h device_atomic_functions.h math_functions.h
+        math_constants.h sm_20_atomic_functions.h sm_30_intrinsics.h cuda_pipeline.h
+        cuda_pipeline_primitives.h stdint.h cstdint stddef.h cstddef stdio.h cstdio math.h cmath
+        float.h cfloat limits.h climits assert.h cassert stdlib.h cstdlib string.h
+        cstring""".split(),
+        "",
+    ),
+    "cuda_fp16.h": "cuda/fp16.cuh",
+    "cuda_fp16.hpp": "cuda/fp16.cuh",
+    "cuda_bf16.h": "cuda/fp16.cuh",
+    "cooperative_groups.h": "cuda/groups.cuh",
+}
+INCLUDE = re.compile(r'^([ \t]*#[ \t]*)include[ \t]*[<"]([^">\n]+)[">].*$', re.MULTILINE)
+NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s,:<>*&-]*>)?")
+TOKEN = re.compile(
+    r"""(?P<marker>^\#[^\n]*$)
+    | (?P<raw>(?:u8|[uUL])?R"(?P<tag>[^(\s\\]{0,16})\(.*?\)(?P=tag)")
+    | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
+    | (?P<char>'(?:[^'\\\n]|\\.)*')
+    | (?P<word>[A-Za-z_]\w*)
+    | (?P<number>\.?\d(?:[\w.']|[eEpP][+-])*)
+    | (?P<space>\s+)
+    | (?P<other>.)""",
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+# Everything stands in one unnamed namespace: shared variables of templates are then variables of
+# their own, and what a user overloads stands beside what it overloads.
+PRELUDE = """#include "simt.cuh"
+#include "bits.cuh"
+#include "cuda/signature.cuh"
+namespace {
+#include "cuda/cuda.cuh"
+"""
+ASM = ("asm", "__asm__", "__asm")
+MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: str
+    text: str
+
+
+def host_source(source: str, kernel: str) -> str:
+    """The text that the host compiler gets for a user's kernel, without its entry point.
+
+    Args:
+        source: CUDA C++.
+        kernel: name of a ``__global__`` function in it, or an instance: ``sum<float, 256>``.
+
+    Raises:
+        ArgumentError: no source, or no such kernel in it.
+        UnsupportedError: a header or PTX instruction that is not understood.
+        CompileError: the preprocessor refuses the source.
+    """
+    if not isinstance(source, str) or "\0" in source or len(source) > MOST_BYTES:
+        raise ArgumentError("source: expected CUDA C++ as a string without NUL, at most 4 MiB")
+    if not isinstance(kernel, str) or not NAME.fullmatch(kernel):
+        raise ArgumentError(
+            f"kernel={kernel!r}: expected the name of a __global__ function, such as 'add' or "
+            "'add<float, 4>'"
+        )
+    tokens = list(tokenised(preprocessed(source)))
+    names = kernels_of(tokens)
+    wanted = re.split(r"[<]", kernel)[0].split("::")[-1]
+    if wanted not in names:
+        raise ArgumentError(
+            f"the source defines no __global__ function called {wanted!r}: "
+            f"it has {', '.join(names) or 'none'}"
+        )
+    text = rewritten(tokens)
+    for name in sorted(set(re.findall(r"^#pragma ow_include (.*)$", text, re.MULTILINE))):
+        text = text.replace(f"#pragma ow_include {name}\n", f'#include "{name}"\n')
+    return f"{PRELUDE}{text}\n}}\nOW_SIGNATURE({kernel})\n"
+
+
+def preprocessed(source: str) -> str:
+    """The source after the preprocessor, with line markers."""
+
+    def include(match: re.Match[str]) -> str:
+        name = match[2].strip()
+        if name not in HEADERS:
+            return f"{match[1]}pragma ow_unknown {name}"
+        return f"{match[1]}pragma ow_include {HEADERS[name]}" if HEADERS[name] else ""
+
+    text = f'#line 1 "{KERNEL_FILE}"\n{INCLUDE.sub(include, source)}\n'
+    macros = TEMPLATES / "host" / "cuda" / "macros.h"
+    command = [
+        *host_compiler().command, "-E", "-x", "c++", "-std=c++20", "-undef", "-nostdinc", "-w",
+        "-DOPWEAVE_SANITIZE=1", "-imacros", str(macros), "-",
+    ]  # fmt: skip
+    try:
+        made = run_compiler(command, text)
+    except CompileError as error:
+        raise CompileError(
+            f"the preprocessor refuses the source: {_first(error.log)}",
+            source=source,
+            log=error.log,
+        ) from None
+    unknown = re.search(r"^#pragma ow_unknown (.*)$", made, re.MULTILINE)
+    if unknown:
+        line = source[: source.find(unknown[1])].count("\n") + 1
+        raise UnsupportedError(
+            f"line {line}: the header {unknown[1]!r} is not known here: expected one of "
+            f"{', '.join(HEADERS)}; put what the kernel needs of it into the source"
+        )
+    return made[made.index(f'# 1 "{KERNEL_FILE}"') :]
+
+
+def _first(log: str) -> str:
+    return next((text for text in log.split("\n") if "error" in text), log.strip()[:200])
+
+
+def tokenised(text: str) -> Iterator[Token]:
+    """Tokens of preprocessed C++; the texts joined are the text again."""
+    for match in TOKEN.finditer(text):
+        kind = match.lastgroup or "other"
+        yield Token("raw" if kind == "tag" else kind, match[0])
+
+
+def kernels_of(tokens: Sequence[Token]) -> list[str]:
+    """Names of the ``__global__`` functions, in order."""
+    words = [t.text for t in tokens if t.kind != "space" and t.kind != "marker"]
+    found = []
+    for at, word in enumerate(words):
+        if word != "__global__":
+            continue
+        at += 1
+        while at < len(words) and words[at] != "{" and words[at] != ";":
+            if words[at] in ("__launch_bounds__", "__attribute__", "__maxnreg__"):
+                at = _closing(words, at + 1)
+            elif words[at] == "(":
+                found.append(words[at - 1])
+                break
+            at += 1
+    return found
+
+
+def _closing(words: Sequence[str], at: int) -> int:
+    """Index of the parenthesis that closes the one at ``at``."""
+    depth = 0
+    for index in range(at, len(words)):
+        depth += (words[index] == "(") - (words[index] == ")")
+        if depth == 0:
+            return index
+    return len(words) - 1
+
+
+def rewritten(tokens: Sequence[Token]) -> str:
+    """The text with dynamic shared memory and inline PTX in the host's terms."""
+    out: list[str] = []
+    line, at = 1, 0
+    while at < len(tokens):
+        token = tokens[at]
+        marker = re.match(r'#(?:line)? (\d+) "', token.text) if token.kind == "marker" else None
+        if marker:
+            line = int(marker[1]) - 1
+        end = at + 1
+        text = token.text
+        if token.text in ASM and token.kind == "word":
+            text, end = _asm(tokens, at, line)
+        elif token.text in ("extern", "__shared__") and token.kind == "word":
+            text, end = _dynamic(tokens, at, line)
+        consumed = "".join(t.text for t in tokens[at:end])
+        out.append(text + "\n" * (consumed.count("\n") - text.count("\n")))
+        line += consumed.count("\n")
+        at = end
+    return "".join(out)
+
+
+def _dynamic(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
+    """``extern __shared__ T name[];`` as ``T (*name) = OwDynamic();``; anything else as it is."""
+    end = at
+    while end < len(tokens) and tokens[end].text not in (";", "{", "=", "}"):
+        end += 1
+    declaration = [t for t in tokens[at:end] if t.kind != "marker"]
+    words = [t.text for t in declaration if t.kind == "word"]
+    if "extern" not in words or "__shared__" not in words or tokens[end : end + 1] == []:
+        return tokens[at].text, at + 1
+    if tokens[end].text != ";":
+        return tokens[at].text, at + 1
+    text = "".join(t.text for t in declaration if t.text not in ("extern", "__shared__"))
+    found = re.fullmatch(
+        r"(?P<type>.*?)\b(?P<name>[A-Za-z_]\w*)\s*\[\s*\](?P<rest>.*)", text, re.DOTALL
+    )
+    if found is None:
+        raise UnsupportedError(
+            f"line {line}: {' '.join(text.split())!r}: expected dynamic shared memory as one "
+            "array without an extent, such as: extern __shared__ float tile[];"
+        )
+    kind = re.sub(r"\bvolatile\b", "volatile", found["type"])
+    return f"{kind}(*{found['name']}){found['rest']} = OwDynamic()", end
+
+
+def _asm(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
+    """An asm statement as a C++ block over its operands."""
+    start = at + 1
+    while tokens[start].text != "(":
+        start += 1
+    depth, end = 0, start
+    sections: list[list[Token]] = [[]]
+    while True:
+        text = tokens[end].text if tokens[end].kind == "other" else ""
+        depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
+        if depth == 0:
+            break
+        if text == ":" and depth == 1:
+            sections.append([])
+        elif end > start and tokens[end].kind != "marker":
+            sections[-1].append(tokens[end])
+        end += 1
+        if end >= len(tokens):
+            raise UnsupportedError(f"line {line}: an asm statement has no end")
+    template = _strings(sections[0])
+    outputs = _split(sections[1]) if len(sections) > 1 else []
+    inputs = _split(sections[2]) if len(sections) > 2 else []
+    bound = [f"auto&& ow_p{n} = {_operand(o, line)};" for n, o in enumerate(outputs)]
+    first = len(outputs)
+    bound += [f"const auto ow_p{first + n} = {_operand(o, line)};" for n, o in enumerate(inputs)]
+    body = translated(template.replace("%%", "%"), first + len(inputs), line)
+    return f"do {{ {' '.join(bound)} {body} }} while (0)", end + 1
+
+
+def _strings(tokens: Sequence[Token]) -> str:
+    """The text of adjacent string literals."""
+    return "".join(ast.literal_eval(t.text) for t in tokens if t.kind == "string")
+
+
+def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Operands of a section, split at commas outside of brackets."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [p for p in parts if any(t.kind != "space" for t in p)]
+
+
+def _operand(tokens: Sequence[Token], line: int) -> str:
+    """``"=r"(x[0])`` as ``(x[0])``."""
+    for at, token in enumerate(tokens):
+        if token.kind == "string":
+            return " ".join("".join(t.text for t in tokens[at + 1 :]).split())
+    raise UnsupportedError(f"line {line}: an operand of an asm statement has no constraint")
