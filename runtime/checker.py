@@ -23,6 +23,7 @@ MOST_FAULTS = 2048
 GUARD = 1 << 20  # bytes on either side of an array; untouched pages take no memory
 ALIGNMENT = 512  # of what a GPU's allocator gives
 GLOBAL, STATIC_SHARED, DYNAMIC_SHARED = range(3)
+COMPILERS_OWN = 0xFFFF  # owner of what the compiler put beside the variables; see shadow.h
 
 
 class _Region(ctypes.Structure):
@@ -212,10 +213,12 @@ class Checked:
         mark = next(v.address for v in found if v.name == "ow_gap_mark")
         self.library.ow_shared_mark.restype = ctypes.c_void_p
         begin = self.library.ow_shared_mark() - mark
-        variables = [v for v in found if not v.name.startswith("ow_gap_")]
+        variables = [v for v in found if not v.name.startswith("ow_gap_") and not v.is_guard]
         owner = np.zeros(size + 1, np.uint16)
         for number, variable in enumerate(variables, 1):
             owner[variable.address : variable.address + variable.bytes] = number
+        for variable in (v for v in found if v.is_guard):
+            owner[variable.address : variable.address + variable.bytes] = COMPILERS_OWN
         end = begin + size
         region = _Region(begin, end, begin, end, STATIC_SHARED, 1, owner.ctypes.data, None)
         return region, variables, owner

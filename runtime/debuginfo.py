@@ -21,6 +21,7 @@ class Variable:
     name: str
     address: int
     bytes: int
+    is_guard: bool = False  # of an initialisation: the compiler's own
 
 
 class DebugInfo:
@@ -44,7 +45,9 @@ class DebugInfo:
     def _symbols(self, kind: str, wanted: Callable[[Any], bool]) -> list[Variable]:
         table = self._elf.get_section_by_name(".symtab")
         found = [
-            Variable(plain_name(s.name), s["st_value"], s["st_size"])
+            Variable(
+                plain_name(s.name), s["st_value"], s["st_size"], s.name.startswith("_ZGV")
+            )
             for s in (table.iter_symbols() if table else ())
             if s["st_info"]["type"] == kind and s["st_size"] and wanted(s)
         ]
@@ -136,13 +139,12 @@ def plain_name(symbol: str) -> str:
     >>> plain_name("_ZZN12_GLOBAL__N_19block_sumILi256EEEffE4part_0")
     'part'
     """
-    symbol = re.sub(r"(_\d+)?(\..*)?$", "", symbol)
     if not symbol.startswith("_Z"):
         return symbol
-    found = [
-        symbol[m.end() : m.end() + int(m[0])]
-        for m in re.finditer(r"(?<=[A-Za-z_\d])\d+", symbol)
-        if m.end() + int(m[0]) in (len(symbol), len(symbol) - 1)
-    ]
-    names = [name for name in found if re.fullmatch(r"[A-Za-z_]\w*", name)]
-    return names[-1] if names else symbol
+    for match in reversed(list(re.finditer(r"(?<=[A-Za-z_\d])\d+", symbol))):
+        end = match.end() + int(match[0])
+        name, rest = symbol[match.end() : end], symbol[end:]
+        # what may stand behind: which of several variables of that name it is, a compiler's suffix
+        if re.fullmatch(r"[A-Za-z_]\w*", name) and re.fullmatch(r"E?(_\d+|__\d+_)?(\..*)?", rest):
+            return name
+    return symbol

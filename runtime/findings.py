@@ -110,6 +110,15 @@ def findings(
         at.crosses |= fault.crosses
         at.count += fault.count
         at.threads |= dict.fromkeys(fault.threads)
+    # one missing barrier shows in several arrays: in one of them it may be lanes of a warp only
+    wide = {
+        line
+        for (kind, lines, _), m in merged.items()
+        for line in lines
+        if kind == "shared-race" and m.crosses
+    }
+    for (_, lines, _), m in merged.items():
+        m.crosses |= bool(wide.intersection(lines))
     made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
     return sorted(made, key=lambda f: (f.line, f.kind))
 

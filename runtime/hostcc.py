@@ -23,18 +23,18 @@ NO_PRE = ("-fno-tree-pre",)
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-fno-sanitize=all", "-w",
+    "-fno-rtti", "-w",
 )  # fmt: skip
 # What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
 # made, even if its value is not used.  To sanitize, the compiler puts a call in front of every
 # access (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has
 # those names) and line tables into the object; it is linked apart, without anybody's runtime.
 MODES: dict[str, tuple[str, ...]] = {
-    "run": (),
-    "verify": ("-DOW_VERIFY", "-O0"),
+    "run": ("-fno-sanitize=all",),
+    "verify": ("-DOW_VERIFY", "-O0", "-fno-sanitize=all"),
     "sanitize": (
         "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-g1", "-gdwarf-4",
-        "-fsanitize=thread,bounds,alignment",
+        "-fno-sanitize=undefined", "-fsanitize=thread,bounds,alignment",
     ),
 }  # fmt: skip
 # The same two settings for either front end: volatile accesses are told apart, calls are not told.

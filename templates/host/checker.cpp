@@ -254,11 +254,12 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
     Region* r = region_at(p);
     if (!r || !inside(*r, p, bytes)) return report_outside(r, p, bytes, kind, pc);
     const bool shared = r->kind != GLOBAL;
+    if (r->owner && r->owner[p - r->begin] == COMPILERS_OWN) return;
     if (shared && belongs(pc)) {
         --faults[suspect.fault].count;
         suspect.pc = 0;
     }
-    if (kind & WRITE) ++progress;
+    if (kind & WRITE && !(kind & ATOMIC)) ++progress;  // what an atomic changes, the next look shows
     if (shared) kind &= ~VOLATILE;  // volatile orders nothing between the lanes of a warp
     Granule* granules = shared ? watch().shared[r->kind - 1] : r->granules;
     const char* first = first_granule(*r);

@@ -24,6 +24,9 @@ struct Region {
     Granule* granules;
 };
 
+// Owner of what the compiler put beside a kernel's variables; the same in runtime/checker.py.
+enum { COMPILERS_OWN = 0xffff };
+
 Region* regions;
 int region_count;
 

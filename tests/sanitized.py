@@ -1,0 +1,377 @@
+"""Kernels as people write them, right and wrong: the table that the SIMT checker is held to.
+
+A line that ends in `// FAULT` is one of the lines that the finding must name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import opweave as ow
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel called `k`: a launch, its arguments by name, and the kinds of its findings."""
+
+    name: str
+    source: str
+    grid: object = 2
+    block: object = 64
+    args: tuple = ("x", "y")
+    kinds: frozenset = frozenset()
+    shared: int = 0
+
+    def arguments(self):
+        return [ARGUMENTS[a]() if isinstance(a, str) else a for a in self.args]
+
+    @property
+    def fault_lines(self):
+        lines = self.source.split("\n")
+        return {n for n, line in enumerate(lines, 1) if line.rstrip().endswith("// FAULT")}
+
+
+def floats(count):
+    return np.random.default_rng(count).standard_normal(count).astype(np.float32)
+
+
+ARGUMENTS = {
+    "x": lambda: floats(256),
+    "y": lambda: np.zeros(256, np.float32),
+    "raw": lambda: ow.uninitialised(256, np.float32),
+    "i": lambda: np.arange(256, dtype=np.int32) * 7 % 256,
+    "n": lambda: np.zeros(256, np.int32),
+    "one": lambda: np.zeros(1, np.int32),
+    "half": lambda: floats(1024).astype(np.float16),
+    "bytes": lambda: np.arange(256, dtype=np.uint8),
+    "big": lambda: floats(4096),
+    "out": lambda: np.zeros(4096, np.float32),
+    "odd": lambda: floats(257)[1:],
+}
+INDEX = "const int t = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;"
+
+
+def kernel(body, parameters="const float* x, float* y", before="", name="k"):
+    return f'{before}\nextern "C" __global__ void {name}({parameters}) {{\n    {INDEX}\n{body}\n}}\n'
+
+
+REDUCE = """    __shared__ float s[64];
+    s[t] = x[i];
+    __syncthreads();
+    for (int o = 32; o > 0; o /= 2) {
+        if (t < o) s[t] += s[t + o];
+        __syncthreads();
+    }
+    if (t == 0) y[blockIdx.x] = s[0];"""
+WARP_TAIL = """    __shared__ float s[64];
+    s[t] = x[i];
+    __syncthreads();
+    if (t < 32) {
+        float v = s[t] + s[t + 32];
+        __syncwarp();
+        for (int o = 16; o > 0; o /= 2) {
+            s[t] = v;
+            __syncwarp();
+            v += t < o ? s[t + o] : 0.0f;
+            __syncwarp();
+        }
+        if (t == 0) y[blockIdx.x] = v;
+    }"""
+TILE = """    __shared__ float tile[16][17];
+    const int r = threadIdx.y, c = threadIdx.x;
+    tile[r][c] = x[(blockIdx.y * 16 + r) * 64 + blockIdx.x * 16 + c];
+    __syncthreads();
+    y[(blockIdx.x * 16 + r) * 64 + blockIdx.y * 16 + c] = tile[c][r];"""
+PRODUCT = """    __shared__ float a[16][16], b[16][16];
+    const int r = threadIdx.y, c = threadIdx.x, row = blockIdx.y * 16 + r, col = blockIdx.x * 16 + c;
+    float sum = 0;
+    for (int k0 = 0; k0 < 64; k0 += 16) {
+        a[r][c] = x[row * 64 + k0 + c];
+        b[r][c] = x[(k0 + r) * 64 + col];
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += a[r][k] * b[k][c];
+        __syncthreads();
+    }
+    y[row * 64 + col] = sum;"""
+LAST_BLOCK = """    __shared__ bool last;
+    if (t == 0) part[blockIdx.x] = x[i] + blockIdx.x;
+    if (t == 0) {
+        __threadfence();
+        last = atomicAdd(counter, 1) == (int)gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && t == 0) {
+        float sum = 0;
+        for (int b = 0; b < gridDim.x; ++b) sum += ((volatile float*)part)[b];
+        y[0] = sum;
+        *counter = 0;
+    }"""
+LAST = "const float* x, float* y, float* part, int* counter"
+LOCK = """    if (t == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {}
+        __threadfence();
+        y[0] += x[i];
+        __threadfence();
+        atomicExch(lock, 0);
+    }"""
+ASYNC_PTX = """
+__device__ __forceinline__ void copy16(void* to, const void* from) {
+    unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\\n" :: "r"(at), "l"(from));
+}
+"""
+ASYNC = """    __shared__ __align__(16) float s[256];
+    copy16(&s[4 * t], x + 4 * t);
+    asm volatile("cp.async.commit_group;\\n" ::);
+    asm volatile("cp.async.wait_group 0;\\n" ::);
+    __syncthreads();
+    y[t] = s[255 - t];"""
+STAGES = """    __shared__ __align__(16) float s[2][256];
+    copy16(&s[0][4 * t], x + 4 * t);
+    asm volatile("cp.async.commit_group;");
+    float sum = 0;
+    for (int stage = 0; stage < 4; ++stage) {
+        if (stage < 3) copy16(&s[(stage + 1) % 2][4 * t], x + 256 * (stage + 1) + 4 * t);
+        asm volatile("cp.async.commit_group;");
+        asm volatile("cp.async.wait_group %0;" :: "n"(1));
+        __syncthreads();
+        sum += s[stage % 2][255 - t];
+        __syncthreads();
+    }
+    y[t] = sum;"""
+MMA = r"""    __shared__ __align__(16) half a[16 * 16], b[16 * 8];
+    for (int e = t; e < 256; e += 32) a[e] = x[e];
+    for (int e = t; e < 128; e += 32) b[e] = x[256 + e];
+    __syncwarp();
+    unsigned fa[4], fb[2];
+    float d[4] = {0, 0, 0, 0};
+    unsigned pa = (unsigned)__cvta_generic_to_shared(a + t % 16 * 16 + t / 16 * 8);
+    unsigned pb = (unsigned)__cvta_generic_to_shared(b + t % 16 * 8);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(fa[0]), "=r"(fa[1]), "=r"(fa[2]), "=r"(fa[3]) : "r"(pa));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+                 : "=r"(fb[0]), "=r"(fb[1]) : "r"(pb));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
+    for (int n = 0; n < 4; ++n) y[(t / 4 + n / 2 * 8) * 8 + t % 4 * 2 + n % 2] = d[n];"""
+SHUFFLE = """    float v = x[i];
+    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(0xffffffffu, v, o);
+    if (t % 32 == 0) y[i / 32] = v;"""
+HALF = "#include <cuda_fp16.h>\n"
+
+
+def correct(name, body, **more):
+    parameters = more.pop("parameters", "const float* x, float* y")
+    return Case(name, kernel(body, parameters, more.pop("before", "")), **more)
+
+
+def faulty(name, kinds, body, **more):
+    parameters = more.pop("parameters", "const float* x, float* y")
+    kinds = frozenset(kinds.split())
+    return Case(name, kernel(body, parameters, more.pop("before", "")), kinds=kinds, **more)
+
+
+def without(text, part, mark=None):
+    """The text with its first `part` taken out, and a line marked as the faulty one."""
+    assert part in text
+    made = text.replace(part, "", 1)
+    return marked(made, mark) if mark else made
+
+
+def marked(text, *marks):
+    lines = text.split("\n")
+    for mark in marks:
+        at = next(n for n, line in enumerate(lines) if mark in line)
+        lines[at] += "  // FAULT"
+    return "\n".join(lines)
+
+
+PLANE = {"grid": (4, 4), "block": (16, 16), "args": ("big", "out")}
+QUADS = {"grid": 1, "block": 64, "args": ("big", "y"), "before": ASYNC_PTX}
+CORRECT = [
+    correct("map with a guard", "    if (i < 100) y[i] = 2 * x[i];"),
+    correct("grid-stride loop", "    for (int j = i; j < 256; j += gridDim.x * blockDim.x) y[j] = x[j];"),
+    correct("tree reduction", REDUCE),
+    correct("warp tail with __syncwarp", WARP_TAIL),
+    correct("transpose through a tile", TILE, **PLANE),
+    correct("tiled product", PRODUCT, **PLANE),
+    correct("last block sums", LAST_BLOCK, parameters=LAST, grid=6, args=("big", "y", "raw", "one")),
+    correct("spin lock", LOCK, parameters="const float* x, float* y, int* lock", args=("x", "y", "one")),
+    correct("histogram in shared memory", """    __shared__ int bins[16];
+    if (t < 16) bins[t] = 0;
+    __syncthreads();
+    atomicAdd(&bins[v[i] % 16], 1);
+    __syncthreads();
+    if (t < 16) atomicAdd(&out[t], bins[t]);""", parameters="const int* v, int* out", args=("i", "n")),
+    correct("shuffle reduction", SHUFFLE),
+    correct("butterfly", "    float v = x[i];\n    for (int o = 1; o < 32; o *= 2) v += __shfl_xor_sync(~0u, v, o);\n    y[i] = v;"),
+    correct("shuffle in half a warp", "    float v = x[i];\n    if (t % 32 < 16) v = __shfl_sync(0x0000ffffu, v, 3, 16);\n    y[i] = v;"),
+    correct("dynamic shared memory", """    extern __shared__ float s[];
+    s[t] = x[i];
+    __syncthreads();
+    y[i] = s[blockDim.x - 1 - t];""", shared=256),
+    correct("dynamic shared memory in two parts", """    extern __shared__ __align__(16) unsigned char raw[];
+    float* a = reinterpret_cast<float*>(raw);
+    int* b = (int*)(a + 64);
+    a[t] = x[i];
+    b[t] = t;
+    __syncthreads();
+    y[i] = a[b[63 - t]];""", shared=512),
+    correct("template helper with shared memory", "    y[i] = turned<64>(x[i]);", before="""
+template <int N> __device__ float turned(float v) {
+    __shared__ float s[N];
+    s[threadIdx.x] = v;
+    __syncthreads();
+    return s[N - 1 - threadIdx.x];
+}"""),
+    correct("float4 loads", "    if (i < 64) reinterpret_cast<float4*>(y)[i] = reinterpret_cast<const float4*>(x)[i];"),
+    correct("bytes beside bytes", "    v[i] = v[i] + 1;", parameters="unsigned char* v", args=("bytes",)),
+    correct("volatile flag between blocks", """    if (t == 0 && blockIdx.x == 0) {
+        y[0] = 42;
+        __threadfence();
+        *(volatile int*)flag = 1;
+    }
+    if (t == 0 && blockIdx.x == 1) {
+        while (*(volatile int*)flag == 0) {}
+        __threadfence();
+        y[1] = y[0];
+    }""", parameters="float* y, int* flag", args=("y", "one")),
+    correct("look-back over blocks", """    if (t == 0) {
+        float before = 0;
+        if (blockIdx.x > 0) {
+            while (atomicAdd(&flags[blockIdx.x - 1], 0) == 0) {}
+            __threadfence();
+            before = y[blockIdx.x - 1];
+        }
+        y[blockIdx.x] = before + x[i];
+        __threadfence();
+        atomicExch(&flags[blockIdx.x], 1);
+    }""", parameters="const float* x, float* y, int* flags", grid=4, args=("x", "y", "n")),
+    correct("asynchronous copy by PTX", ASYNC, **QUADS),
+    correct("two stages of asynchronous copies", STAGES, **QUADS),
+    correct("asynchronous copy by __pipeline", """    __shared__ float s[64];
+    __pipeline_memcpy_async(&s[t], &x[i], sizeof(float));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    y[i] = s[t];""", before="#include <cuda_pipeline.h>"),
+    correct("ldmatrix and mma", MMA, parameters="const half* x, float* y", before=HALF, grid=1, block=32, args=("half", "y")),
+    correct("cooperative groups", """    auto block = cooperative_groups::this_thread_block();
+    auto warp = cooperative_groups::tiled_partition<32>(block);
+    __shared__ float s[64];
+    s[t] = x[i];
+    block.sync();
+    float v = s[63 - t];
+    for (int o = warp.size() / 2; o > 0; o /= 2) v += warp.shfl_down(v, o);
+    if (warp.thread_rank() == 0) y[i / 32] = v;""", before="#include <cooperative_groups.h>"),
+    correct("votes and matches", """    unsigned odd = __ballot_sync(~0u, t & 1), same = __match_any_sync(~0u, t / 4);
+    y[i] = __popc(odd) + __popc(same) + __any_sync(~0u, t == 3) + __reduce_add_sync(~0u, t);"""),
+    correct("lanes that are together", "    if (t % 3 == 0) y[i] = __popc(__activemask()) > 0;"),
+    correct("__syncthreads_count", "    y[i] = __syncthreads_count(x[i] > 0) + __syncthreads_or(t == 5);"),
+    correct("atomic maximum of floats", """    int* at = (int*)y;
+    int old = *(volatile int*)at, seen;
+    do {
+        seen = old;
+        if (__int_as_float(seen) >= x[i]) break;
+        old = atomicCAS(at, seen, __float_as_int(x[i]));
+    } while (old != seen);"""),
+    correct("device variable", "    atomicAdd(&hits, 1);\n    y[i] = scale[t % 4];",
+            before="__device__ int hits;\n__constant__ float scale[4] = {1, 2, 3, 4};"),
+    correct("row of a tile as one array", """    __shared__ float tile[4][16];
+    float* flat = &tile[0][0];
+    flat[t] = x[i];
+    __syncthreads();
+    y[i] = tile[0][63 - t];"""),
+    correct("scan of a warp in shared memory", """    __shared__ float s[64];
+    s[t] = x[i];
+    __syncwarp();
+    for (int o = 1; o < 32; o *= 2) {
+        float v = t % 32 >= o ? s[t - o] : 0.0f;
+        __syncwarp();
+        s[t] += v;
+        __syncwarp();
+    }
+    y[i] = s[t];"""),
+    correct("writes into memory that nobody wrote", "    y[i] = x[i];\n    y[i] += 1;", args=("x", "raw")),
+    correct("local arrays", "    float r[4];\n    for (int j = 0; j < 4; ++j) r[j] = x[i] + j;\n    y[i] = r[t % 4];"),
+    correct("in place", "    y[i] = y[i] * 2;", parameters="float* y", args=("y",)),
+    correct("several kernels in one source", "    y[i] = x[i];", before='__global__ void other(float* y) { __shared__ float s[8]; s[0] = y[0]; }'),
+    correct("one thread per row of a struct", "    P& p = rows[i];\n    p.x += p.y;", before="struct P { float x, y; };", parameters="P* rows", args=("big",)),
+]  # fmt: skip
+FAULTY = [
+    faulty("reduction without its first barrier", "shared-race", without(REDUCE, "    __syncthreads();\n", "s[t + o]")),
+    faulty("reduction without the barrier of its loop", "shared-race", 
+           without(REDUCE, "        __syncthreads();\n", "s[t + o]").replace("o = 32", "o = 64").replace("s[64]", "s[128]"), block=128),
+    faulty("transpose without its barrier", "shared-race", without(TILE, "    __syncthreads();\n", "tile[c][r]"), **PLANE),
+    faulty("product without the barrier behind the tile", "shared-race",
+           marked(without(PRODUCT, "        __syncthreads();\n"), "sum +=", "a[r][c] =", "b[r][c] ="), **PLANE),
+    faulty("product without the barrier before the next tile", "shared-race",
+           marked(PRODUCT.replace("sum += a[r][k] * b[k][c];\n        __syncthreads();", "sum += a[r][k] * b[k][c];"), "sum +=", "a[r][c] =", "b[r][c] ="), **PLANE),
+    faulty("warp tail without __syncwarp after the store", "warp-sync-missing",
+           marked(WARP_TAIL.replace("            s[t] = v;\n            __syncwarp();", "            s[t] = v;"), "s[t + o]")),
+    faulty("volatile warp tail", "warp-sync-missing", """    __shared__ float s[64];
+    s[t] = x[i];
+    __syncthreads();
+    if (t < 16) {
+        volatile float* v = s;
+        v[t] += v[t + 16];
+        v[t] += v[t + 8];  // FAULT
+    }""", block=32, grid=1),
+    faulty("neighbours in a warp without __syncwarp", "warp-sync-missing", """    __shared__ float s[64];
+    s[t] = x[i];
+    y[i] = s[t ^ 1];  // FAULT"""),
+    faulty("shuffle taken for a barrier", "warp-sync-missing", """    __shared__ float s[64];
+    s[t] = x[i];
+    float v = __shfl_xor_sync(~0u, x[i], 1);
+    y[i] = v + s[t ^ 2];  // FAULT"""),
+    faulty("all threads write one result", "global-race", "    y[0] = x[i];  // FAULT"),
+    faulty("blocks write the same elements", "global-race", "    y[t] = x[i];  // FAULT"),
+    faulty("counting without atomics", "global-race", "    out[v[i] % 16] += 1;  // FAULT", parameters="const int* v, int* out", args=("i", "n")),
+    faulty("stencil in place", "global-race", "    y[i] = y[i] + y[(i + 1) % 128];  // FAULT", parameters="float* y", args=("y",)),
+    faulty("shared histogram without atomics", "shared-race", """    __shared__ int bins[16];
+    if (t < 16) bins[t] = 0;
+    __syncthreads();
+    bins[v[i] % 16] += 1;  // FAULT
+    __syncthreads();
+    if (t < 16) atomicAdd(&out[t], bins[t]);""", parameters="const int* v, int* out", args=("i", "n")),
+    faulty("last block without its fence", "global-race", marked(without(LAST_BLOCK, "        __threadfence();\n"), "volatile float*"),
+           parameters=LAST, grid=6, args=("big", "y", "raw", "one")),
+    faulty("last block with a fence of the block", "global-race",
+           marked(LAST_BLOCK.replace("__threadfence()", "__threadfence_block()"), "volatile float*"),
+           parameters=LAST, grid=6, args=("big", "y", "raw", "one")),
+    faulty("lock without fences", "global-race", marked(LOCK.replace("        __threadfence();\n", ""), "y[0] +="),
+           parameters="const float* x, float* y, int* lock", args=("x", "y", "one")),
+    faulty("plain read of a counter", "global-race", "    atomicAdd(out, 1);\n    v[i] = *out;  // FAULT", parameters="int* v, int* out", args=("n", "one")),
+    faulty("barrier in half of a block", "barrier-divergence", "    if (t < 32) __syncthreads();  // FAULT\n    y[i] = x[i];"),
+    faulty("return before a barrier", "barrier-divergence", "    if (i >= 100) return;\n    __shared__ float s[64];\n    s[t] = x[i];\n    __syncthreads();  // FAULT\n    y[i] = s[t];"),
+    faulty("barriers on both sides of a branch", "barrier-divergence", "    if (x[i] > 0) {\n        __syncthreads();  // FAULT\n    } else {\n        __syncthreads();  // FAULT\n    }"),
+    faulty("barrier in a loop of different lengths", "barrier-divergence", "    for (int j = 0; j < t % 3; ++j) __syncthreads();  // FAULT\n    y[i] = x[i];"),
+    faulty("__syncwarp without one lane", "barrier-divergence", "    if (t % 32 != 7) __syncwarp();  // FAULT\n    y[i] = x[i];"),
+    faulty("a flag that nobody sets", "barrier-divergence", "    if (t == 0) while (*(volatile float*)y == 0) {}  // FAULT"),
+    faulty("no guard", "out-of-bounds", "    y[i] = x[i];  // FAULT", grid=5),
+    faulty("one element in front", "out-of-bounds", "    y[i] = x[i - 1];  // FAULT"),
+    faulty("<= in the guard", "out-of-bounds", "    for (int j = i; j <= 256; j += 128) y[j] = x[j % 256];  // FAULT"),
+    faulty("far away", "out-of-bounds", "    y[i] = x[(long long)i << 32];  // FAULT"),
+    faulty("end of a shared array", "out-of-bounds", "    __shared__ float s[63];\n    __shared__ float other[64];\n    other[t] = 0;\n    float* p = s;\n    p[t] = x[i];  // FAULT"),
+    faulty("too little dynamic shared memory", "out-of-bounds", "    extern __shared__ float s[];\n    s[t] = x[i];  // FAULT", shared=64),
+    faulty("end of a local array", "out-of-bounds", "    float r[4];\n    for (int j = 0; j <= 4; ++j) r[j] = x[i];  // FAULT\n    y[i] = r[0];"),
+    faulty("float4 of an odd pointer", "misaligned", "    y[i] = reinterpret_cast<const float4*>(x + 1)[t / 4].x;  // FAULT"),
+    faulty("float2 of a slice", "misaligned", "    y[i] = reinterpret_cast<const float2*>(x)[t].y;  // FAULT", args=("odd", "y")),
+    faulty("misaligned asynchronous copy", "misaligned", ASYNC.replace("x + 4 * t", "x + 4 * t + 1"),
+           before=ASYNC_PTX.replace('"l"(from));', '"l"(from));  // FAULT'), grid=1, args=("big", "y")),
+    faulty("halo that nobody loads", "uninitialised", "    __shared__ float s[66];\n    s[t + 1] = x[i];\n    __syncthreads();\n    y[i] = s[t] + s[t + 2];  // FAULT"),
+    faulty("sum into memory that nobody cleared", "uninitialised", "    y[i] += x[i];  // FAULT", args=("x", "raw")),
+    faulty("atomic on memory that nobody cleared", "uninitialised", "    atomicAdd(&y[t % 4], x[i]);  // FAULT", args=("x", "raw")),
+    faulty("a tile that is loaded in part", "uninitialised", "    __shared__ float s[64];\n    if (i < 100) s[t] = x[i];\n    __syncthreads();\n    y[i] = s[t];  // FAULT"),
+    faulty("no wait for an asynchronous copy", "async-wait-missing", marked(without(ASYNC, '    asm volatile("cp.async.wait_group 0;\\n" ::);\n'), "255 - t"), **QUADS),
+    faulty("wait for too few groups", "async-wait-missing", marked(STAGES.replace('"n"(1)', '"n"(2)'), "255 - t"),
+           **{**QUADS, "before": marked(ASYNC_PTX, "asm volatile")}),
+    faulty("no wait for __pipeline", "async-wait-missing", "    __shared__ float s[64];\n    __pipeline_memcpy_async(&s[t], &x[i], 4);\n    __pipeline_commit();\n    y[i] = s[t];  // FAULT"),
+    faulty("asynchronous copy without a barrier", "shared-race", marked(without(ASYNC, "    __syncthreads();\n"), "255 - t"), **QUADS),
+    faulty("full mask in a branch", "shuffle-mask", "    float v = x[i];\n    if (t % 32 < 16) v += __shfl_down_sync(0xffffffffu, v, 8);  // FAULT\n    y[i] = v;"),
+    faulty("source lane outside the mask", "shuffle-mask", "    float v = x[i];\n    if (t % 32 < 16) v = __shfl_sync(0x0000ffffu, v, 20);  // FAULT\n    y[i] = v;"),
+    faulty("a lane that its own mask leaves out", "shuffle-mask", "    y[i] = __shfl_sync(0x0000ffffu, x[i], 0);  // FAULT"),
+    faulty("lanes that returned", "shuffle-mask", "    if (t % 32 > 20) return;\n    y[i] = __ballot_sync(0xffffffffu, x[i] > 0);  // FAULT"),
+]  # fmt: skip
