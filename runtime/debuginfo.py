@@ -141,6 +141,7 @@ def plain_name(symbol: str) -> str:
     """
     if not symbol.startswith("_Z"):
         return symbol
+    symbol = symbol.replace("12_GLOBAL__N_1", "")  # the unnamed namespace: its digits mislead
     for match in reversed(list(re.finditer(r"(?<=[A-Za-z_\d])\d+", symbol))):
         end = match.end() + int(match[0])
         name, rest = symbol[match.end() : end], symbol[end:]

@@ -16,6 +16,7 @@ examples:
   opweave doctor
   opweave inspect app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave explain app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
+  opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random"
   opweave cache prune --older-than 30d
   opweave demo --out demo
 
@@ -39,6 +40,18 @@ EXPLAIN = """\
 examples:
   opweave explain app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave explain package.module:softmax --arg "bf16[4096,1000]" --target host --json
+"""
+SANITIZE = """\
+arguments, in order, one --arg each:
+  --arg "f32[1024]=random"     an array; or =zeros, =ones, =arange, =uninitialised, =3
+  --arg 1024  --arg f32=2.5    a number, of the parameter's type or of its own
+  dtypes: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 b1, or NumPy's names
+
+examples:
+  opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random" --arg 1024
+  opweave sanitize app.py:softmax --arg "f32[64,1000]" --schedules 4
+
+exit status: 0 nothing found, 1 findings, 2 a mistake in the request
 """
 DOCTOR = """\
 example:
@@ -96,6 +109,7 @@ def parser() -> Parser:
     commands.required = True
     _inspect(commands, common)
     _explain(commands, common)
+    _sanitize(commands, common)
     _doctor(commands, common)
     _cache(commands, common)
     _demo(commands, common)
@@ -164,6 +178,20 @@ def _explain(commands: Commands, common: Parser) -> None:
     command = _command(commands, "explain", says, ARGUMENTS + "\n" + EXPLAIN, common)
     _function(command)
     command.set_defaults(run="inspecting:explain")
+
+
+def _sanitize(commands: Commands, common: Parser) -> None:
+    says = "look for races, bad barriers, bad accesses in a function's kernels or a .cu file"
+    command = _command(commands, "sanitize", says, SANITIZE, common)
+    _function(command)
+    add = command.add_argument
+    add("--kernel", metavar="NAME", help="of a .cu file: the __global__ function to launch")
+    add("--grid", metavar="X[,Y[,Z]]", help="of a .cu file: blocks")
+    add("--block", metavar="X[,Y[,Z]]", help="of a .cu file: threads of a block")
+    add("--shared", metavar="BYTES", help="of a .cu file: dynamic shared memory (default: 0)")
+    add("--schedules", type=int, default=8, metavar="N",
+        help="orders of threads and blocks to run (default: 8)")  # fmt: skip
+    command.set_defaults(run="sanitizing:run")
 
 
 def _doctor(commands: Commands, common: Parser) -> None:

@@ -1,0 +1,194 @@
+"""``opweave sanitize``: the SIMT checker on a function's kernels, or on a CUDA file."""
+
+from __future__ import annotations
+
+import math
+import re
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from opweave.cli.arguments import WORDS
+from opweave.cli.inspecting import requested
+from opweave.cli.loading import users_code
+from opweave.cli.terminal import print_json
+from opweave.opcodes.errors import FileError, RequestError
+from opweave.sanitizer import Report, sanitize, sanitize_source, uninitialised
+
+FOUND = 1  # exit status
+MOST_BYTES = 1 << 30
+SEED = 0
+DTYPES: Mapping[str, Any] = {
+    **{f"{k}{8 * n}": f"{k}{n}" for k in "iu" for n in (1, 2, 4, 8)},
+    **{f"f{8 * n}": f"f{n}" for n in (2, 4, 8)},
+    "b1": "?",
+    "bf16": ml_dtypes.bfloat16,
+    **{name: name for name in """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
+        float32 float64""".split()},
+    "bfloat16": ml_dtypes.bfloat16,
+}  # fmt: skip
+ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[\d\s,]*)\](?:=(?P<fill>[\w.+-]+))?")
+FILLED = re.compile(r"(?P<array>.*\](?::\w)?)=(?P<fill>[\w.+-]+)")
+EXPECTED = (
+    "expected an array such as f32[1024]=random (or zeros, ones, arange, uninitialised, a "
+    "number), a number, or one with its type such as f32=2.5"
+)
+
+
+def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    generator = np.random.default_rng(SEED)
+    if dtype.kind in "iub":
+        return generator.integers(0, 2 if dtype.kind == "b" else 128, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)
+
+
+FILLS: Mapping[str, Callable[[tuple[int, ...], np.dtype[Any]], Any]] = {
+    "random": _random,
+    "zeros": np.zeros,
+    "ones": np.ones,
+    "arange": lambda shape, dtype: np.arange(math.prod(shape)).reshape(shape).astype(dtype),
+    "uninitialised": uninitialised,
+}
+
+
+def run(options: Namespace) -> int:
+    """Check, print the report, and return 1 if there was a finding."""
+    is_cuda = options.function.endswith((".cu", ".cuh"))
+    report = of_file(options) if is_cuda else of_function(options)
+    if options.json:
+        found = [asdict(f) for f in report.findings]
+        print_json({"what": options.function, "ok": report.ok, "schedules": report.schedules,
+                    "varies": list(report.varies), "findings": found})  # fmt: skip
+    else:
+        print(report)
+    return 0 if report.ok else FOUND
+
+
+def of_function(options: Namespace) -> Report:
+    """Check the kernels of a Python function.
+
+    Raises:
+        RequestError: see ``inspecting.requested``; or an option that only a CUDA file takes.
+    """
+    for name in ("kernel", "grid", "block", "shared"):
+        if getattr(options, name) is not None:
+            raise RequestError(
+                f"--{name} belongs to a .cu file: a function's kernels bring theirs"
+            )
+    parts = [FILLED.fullmatch(text) for text in options.arguments]
+    fills = [p["fill"] if p else "random" for p in parts]
+    texts = [p["array"] if p else text for p, text in zip(parts, options.arguments, strict=True)]
+    request = requested(Namespace(**{**vars(options), "arguments": texts}))
+    arrays = iter(fills[n] for n, text in enumerate(texts) if "[" in text)
+    arguments = [
+        _filled(a, next(arrays, "random")) if isinstance(a, np.ndarray) else a
+        for a in request.arguments
+    ]
+    with users_code(request.file, "lowering"):
+        return sanitize(
+            request.fused, *arguments, schedules=options.schedules, target=request.target
+        )
+
+
+def _filled(array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
+    """An array with contents, in the order of the one that stands for it."""
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    made: Any = contents(fill, array.shape, array.dtype)
+    return np.asarray(made, order=order)
+
+
+def of_file(options: Namespace) -> Report:
+    """Check a kernel of a CUDA file.
+
+    Raises:
+        RequestError: an option is missing, or does not parse.
+        FileError: the file cannot be read.
+    """
+    for name in ("kernel", "grid", "block"):
+        if getattr(options, name) is None:
+            raise RequestError(
+                f"{options.function}: add --kernel NAME --grid 4 --block 256, and one --arg for "
+                f"each parameter (--{name} is missing)"
+            )
+    if options.toggles or options.fast or options.unfused or options.static:
+        raise RequestError("--toggle, --fast, --unfused and --static belong to a Python function")
+    try:
+        source = Path(options.function).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{options.function} cannot be read: {error}") from None
+    return sanitize_source(
+        source,
+        options.kernel,
+        _extents("--grid", options.grid),
+        _extents("--block", options.block),
+        [value(text) for text in options.arguments],
+        _number("--shared", options.shared or "0"),
+        options.schedules,
+    )
+
+
+def value(text: str) -> Any:
+    """One argument of a kernel: an array with contents, or a number.
+
+    Raises:
+        RequestError: it does not parse; says what would.
+    """
+    text = text.strip()
+    if text in WORDS:
+        return WORDS[text]
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    array = ARRAY.fullmatch(text)
+    if array:
+        extents = [p.strip() for p in array["extents"].split(",") if p.strip()]
+        shape = tuple(map(int, extents))
+        return contents(array["fill"] or "zeros", shape, _dtype(array["dtype"], text))
+    name, sign, number = text.partition("=")
+    if sign:
+        try:
+            return _dtype(name, text).type(float(number) if "." in number else int(number))
+        except (ValueError, OverflowError):
+            pass
+    raise RequestError(f"--arg {text!r}: {EXPECTED}")
+
+
+def _dtype(name: str, text: str) -> np.dtype[Any]:
+    if name not in DTYPES:
+        raise RequestError(
+            f"--arg {text!r}: {name} is no dtype: expected one of {', '.join(DTYPES)}; {EXPECTED}"
+        )
+    return np.dtype(DTYPES[name])
+
+
+def contents(fill: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """An array of a shape with the contents that a word or a number stands for.
+
+    Raises:
+        RequestError: neither, or too large an array.
+    """
+    if float(np.prod(shape, dtype=float)) * dtype.itemsize > MOST_BYTES:
+        raise RequestError(f"an array of shape {shape} is too large to check: at most 1 GiB")
+    if fill in FILLS:
+        return FILLS[fill](shape, dtype)
+    try:
+        return np.full(shape, float(fill)).astype(dtype)
+    except ValueError:
+        known = ", ".join(FILLS)
+        raise RequestError(f"={fill}: expected {known} or a number behind an array") from None
+
+
+def _extents(option: str, text: str) -> tuple[int, ...]:
+    return tuple(_number(option, part) for part in text.split(","))
+
+
+def _number(option: str, text: str) -> int:
+    if not text.strip().isascii() or not text.strip().isdigit():
+        raise RequestError(f"{option} {text!r}: expected numbers such as 256 or 16,16")
+    return int(text)
