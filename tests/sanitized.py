@@ -54,7 +54,9 @@ INDEX = "const int t = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;"
 
 
 def kernel(body, parameters="const float* x, float* y", before="", name="k"):
-    return f'{before}\nextern "C" __global__ void {name}({parameters}) {{\n    {INDEX}\n{body}\n}}\n'
+    return (
+        f'{before}\nextern "C" __global__ void {name}({parameters}) {{\n    {INDEX}\n{body}\n}}\n'
+    )
 
 
 REDUCE = """    __shared__ float s[64];
@@ -302,7 +304,7 @@ template <int N> __device__ float turned(float v) {
 ]  # fmt: skip
 FAULTY = [
     faulty("reduction without its first barrier", "shared-race", without(REDUCE, "    __syncthreads();\n", "s[t + o]")),
-    faulty("reduction without the barrier of its loop", "shared-race", 
+    faulty("reduction without the barrier of its loop", "shared-race",
            without(REDUCE, "        __syncthreads();\n", "s[t + o]").replace("o = 32", "o = 64").replace("s[64]", "s[128]"), block=128),
     faulty("transpose without its barrier", "shared-race", without(TILE, "    __syncthreads();\n", "tile[c][r]"), **PLANE),
     faulty("product without the barrier behind the tile", "shared-race",

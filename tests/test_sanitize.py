@@ -1,6 +1,5 @@
 """The SIMT checker on kernels that people write: no miss, no false alarm, and the right line."""
 
-import numpy as np
 import pytest
 from sanitized import CORRECT, FAULTY
 

@@ -177,7 +177,9 @@ def test_a_kernel_that_stops_itself_is_an_error(body, message):
 
 
 def test_every_launch_starts_from_the_same_device_variables():
-    source = kernel("    if (t == 0) y[0] = atomicAdd(&hits, 1);", before="__device__ int hits = 7;")
+    source = kernel(
+        "    if (t == 0) y[0] = atomicAdd(&hits, 1);", before="__device__ int hits = 7;"
+    )
     for _ in range(2):
         report = ow.sanitize_source(source, "k", 1, 32, [floats(1), floats(1)], schedules=3)
         assert report.args[1][0] == 7

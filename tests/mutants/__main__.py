@@ -1,0 +1,152 @@
+"""Make mutants of every template and helper, and count what dies.
+
+    python -m tests.mutants [--only TEXT] [--every N] [--jobs 2] [--write docs/mutants.md]
+
+Exit status 1 if a mutant survives that tests/mutants/survivors.py does not explain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mutants.cases import CASES
+from mutants.judge import expected, judged, swapped, verdict
+from mutants.make import Mutant, of_helpers, of_templates
+from mutants.survivors import EXPLAINED, reason_of
+
+SECONDS = 40  # for one mutant; one that loops for ever is dead too
+STOPPED = "killed: it never ends"
+
+
+def main() -> int:
+    options = parsed()
+    os.environ.setdefault("OPWEAVE_CACHE_DIR", options.cache)
+    for case in CASES:  # once, before the children are forked
+        for schedule in (0, 1, 2):
+            assert isinstance(expected(case), list), (case, expected(case))
+            assert expected(case, schedule) == expected(case), case
+    work = [(m, lambda m=m: judged(m)) for m in (*of_templates(), *of_helpers())]
+    work += [(m, lambda p=pairs: verdict(p)) for m, pairs in swapped()]
+    work = [w for w in work if options.only in str(w[0])][:: options.every]
+    verdicts = run_all(work, options.jobs)
+    text = report(verdicts)
+    print(text)
+    if options.write:
+        Path(options.write).write_text(text)
+    return int(any(v == "survives" and not reason_of(m) for m, v in verdicts))
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help="mutants whose description has this text")
+    parser.add_argument("--every", type=int, default=1, help="only each n-th mutant")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--write", help="write the report, as Markdown")
+    parser.add_argument("--cache", default=str(Path(".pytest_cache") / "mutants"))
+    return parser.parse_args()
+
+
+def run_all(work, jobs: int) -> list[tuple[Mutant, str]]:
+    """Judge mutants in child processes: one that crashes or hangs takes nothing with it."""
+    waiting, running, made = list(enumerate(work)), {}, {}
+    begun = time.monotonic()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            number, (_, judge) = waiting.pop(0)
+            running[start(judge)] = number
+        pid, status = os.wait()
+        number = running.pop(pid)
+        mutant, _ = work[number]
+        made[number] = (mutant, ended(pid, status))
+        if made[number][1] == "survives" and not reason_of(mutant):
+            print(f"survives: {mutant}", flush=True)
+        if len(made) % 50 == 0:
+            print(
+                f"{len(made)} of {len(work)} in {time.monotonic() - begun:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    return [made[number] for number in sorted(made)]
+
+
+_pipes: dict[int, int] = {}
+
+
+def start(judge) -> int:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(SECONDS)
+        os.close(reader)
+        try:
+            text = judge()
+        except BaseException as error:
+            text = f"killed: {type(error).__name__}"
+        os.write(writer, text.encode()[:500])
+        os._exit(0)
+    os.close(writer)
+    _pipes[pid] = reader
+    return pid
+
+
+def ended(pid: int, status: int) -> str:
+    with os.fdopen(_pipes.pop(pid)) as pipe:
+        text = pipe.read()
+    if os.WIFSIGNALED(status):
+        return STOPPED if os.WTERMSIG(status) == signal.SIGALRM else "killed: it crashes"
+    return text
+
+
+def report(verdicts) -> str:
+    """The figures and the survivors with their reasons, as Markdown."""
+    files = dict.fromkeys(m.file for m, _ in verdicts)
+    alive = [(m, v) for m, v in verdicts if v in ("survives", "not reached")]
+    counted = [(m, v) for m, v in verdicts if v != "stillborn"]
+    dead = len(counted) - len(alive)
+    lines = [
+        "# Mutants", "",
+        "One change at one place of a template or helper: a barrier, fence or shuffle dropped, a bound widened, an index shifted, a",
+        "comparison flipped, an operator swapped (the table of changes is `tests/mutants/make.py`). A mutant dies if verify mode gives",
+        "other bytes or stops under one of three schedules, or if the SIMT checker finds something. Made by",
+        "`python -m tests.mutants --write docs/mutants.md`.", "",
+        f"{len(counted)} mutants that compile ({len(verdicts) - len(counted)} do not), {dead} killed, {len(alive)} survive.", "",
+        "| file | made | killed | survive |", "|---|---:|---:|---:|",
+    ]  # fmt: skip
+    for file in files:
+        mine = [v for m, v in counted if m.file == file]
+        left = sum(m.file == file for m, _ in alive)
+        lines.append(f"| {file} | {len(mine)} | {len(mine) - left} | {left} |")
+    lines += ["", "| how | mutants |", "|---|---:|"]
+    for how, count in Counter(v for _, v in counted).most_common():
+        lines.append(f"| {how} | {count} |")
+    lines += [
+        "",
+        "## Survivors",
+        "",
+        "Each changes nothing that a kernel computes; the reason stands with it.",
+        "",
+    ]
+    for reason in dict.fromkeys(reason_of(m) for m, _ in alive):
+        lines += [f"**{reason or 'NOT EXPLAINED'}**", ""]
+        lines += [
+            f"- `{m.file}:{m.line}` {m.change}: `{m.before}` -> `{m.after}`"
+            for m, _ in alive
+            if reason_of(m) == reason
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    _ = EXPLAINED
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Kernels that mutants are tried in: together they reach every line of the templates."""
+
+from __future__ import annotations
+
+import numpy as np
+from data import dtype_of
+from variants import aligned, layer_norm, softmax
+
+import opweave as ow
+
+
+def two_sums(x):
+    return x - x.sum(axis=-1, keepdims=True) / 7, (x - x.sum(axis=-1, keepdims=True)).sum(axis=-1)
+
+
+def strided_both(x):
+    return x - x.max(axis=0)
+
+
+def broadcast_columns(x, y):
+    return np.exp(x * y).sum()
+
+
+def long_norm(x):
+    return np.sqrt((x * x + 1).sum())
+
+
+def array(shape):
+    return aligned(np.random.default_rng(2).standard_normal(shape).astype(np.float32))
+
+
+def scores(x, w, b):
+    return softmax(-1 - np.abs(x @ w + b))
+
+
+def grade(img):
+    return ow.pixels.saturation(ow.pixels.grey(img) * 0.1 + img, 1.5)
+
+
+def tiny(shape):
+    """Products of these underflow to -0."""
+    return aligned((np.random.default_rng(3).random(shape) + 1).astype(np.float32) * 1e-30)
+
+
+PRODUCT = [array((35, 21)), array((21, 37)), array((35, 1))]
+# function, arguments, toggles: together they reach every line of the templates.
+CASES = {
+    "map": (lambda x: x * 2 + 1, [array((1030,))], {}),
+    "map scalar io": (lambda x: x * 2 + 1, [array((1030,))], {"USE_VECTOR_IO": 0}),
+    "map strided": (lambda x: x * 2 + 1, [array((30, 66))[:, ::2]], {}),
+    "map gather": (lambda x, y: x + y, [array((40, 33)), array((33,))], {}),
+    "row warp": (softmax, [array((6, 36)) - 10], {}),
+    "row operand": (lambda x, s: np.exp(x * s).sum(axis=-1), [array((6, 36)), array((6, 1))], {}),
+    "row block": (softmax, [array((3, 2500)) - 10], {"USE_REGISTER_ROW": 0}),
+    "row block twice": (layer_norm, [array((3, 2500)), array((2500,)), array((2500,))], {}),
+    "row through memory": (layer_norm, [array((3, 300)), array((300,)), array((300,))],
+                           {"USE_WARP_SHUFFLE": 0}),
+    "row block through memory": (layer_norm, [array((3, 2500)), array((2500,)), array((2500,))],
+                                 {"USE_WARP_SHUFFLE": 0}),
+    "row values": (two_sums, [array((5, 130))], {}),
+    "columns": (strided_both, [array((37, 21)) - 10], {}),
+    "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
+    "reduce": (long_norm, [array((39004,))[1:]], {}),
+    "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
+    "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
+    "product straight from memory": (lambda x, w, b: x @ w + b, PRODUCT, {"USE_SHARED_MEMORY": 0}),
+    "product of transposed": (lambda x, w, b: x @ w + b,
+                              [array((21, 35)).T, array((37, 21)).T, array((35, 1))], {}),
+    "product in batches": (lambda x, w, b: x @ w + b,
+                           [array((2, 5, 7)), array((2, 7, 6)), array((2, 5, 1))], {}),
+    "product and rows": (scores, [array((35, 21)), array((21, 101)), array((101,))], {}),
+    "product and rows through memory": (
+        scores, [array((35, 21)), array((21, 101)), array((101,))],
+        {"USE_WARP_SHUFFLE": 0, "USE_REGISTER_ROW": 0}),
+    "tile": (lambda x, y, z: x.T * y + z, [array((70, 67)), array((67, 70)), array((67, 1))], {}),
+    "tile of several": (lambda x, y: np.exp(x) - y, [array((2, 33, 67)).swapaxes(1, 2),
+                        array((2, 33, 67)).swapaxes(1, 2)], {}),
+    "tile straight from memory": (lambda x, y: x.T * y, [array((70, 67)), array((67, 70))],
+                                  {"USE_SHARED_MEMORY": 0}),
+    "pixels": (grade, [array((7, 9, 3))], {}),
+    "pixels strided": (grade, [array((7, 18, 6))[:, ::2, ::-2]], {}),
+    "reduce through memory": (long_norm, [array((39004,))[1:]], {"USE_WARP_SHUFFLE": 0}),
+}  # fmt: skip
+INT_EDGES = [
+    -(2**31),
+    2**31 - 1,
+    -(2**31) + 1,
+    -128,
+    -33,
+    -7,
+    -3,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    5,
+    7,
+    31,
+    32,
+    33,
+    63,
+    64,
+    65,
+    255,
+]
+FLOAT_EDGES = [-np.inf, np.inf, np.nan, -0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -3.0, 1e-45, 65504.0, 65520.0,
+               6e-8, 6.1e-5, 3.4e38, 1.00390625, 1.01171875, 255.5, -7.25, 0.1, 1e-3]  # fmt: skip
+
+
+def pairs(edges, dtype):
+    """Every edge against every edge, aligned."""
+    values = np.array(edges).astype(dtype)
+    x, y = np.meshgrid(values, values)
+    return [
+        aligned(np.ascontiguousarray(x.reshape(-1))),
+        aligned(np.ascontiguousarray(y.reshape(-1))),
+    ]
+
+
+def integers(x, y):
+    return (x // y, x % y, np.left_shift(x, y), np.right_shift(x, y), np.sign(x), x + y, x - y,
+            x * y, np.maximum(x, y), np.minimum(x, y), np.clip(x, -5, y))  # fmt: skip
+
+
+def powers(x, y):
+    return x**y
+
+
+def bytes_(x, y):
+    return x // y, x % y, np.left_shift(x, y), np.right_shift(x, y), x * y, np.clip(x, 3, 200)
+
+
+def signed_and_unsigned(x, y):
+    return x < y, x <= y, x > y, x >= y, x == y, x != y
+
+
+def floats(x, y):
+    return (x // y, x % y, np.maximum(x, y), np.minimum(x, y), np.sign(x), np.isinf(x), np.clip(x, -2, y),
+            x.astype(np.float16), x.astype(bool))  # fmt: skip
+
+
+def narrow(x, y):
+    return x * y + x, np.maximum(x, y), x.astype(np.float32) * 3
+
+
+def quantise(img):
+    return ow.pixels.to_uint8(img)
+
+
+with np.errstate(all="ignore"):
+    LONG = pairs([*INT_EDGES, 2**63 - 1, -(2**63), 2**40, -(2**40)], np.int64)
+    CASES |= {
+        "int32": (integers, pairs(INT_EDGES, np.int32), {}),
+        "int64": (integers, LONG, {}),
+        "powers": (powers, pairs(INT_EDGES, np.int32), {}),
+        "long powers": (powers, LONG, {}),
+        "uint8": (bytes_, pairs([0, 1, 2, 3, 7, 8, 9, 100, 127, 128, 254, 255], np.uint8), {}),
+        "mixed signs": (signed_and_unsigned, [LONG[0], LONG[1].view(np.uint64)], {}),
+        "float32": (floats, pairs(FLOAT_EDGES, np.float32), {}),
+        "float64": (floats, pairs(FLOAT_EDGES, np.float64), {}),
+        "float16": (narrow, pairs(FLOAT_EDGES, np.float16), {}),
+        "bfloat16": (narrow, pairs(FLOAT_EDGES, dtype_of("bfloat16")), {}),
+        "bytes of floats": (
+            quantise,
+            [np.resize(pairs(FLOAT_EDGES, np.float32)[0], (6, 7, 3))],
+            {},
+        ),
+    }
+HELPER_CASES = [
+    "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
+    "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
+    "bytes of floats",
+]  # fmt: skip

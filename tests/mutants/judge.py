@@ -1,0 +1,129 @@
+"""Judge a mutant: do the checks see that a kernel is no longer what it was?
+
+Three checks, in this order: the results in verify mode under three schedules, byte for byte and
+against NumPy; faults that verify mode stops at; what the SIMT checker finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import jinja2
+import numpy as np
+from simt import flattened
+
+import opweave as ow
+from mutants.cases import CASES, HELPER_CASES
+from mutants.make import SWAPS, Mutant, mutants
+from opweave.compiler import render
+from opweave.compiler.names import TEMPLATES
+from opweave.opcodes.errors import CompileError, OpweaveError
+from opweave.sanitizer import sanitize
+
+SCHEDULES = (1, 0, 2)
+TARGET = "sm_80"
+
+
+@cache
+def program(case: str):
+    """A case as lowered by the templates as they are."""
+    function, arguments, toggles = CASES[case]
+    made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=TARGET)
+    assert len(made.kernels) == 1, case
+    return made
+
+
+@cache
+def expected(case: str, schedule: int = 0):
+    return outcome(case, program(case).source, schedule)
+
+
+def outcome(case: str, source: str, schedule: int):
+    """Bytes of the results of a source in the place of a case's, or what stopped it."""
+    made = program(case)
+    changed = made._edited(replace(made.lowered, sources=(source,)))
+    try:
+        results = changed.verify(*CASES[case][1], schedule=schedule)
+    except CompileError:
+        return "does not compile"
+    except OpweaveError as error:
+        return type(error).__name__
+    return [
+        np.asarray(r).tobytes() for r in (results if isinstance(results, tuple) else (results,))
+    ]
+
+
+def is_found(case: str, source: str) -> bool:
+    """True if the SIMT checker finds something in a source."""
+    made = program(case)
+    changed = made._edited(replace(made.lowered, sources=(source,)))
+    try:
+        return not sanitize(changed, *CASES[case][1], schedules=2).ok
+    except OpweaveError:
+        return True
+
+
+def verdict(pairs) -> str:
+    """How the first of (case, changed source) dies; "survives" if none does."""
+    tried = 0
+    for case, source in pairs:
+        tried += 1
+        for schedule in SCHEDULES:
+            found = outcome(case, source, schedule)
+            if found == "does not compile":
+                return "stillborn"
+            if found != expected(case):
+                return (
+                    "killed by its results" if isinstance(found, list) else "killed in verify mode"
+                )
+    for case, source in pairs:
+        if is_found(case, source):
+            return "killed by the checker"
+    return "survives" if tried else "not reached"
+
+
+def with_template(mutant: Mutant):
+    """(case, source) of the cases whose source a mutated template changes."""
+    overlay = jinja2.DictLoader({mutant.file: mutant.text})
+    plain = render._environment()
+    changed = plain.overlay()
+    changed.loader = jinja2.ChoiceLoader([overlay, jinja2.FileSystemLoader(str(TEMPLATES))])
+    changed.cache = {}
+    for case in CASES:
+        kernel = program(case).lowered.kernels[0]
+        kept, render._environment = render._environment, lambda: changed
+        try:
+            source = render.render(kernel)
+        except jinja2.TemplateError:
+            return
+        finally:
+            render._environment = kept
+        if source != program(case).source:
+            yield case, source
+
+
+def with_helper(mutant: Mutant):
+    """(case, source) of the cases that helpers are tried in, with the helpers inside."""
+    plain = (TEMPLATES / "common.cuh").read_text().replace("#pragma once", "")
+    changed = mutant.text.replace("#pragma once", "")
+    for case in HELPER_CASES:
+        yield case, flattened(program(case).source).replace(plain, changed)
+
+
+def swapped() -> list[tuple[Mutant, list[tuple[str, str]]]]:
+    """Mutants of rendered kernels: the operators of their reductions."""
+    made: dict[str, tuple[Mutant, list[tuple[str, str]]]] = {}
+    for case in CASES:
+        template = program(case).lowered.kernels[0].template
+        if template not in ("row", "reduce", "product", "product_rows"):
+            continue
+        for mutant in mutants(f"{template} kernels", program(case).source, SWAPS):
+            made.setdefault(mutant.key, (mutant, []))[1].append((case, mutant.text))
+    return list(made.values())
+
+
+def judged(mutant: Mutant) -> str:
+    """The verdict on a mutant of a template or helper."""
+    pairs = list(with_template(mutant) if mutant.file.endswith(".j2") else with_helper(mutant))
+    return verdict(pairs)
