@@ -1,4 +1,4 @@
-"""The tutorial runs, block by block, and prints what it says."""
+"""The pages of docs/ that show code run, block by block, and print what they say."""
 
 import contextlib
 import io
@@ -7,22 +7,24 @@ from pathlib import Path
 
 import pytest
 
-TUTORIAL = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text()
-BLOCKS = re.findall(r"```(python|text)\n(.*?)```", TUTORIAL, re.DOTALL)
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = ("tutorial.md", "sanitize.md")
 
 
 @pytest.mark.host
-def test_every_block_runs_and_prints_what_follows_it(tmp_path):
-    scope = {"__name__": "tutorial"}
-    path = tmp_path / "tutorial.py"
-    path.write_text("\n".join(code for kind, code in BLOCKS if kind == "python"))
-    for number, (kind, code) in enumerate(BLOCKS):
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_runs_and_prints_what_follows_it(tmp_path, page):
+    blocks = re.findall(r"```(python|text)\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    scope = {"__name__": "page"}
+    path = tmp_path / "page.py"
+    path.write_text("\n".join(code for kind, code in blocks if kind == "python"))
+    for number, (kind, code) in enumerate(blocks):
         if kind != "python":
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(path), "exec"), scope)
-        following = BLOCKS[number + 1 : number + 2]
+        following = blocks[number + 1 : number + 2]
         expected = following[0][1] if following and following[0][0] == "text" else ""
 
         assert expected == printed.getvalue(), code
@@ -30,4 +32,4 @@ def test_every_block_runs_and_prints_what_follows_it(tmp_path):
 
 def test_there_is_a_block_for_each_part():
     for title in ("The burger", "The pickle", "The toggle", "The check"):
-        assert f"## {title}" in TUTORIAL
+        assert f"## {title}" in (DOCS / "tutorial.md").read_text()
