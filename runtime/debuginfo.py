@@ -28,7 +28,7 @@ class DebugInfo:
     """Line table, inlined calls and variables of a shared object, by pyelftools."""
 
     def __init__(self, payload: bytes):
-        from elftools.elf.elffile import ELFFile  # type: ignore[import-untyped]
+        from elftools.elf.elffile import ELFFile
 
         self._elf: Any = ELFFile(BytesIO(payload))
 
@@ -45,9 +45,7 @@ class DebugInfo:
     def _symbols(self, kind: str, wanted: Callable[[Any], bool]) -> list[Variable]:
         table = self._elf.get_section_by_name(".symtab")
         found = [
-            Variable(
-                plain_name(s.name), s["st_value"], s["st_size"], s.name.startswith("_ZGV")
-            )
+            Variable(plain_name(s.name), s["st_value"], s["st_size"], s.name.startswith("_ZGV"))
             for s in (table.iter_symbols() if table else ())
             if s["st_info"]["type"] == kind and s["st_size"] and wanted(s)
         ]

@@ -20,6 +20,7 @@ KINDS = (
     "async-wait-missing",
     "shuffle-mask",
     "stopped",
+    "waits",  # no fault: a volatile read that was seen to wait for another value
 )
 WRITE, VOLATILE, ATOMIC, ASYNC = 1, 2, 4, 8
 RACES = ("shared-race", "global-race")
@@ -98,7 +99,10 @@ def findings(
     merged: dict[tuple[str, tuple[int, int], str], _Merged] = {}
     faults = list(faults)
     outside = {f.line for f in faults if KINDS[f.kind] == "out-of-bounds" and not f.text}
+    waits = {f.line for f in faults if KINDS[f.kind] == "waits"}
     for fault in faults:
+        if KINDS[fault.kind] == "waits" or _is_flag(fault, waits):
+            continue
         if fault.count == 0 or (fault.text.startswith("index ") and fault.line in outside):
             continue
         kind = KINDS[fault.kind]
@@ -121,6 +125,14 @@ def findings(
         m.crosses |= bool(wide.intersection(lines))
     made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
     return sorted(made, key=lambda f: (f.line, f.kind))
+
+
+def _is_flag(fault: Fault, waits: set[int]) -> bool:
+    """True for a volatile read that waits for the volatile write that it meets: how flags work."""
+    if not fault.access & fault.other_access & VOLATILE:
+        return False
+    reads = fault.line if not fault.access & WRITE else fault.other_line
+    return reads in waits
 
 
 def _finding(

@@ -118,6 +118,29 @@ LOCK = """    if (t == 0) {
         __threadfence();
         atomicExch(lock, 0);
     }"""
+# The example of the CUDA C++ Programming Guide, "Memory Fence Functions".
+GUIDE = """    if (t == 0) {
+        result[blockIdx.x] = x[i];
+        __threadfence();
+        last = atomicInc(&count, gridDim.x) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last) {
+        float sum = 0;
+        for (int b = t; b < gridDim.x; b += blockDim.x) sum += result[b];
+        for (int o = 16; o > 0; o /= 2) sum += __shfl_down_sync(~0u, sum, o);
+        if (t == 0) {
+            result[0] = sum;
+            count = 0;
+        }
+    }"""
+GUIDED = {
+    "parameters": "const float* x, volatile float* result",
+    "grid": 6,
+    "block": 32,
+    "args": ("big", "raw"),
+    "before": "__device__ unsigned int count = 0;\n__shared__ bool last;",
+}
 ASYNC_PTX = """
 __device__ __forceinline__ void copy16(void* to, const void* from) {
     unsigned at = (unsigned)__cvta_generic_to_shared(to);
@@ -201,6 +224,7 @@ CORRECT = [
     correct("transpose through a tile", TILE, **PLANE),
     correct("tiled product", PRODUCT, **PLANE),
     correct("last block sums", LAST_BLOCK, parameters=LAST, grid=6, args=("big", "y", "raw", "one")),
+    correct("last block of the programming guide", GUIDE, **GUIDED),
     correct("spin lock", LOCK, parameters="const float* x, float* y, int* lock", args=("x", "y", "one")),
     correct("histogram in shared memory", """    __shared__ int bins[16];
     if (t < 16) bins[t] = 0;
@@ -340,6 +364,8 @@ FAULTY = [
     if (t < 16) atomicAdd(&out[t], bins[t]);""", parameters="const int* v, int* out", args=("i", "n")),
     faulty("last block without its fence", "global-race", marked(without(LAST_BLOCK, "        __threadfence();\n"), "volatile float*"),
            parameters=LAST, grid=6, args=("big", "y", "raw", "one")),
+    faulty("last block of the programming guide without its fence", "global-race",
+           marked(without(GUIDE, "        __threadfence();\n"), "+= result"), **GUIDED),
     faulty("last block with a fence of the block", "global-race",
            marked(LAST_BLOCK.replace("__threadfence()", "__threadfence_block()"), "volatile float*"),
            parameters=LAST, grid=6, args=("big", "y", "raw", "one")),

@@ -98,9 +98,9 @@ def of_function(options: Namespace) -> Report:
 
 def _filled(array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
     """An array with contents, in the order of the one that stands for it."""
-    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    made: Any = contents(fill, array.shape, array.dtype)
-    return np.asarray(made, order=order)
+    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    made: np.ndarray[Any, Any] = contents(fill, array.shape, array.dtype)
+    return np.asfortranarray(made) if is_fortran else made
 
 
 def of_file(options: Namespace) -> Report:
@@ -164,7 +164,8 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
         raise RequestError(
             f"--arg {text!r}: {name} is no dtype: expected one of {', '.join(DTYPES)}; {EXPECTED}"
         )
-    return np.dtype(DTYPES[name])
+    made: np.dtype[Any] = np.dtype(DTYPES[name])
+    return made
 
 
 def contents(fill: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -109,8 +109,10 @@ unsigned unordered(const Slot& s) {
 
 bool conflict(const Slot& s, int kind) {
     if (!((s.kind | kind) & WRITE)) return false;
-    const int strong = VOLATILE | ATOMIC;
+    const int both = s.kind & kind, strong = VOLATILE | ATOMIC;
     if (!(s.kind & strong) || !(kind & strong)) return true;
+    // one reads what the other writes: right for a flag that is waited for, which findings() knows
+    if (both & VOLATILE) return !(both & WRITE);
     return s.block != block->number && (s.kind | kind) & BLOCK_SCOPE;
 }
 
@@ -286,16 +288,17 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
 }
 
 // A thread that looks at the same memory again and again waits for another to write it.
-void look(const void* address, int bytes, unsigned pc) {
+void look(const void* address, int bytes, unsigned pc, bool waits) {
     Looks& l = watch().looks[current];
     uint64 value = 0;
     memcpy(&value, address, bytes < 8 ? bytes : 8);
     for (int i = 0; i < RECENT; ++i) {
         if (l.address[i] != address) continue;
         if (l.value[i] != value) break;
+        if (waits && l.pc == pc) note(WAITS, pc, 0, 0, 0, -1);
+        l.pc = pc;
         if (++l.tries < TRIES) return;
         l.tries = 0;
-        l.pc = pc;
         wait_at(WAITING_FOR_MEMORY, 0, 0, 0, 0);
         return;
     }
@@ -303,6 +306,7 @@ void look(const void* address, int bytes, unsigned pc) {
     l.value[l.next] = value;
     l.next = (l.next + 1) % RECENT;
     l.tries = 0;
+    l.pc = pc;
     ++progress;
 }
 
@@ -323,7 +327,7 @@ void hook_volatile(const void* p, int bytes, int kind, const void* pc) {
     if (is_own(p)) return;
     Region* r = region_at((const char*)p);
     if (r && inside(*r, (const char*)p, bytes)) {
-        if (!(kind & WRITE)) look(p, bytes, relative(pc));
+        if (!(kind & WRITE)) look(p, bytes, relative(pc), r->kind == GLOBAL);
         if (r->kind == GLOBAL) {
             if (kind & WRITE) release(watch().meta, p, true);
             else acquire(watch().meta, p);
@@ -518,7 +522,7 @@ extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc) {
             add_thread(found, block->number, current);
             abandon();
         }
-        look(p, bytes, relative(pc));
+        look(p, bytes, relative(pc), false);
         acquire(watch().meta, p);
         release(watch().meta, p, false);
     }

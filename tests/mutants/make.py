@@ -39,8 +39,9 @@ CHANGES = (
     ("swap && and ||", r" \|\| ", " && "),
     ("begin at 1", r"(?<= = )0(?=;)", "1"),
 )
+# Extents of declarations are no indices; more memory than needed changes nothing.
 DECLARATION = re.compile(
-    r"^\s*(?:__shared__|template|typedef|struct|enum)|(?:^|[(,] *)(?:const )?[\w{} .]+ [&(]*\w+\)?(?:\[\w+\])+;?\s*$"
+    r"^\s*(?:__shared__|template|typedef|struct|enum)|^[^=]*\];\s*(?://.*)?$|[(,] *[\w{} .]+ \(&"
 )
 # Reductions as they stand in a rendered kernel, where their operators come from op-codes.
 SWAPS = (
@@ -86,7 +87,7 @@ def mutants(file: str, text: str, changes=CHANGES) -> Iterator[Mutant]:
             start = text.rfind("\n", 0, match.start()) + 1
             end = text.find("\n", match.end())
             line = text[start:end]
-            if DECLARATION.search(line) and change == "shift an index":
+            if DECLARATION.search(line) and (change == "shift an index" or "__shared__" in line):
                 continue
             new = match.expand(replacement)
             changed = text[: match.start()] + new + text[match.end() :]
