@@ -19,6 +19,7 @@ from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
 from opweave.configuration import config
+from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime import environment
@@ -63,6 +64,7 @@ def fuse(
     Returns:
         A ``Fused`` function.
     """
+    check_flag(fast, "fast")
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if fn is None:
         return lambda found: Fused(found, names, Options(fast=fast))
@@ -163,7 +165,7 @@ class Fused:
         if kwargs:
             raise ArgumentError(
                 f"{self.__wrapped__.__name__}: unknown or repeated argument "
-                f"{next(iter(kwargs))!r}; it takes {', '.join(self._names)}"
+                f"{shown(next(iter(kwargs)))}; it takes {', '.join(self._names)}"
             )
         return values
 
@@ -278,8 +280,7 @@ class Fused:
         Raises:
             ToggleError: an unknown toggle or value; at lowering, one that cannot hold.
         """
-        check_overrides(toggles)
-        merged = {**dict(self.options.toggles), **toggles}
+        merged = {**dict(self.options.toggles), **check_overrides(toggles)}
         changed = replace(self.options, toggles=tuple(sorted(merged.items())))
         return Fused(self.__wrapped__, self.static, changed)
 
@@ -303,8 +304,10 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
     try:
         found = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
-        raise ArgumentError(f"fuse: {fn!r} has no readable signature; wrap it in a def") from None
-    name = getattr(fn, "__name__", repr(fn))
+        raise ArgumentError(
+            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
+        ) from None
+    name = getattr(fn, "__name__", shown(fn))
     for parameter in found:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ArgumentError(
@@ -314,7 +317,9 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
     names = [p.name for p in found]
     for wanted in static:
         if wanted not in names:
-            raise ArgumentError(f"fuse: static_argnames names {wanted!r}, not among {names}")
+            raise ArgumentError(
+                f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
+            )
     return [(p.name, p.default) for p in found]
 
 

@@ -9,7 +9,7 @@ must agree with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,6 +17,12 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import (
+    check_name,
+    plain_attribute,
+    plain_number,
+    shown,
+)
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
@@ -209,7 +215,7 @@ class Operator:
             )
         attrs |= dict(zip(names, extra, strict=False))
         operands = operands[: self.arity]
-        check_attrs(self, attrs)
+        attrs = check_attrs(self, attrs)
         for operand in operands:
             if hasattr(operand, "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
@@ -244,14 +250,23 @@ class BoundOperator:
     attrs: tuple[tuple[str, Any], ...] = ()
     label: str = ""
 
+    def __post_init__(self) -> None:
+        for operand in self.operands:
+            if isinstance(operand, str):
+                check_name(operand, f"{self.operator.name}: operand")
+        plain = tuple(o if type(o) is str else plain_number(o) for o in self.operands)
+        object.__setattr__(self, "operands", plain)
+        if self.label != "":
+            check_name(self.label, "label")
+
     def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
-        check_attrs(self.operator, attrs)
+        given = check_attrs(self.operator, attrs)
         known = dict(self.operator.attrs)
-        return replace(self, operands=operands, attrs=tuple(sorted((known | attrs).items())))
+        return replace(self, operands=operands, attrs=tuple(sorted((known | given).items())))
 
     def named(self, label: str) -> BoundOperator:
         """Name the result, so that later op-codes can refer to it."""
-        check_name(label, "label")
+        check_name(label, "label")  # also the empty one, which stands for none
         return replace(self, label=label)
 
     @property
@@ -262,40 +277,34 @@ class BoundOperator:
         return f"<op-code {self.name}({', '.join(map(repr, self.operands))})>"
 
 
-def check_attrs(operator: Operator, attrs: dict[str, Any]) -> None:
-    """Refuse attributes that the operator does not have.
+def check_attrs(operator: Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes as plain values.
 
     Raises:
-        ArgumentError: names the attributes that it has.
+        ArgumentError: an attribute that the operator does not have, or a value that it does not
+            take.
     """
     known = [name for name, _ in operator.attrs]
     for name in attrs:
         if name not in known:
             raise ArgumentError(
-                f"{operator.name}: unknown attribute {name!r}: expected one of {known or 'none'}"
+                f"{operator.name}: unknown attribute {shown(name)}: expected one of "
+                f"{known or 'none'}"
             )
-
-
-def check_name(name: str, what: str) -> None:
-    """Refuse names that may not enter generated source.
-
-    Raises:
-        NameRefusedError: not a plain ASCII identifier of at most 64 characters, or a C keyword.
-    """
-    if not isinstance(name, str) or not is_c_name(name) or len(name) > 64:
-        raise NameRefusedError(
-            f"{what} name {name!r} refused: expected letters, digits and underscores, "
-            "not starting with a digit, at most 64 characters"
-        )
-    if name in C_KEYWORDS:
-        raise NameRefusedError(f"{what} name {name!r} refused: it is a C++ keyword; pick another")
+    given = [name for name in known if name in attrs]
+    return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}
 
 
 FORBIDDEN_TOKENS = {
     "#": "preprocessor lines",
     "asm": "inline assembly (it belongs into a device helper)",
     "__asm__": "inline assembly (it belongs into a device helper)",
+    "__asm": "inline assembly (it belongs into a device helper)",
     "goto": "jumps",
+    "%:": "preprocessor lines",
+    "<%": "digraphs (write { and })",
+    "%>": "digraphs (write { and })",
+    "/*": "comment that is not closed",
     "{%": "template text",
     "{{": "template text",
 }
@@ -310,6 +319,12 @@ def check_fragment(code: OpCode) -> None:
     """
     for param in code.params:
         check_name(param, f"{code.name}: operand")
+        if param in NAMED and param != "acc":
+            raise NameRefusedError(
+                f"{code.name}: operand name {param!r} refused: it means something else in a "
+                "fragment; pick another"
+            )
+    check_characters(code)
     found = tokens(code.fragment)
     for token in found:
         if token in FORBIDDEN_TOKENS:
@@ -329,6 +344,26 @@ def check_fragment(code: OpCode) -> None:
         _check_names(code, found)
     if ";" in found and "return" not in found and code.results == 1:
         raise FragmentError(f"{code.name}: statements must return their result")
+
+
+def check_characters(code: OpCode) -> None:
+    """A fragment is printable ASCII, line by line.
+
+    Raises:
+        FragmentError: it is no text, or has another character.
+    """
+    if type(code.fragment) is not str:
+        raise FragmentError(
+            f"{code.name}: expected a fragment as text, found {type(code.fragment).__name__}"
+        )
+    for character in code.fragment:
+        if not (character.isascii() and (character.isprintable() or character in "\n\t")):
+            raise FragmentError(
+                f"{code.name}: character {character!a} may not stand in a fragment: expected "
+                "printable ASCII, new lines and tabs"
+            )
+    if "\\\n" in code.fragment:
+        raise FragmentError(f"{code.name}: a fragment has no backslash at the end of a line")
 
 
 # What an expression may name besides its operands: slots and the types of registers.

@@ -72,6 +72,8 @@ def normal_axes(axis: int | None, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
+    if not isinstance(axis, int):
+        raise ShapeError(f"axis must be an integer or None, found {axis}")
     if not -rank <= axis < rank:
         raise ShapeError(f"axis {axis} does not exist in an array of {rank} dimensions")
     return (axis % rank,)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.environment import for_compilers
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -46,8 +47,9 @@ def host_compiler() -> HostCompiler:
         NoCompilerError: there is none; says what to install.
     """
     for name in ("g++", "c++", "clang++"):
-        path = shutil.which(name)
-        if path:
+        found = shutil.which(name)
+        if found:
+            path = os.path.abspath(found)  # with a relative PATH, one that means the same later
             return HostCompiler((path,), _fingerprint(path), NO_PRE)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
@@ -99,16 +101,16 @@ def compile_host(source: str, options: tuple[str, ...], include: tuple[Path, ...
         NoCompilerError: there is no compiler.
     """
     compiler = host_compiler()
-    environment = dict(os.environ)
+    given = for_compilers()
     with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
         target = os.path.join(folder, "kernel.so")
         if "zig" in compiler.command[0]:
             for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
-                environment[name] = zig_cache()
+                given[name] = zig_cache()
         paths = [f"-I{p}" for p in include]
         command = [*compiler.command, *options, *paths, "-o", target, "-"]
         ran = subprocess.run(
-            command, input=source.encode(), capture_output=True, env=environment, check=False
+            command, input=source.encode(), capture_output=True, env=given, check=False
         )
         if ran.returncode:
             log = ran.stderr.decode(errors="replace")
