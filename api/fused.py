@@ -316,7 +316,7 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
             )
     names = [p.name for p in found]
     for wanted in static:
-        if wanted not in names:
+        if type(wanted) is not str or wanted not in names:
             raise ArgumentError(
                 f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
             )

@@ -18,7 +18,7 @@ from typing import Any
 from opweave.compiler.driver import Options
 from opweave.compiler.edit import bound
 from opweave.fused import Fused
-from opweave.opcodes.allowed import check_name
+from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
 from opweave.program import KernelView
@@ -47,7 +47,7 @@ class Store:
 
     def __post_init__(self) -> None:
         check_name(self.label, "output")
-        if self.value != "":
+        if type(self.value) is not str or self.value:
             check_name(self.value, "stored value")
 
     @property
@@ -132,15 +132,17 @@ class OpcodeKernel:
         return OpcodeKernel((*self.codes[:at], *self.codes[at + 1 :]), self.name)
 
     def _find(self, name: str) -> int:
+        if type(name) is not str or not name:
+            raise EditError(f"expected the name of an op-code, found {shown(name)}")
         found = [
             i for i, c in enumerate(self.codes) if name in (c.name, c.label, c.name.split()[0])
         ]
         if not found:
-            raise EditError(f"{name!r}: no such op-code; the list is\n{self}")
+            raise EditError(f"{shown(name)}: no such op-code; the list is\n{self}")
         if len(found) > 1:
             raise EditError(
-                f"{name!r} stands {len(found)} times in the list; name one with .named(...), or "
-                f"give the whole name\n{self}"
+                f"{shown(name)} stands {len(found)} times in the list; name one with "
+                f".named(...), or give the whole name\n{self}"
             )
         return found[0]
 
@@ -201,7 +203,7 @@ def _check_operands(codes: Sequence[Code], arguments: Sequence[str]) -> None:
         for operand in operands:
             if isinstance(operand, str) and operand not in known:
                 raise EditError(
-                    f"{code.name}: operand {operand!r} is neither a loaded argument nor an "
+                    f"{code.name}: operand {shown(operand)} is neither a loaded argument nor an "
                     f"earlier result; known are {', '.join(sorted(known))}"
                 )
         if isinstance(code, Store):

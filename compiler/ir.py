@@ -106,12 +106,17 @@ def literal(value: Any) -> Expr:
     return Expr("literal", (plain_number(value),))
 
 
+def value_key(value: Any) -> Any:
+    """A plain value with its type, and floats by their bits."""
+    if isinstance(value, np.generic):
+        return type(value), value.tobytes()
+    return type(value), float.hex(value) if type(value) is float else value
+
+
 def expr_key(expr: Expr) -> Any:
     """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
     if expr.op == "literal":
-        (value,) = expr.args
-        bits = value.tobytes() if isinstance(value, np.generic) else None
-        return type(value), float.hex(value) if type(value) is float else value, bits
+        return value_key(expr.args[0])
     if expr.op in ("argument", "extent"):
         return expr.op, expr.args
     return expr.op, tuple(map(expr_key, expr.args))

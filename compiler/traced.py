@@ -8,6 +8,7 @@ expression that the host evaluates at each call, and asking for its value (``if 
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -417,7 +418,7 @@ class TracedScalar(NumberOperators):
         return float(self.tracer.concrete(self))
 
     def __index__(self) -> int:
-        return int(self.tracer.concrete(self).__index__())
+        return operator.index(self.tracer.concrete(self))
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.tracer.concrete(self), digits)

@@ -67,7 +67,7 @@ def check_name(name: Any, what: str) -> None:
 def is_number(value: Any) -> bool:
     """True for what is a number in a kernel: Python's bool, int and float, and NumPy's scalars."""
     if isinstance(value, np.generic):
-        return isinstance(value, np.bool_ | np.integer | np.floating) or _is_bfloat16(value)
+        return np.generic.dtype.__get__(value).kind in "biuf" or _is_bfloat16(value)
     return isinstance(value, bool | int | float)
 
 
@@ -106,7 +106,10 @@ def _axes(value: Any) -> tuple[int | None, ...]:
 
 
 def _amount(value: Any) -> Any:
-    return value if hasattr(type(value), "__opweave_apply__") else plain_number(value)
+    if hasattr(type(value), "__opweave_apply__"):
+        return value
+    plain = plain_number(value)
+    return plain.item() if isinstance(plain, np.generic) else plain  # it widens nothing
 
 
 def _dtype(value: Any) -> str | None:
@@ -140,7 +143,9 @@ def plain_attribute(operator: str, name: str, value: Any) -> Any:
     check, expected = ATTRIBUTES.get(name, (_own, "None, a number, or a name as text"))
     try:
         return check(value)
-    except (TypeError, ValueError, OverflowError) as error:
+    except NameRefusedError:
+        raise
+    except Exception as error:  # an __index__ of the user's own may raise anything
         if isinstance(error, DTypeError) and name == "dtype":
             raise
         raise ArgumentError(f"{operator}: {name}={shown(value)}: expected {expected}") from None

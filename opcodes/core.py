@@ -256,7 +256,7 @@ class BoundOperator:
                 check_name(operand, f"{self.operator.name}: operand")
         plain = tuple(o if type(o) is str else plain_number(o) for o in self.operands)
         object.__setattr__(self, "operands", plain)
-        if self.label != "":
+        if type(self.label) is not str or self.label:
             check_name(self.label, "label")
 
     def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
@@ -331,15 +331,16 @@ def check_fragment(code: OpCode) -> None:
             raise FragmentError(f"{code.name}: a fragment has no {FORBIDDEN_TOKENS[token]}")
     if not found:
         raise FragmentError(f"{code.name}: the fragment is empty")
+    text = shown(code.fragment)
     depth: list[str] = []
     pairs = {")": "(", "]": "[", "}": "{"}
     for token in found:
         if token in pairs.values():
             depth.append(token)
         elif token in pairs and (not depth or depth.pop() != pairs[token]):
-            raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {code.fragment!r}")
+            raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {text}")
     if depth:
-        raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {code.fragment!r}")
+        raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {text}")
     if ";" not in found:
         _check_names(code, found)
     if ";" in found and "return" not in found and code.results == 1:
@@ -383,6 +384,6 @@ def _check_names(code: OpCode, found: list[str]) -> None:
         known = token in code.params or token in NAMED or token in C_KEYWORDS
         if is_c_name(token) and not called and not known:
             raise FragmentError(
-                f"{code.name}: {token!r} in fragment {code.fragment!r} is none of its operands "
-                f"{', '.join(code.params)}; the parameters of the NumPy meaning name them"
+                f"{code.name}: {shown(token)} in fragment {shown(code.fragment)} is none of its "
+                f"operands {', '.join(code.params)}; the parameters of the NumPy meaning name them"
             )
