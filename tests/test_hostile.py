@@ -32,7 +32,7 @@ NUMBER = re.compile(r"[\d.]+(e[-+]?\d+)?f?|\d+(LL|ULL)|s\d+")
 
 # What Python, or the object itself, says to a number in the user's own function.
 PYTHONS = re.compile(
-    r"unsupported operand|as an integer|^no$|positional argument but|cannot use operands|Cannot compare|did not contain a loop"
+    r"unsupported operand|as an integer|^no$|positional argument but|cannot use operands|Cannot compare|did not contain a loop|int too large"
 )
 
 
@@ -51,7 +51,7 @@ def made(entry, value, meets=False):
         return entry(value)
     except OpweaveError as error:
         found = error
-    except (TypeError, RuntimeError) as error:
+    except (TypeError, RuntimeError, OverflowError) as error:
         if not meets or not PYTHONS.search(str(error)):
             raise
         return OpweaveError()
