@@ -23,7 +23,15 @@ from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime import environment
-from opweave.runtime.arrays import argument_key, argument_type, is_array, is_cupy, overlap, spans
+from opweave.runtime.arrays import (
+    argument_key,
+    argument_type,
+    is_array,
+    is_cupy,
+    overlap,
+    overlaps_itself,
+    spans,
+)
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
 
@@ -354,6 +362,8 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
             )
         if isinstance(target, np.ndarray) and not target.flags.writeable:
             raise ArgumentError("out=: the array is read-only")
+        if overlaps_itself(target):
+            raise ArgumentError("out=: elements of the array share memory with each other")
         if any(overlap(target, t) for t in targets[:position]):
             raise ArgumentError("out=: two of the arrays overlap")
         clear = not any(overlap(target, a) for a in arrays) and value.id in prepared.shapes
