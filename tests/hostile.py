@@ -94,7 +94,7 @@ class Shy:
 
 
 OBJECTS = [
-    Text("x"), Text("float32"), Text("BLOCK"), Text("sm_80"), Whole(2), Whole(256), Real(2.0),
+    Text("x"), Text("float32"), Text("BLOCK"), Text("sm_80"), Whole(1), Whole(2), Whole(256), Real(2.0),
     Scalar(2), Shy(), None, [], {}, (), b"x;", bytearray(b"x"), object(), 1j, np.complex64(1j),
     np.str_("x;\n"), np.bytes_(b"x\n"), np.datetime64("2020"), np.timedelta64(1), np.void(b"xy"),
     np.longdouble(2), np.int8(3), np.array([1, 2]), np.array("x\n"), 10**5000, -(10**5000), 2**64,

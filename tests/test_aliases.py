@@ -54,7 +54,7 @@ def fresh(seed):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=30, deadline=None, derandomize=True, database=None,
+@settings(max_examples=12, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(x=PLACE, y=PLACE, out=OUT, seed=st.integers(0, 9))
 def test_views_of_one_memory_give_the_bits_of_copies(name, x, y, out, seed):

@@ -9,7 +9,7 @@ from opweave.opcodes.errors import ShapeError
 
 pytestmark = pytest.mark.host
 
-EXTENTS = [0, 1, 2, 3, 31, 32, 37, 127]
+SWEEP = [*(("host", n) for n in (0, 1, 2, 3, 31, 37)), *(("sm_80", n) for n in (0, 1, 37))]
 
 
 def data(*shape, dtype=np.float32):
@@ -37,8 +37,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("target", ["host", "sm_80"])
-@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize(("target", "extent"), SWEEP)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_is_right_at_an_extent(form, extent, target):
     function, shapes, dtype = FORMS[form]

@@ -449,3 +449,11 @@ def test_the_type_of_ddof_widens_no_result(ddof):
 
     assert fused(M).dtype == np.float32
     np.testing.assert_allclose(M.var(axis=1, ddof=1), fused(M), rtol=1e-6)
+
+
+def test_a_number_that_meets_a_text_becomes_static():
+    fused = ow.fuse(lambda x, s: x * 2 if s == "a\n#include" else x * 3)
+    source = fused.lower(X, 2.0, target="sm_80").source
+
+    assert "3.0f" in source
+    assert "include" not in source.replace('#include "opweave.cuh"', "")

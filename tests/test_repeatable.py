@@ -82,11 +82,9 @@ print([bits(ow.fuse(f)(*a)) for f, a in ON_HOST.values()])
 
 def test_the_number_of_cores_and_the_process_change_no_bit():
     script = SCRIPT.format(tests=os.path.dirname(__file__))
-    said = set()
-    for cores in (1, len(os.sched_getaffinity(0))):
-        allowed = ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))
-        code = f"import os; os.sched_setaffinity(0, {{{allowed}}})\n{script}"
-        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        said.add(ran.stdout or ran.stderr)
+    one = min(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, {{{one}}})\n{script}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    here = f"{[bits(ow.fuse(f)(*a)) for f, a in ON_HOST.values()]}\n"
 
-    assert said == {f"{[bits(ow.fuse(f)(*a)) for f, a in ON_HOST.values()]}\n"}
+    assert here == ran.stdout, ran.stderr
