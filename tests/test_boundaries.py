@@ -76,8 +76,10 @@ def test_arrays_without_dimensions(function, target):
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (0, 0), (2, 0, 3), (1, 1, 0)], ids=str)
 def test_empty_arrays_of_every_shape(shape):
     x = np.ones(shape, np.float32)
-    for function in (lambda x: x + 1, lambda x: x.sum(), lambda x: x.sum(axis=0), lambda x: x.T,
-                     lambda x: x.prod(axis=-1), lambda x: x.any(), lambda x: x.all()):  # fmt: skip
-        made, expected = ow.fuse(function)(x), function(x)
+
+    def function(x):
+        return x + 1, x.sum(), x.sum(axis=0), x.T, x.prod(axis=-1), x.any(), x.all()
+
+    for expected, made in zip(function(x), ow.fuse(function)(x), strict=True):
         np.testing.assert_array_equal(expected, made)
         assert made.dtype == expected.dtype

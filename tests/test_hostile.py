@@ -110,7 +110,7 @@ KNOWN_TOKENS = known_tokens()
 def test_a_hostile_value_is_refused_or_changes_no_token(name):
     entry, benign, may_differ = ENTRIES[name]
     expected = "" if benign in ("", None) else entry(benign)
-    sources = set()  # a few of which are compiled
+    sources = set()  # the longest of which is compiled
     for value in [*TEXTS, *OBJECTS]:
         found = made(entry, value, may_differ == NUMBERS)
         if isinstance(found, OpweaveError):
@@ -118,7 +118,7 @@ def test_a_hostile_value_is_refused_or_changes_no_token(name):
         if may_differ != "code":
             assert same_code(found, expected or found, may_differ), shown(value)
         sources.add(found)
-    for source in sorted(sources, key=len)[-3:]:
+    for source in sorted(sources, key=len)[-1:]:
         if may_differ != "code":
             kernel = re.search(r'^extern "C".*\n?(\w+)\($', source, re.MULTILINE)
             builder().build(source, kernel[1], "host", verify=True)

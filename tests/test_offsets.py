@@ -119,7 +119,7 @@ def test_elements_behind_2_to_the_31_are_read(form, step):
         pytest.skip("no address space for it")
     x = np.lib.stride_tricks.as_strided(memory, (3, 70), (step, 1))
     x[...] = np.arange(210, dtype=np.uint8).reshape(3, 70)
-    for view in (x, x[::-1], x[:, ::-1], x[:, ::3]):
+    for view in (x, x[::-1, ::-1], x[:, ::3]):
         expected, found = FAR[form](view.copy()), ow.fuse(FAR[form])(view)
         np.testing.assert_array_equal(expected, found)
 
