@@ -24,9 +24,10 @@ from opweave.opcodes.allowed import (
     shown,
 )
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
+from opweave.opcodes.errors import ArgumentError, FragmentError
+from opweave.opcodes.fragments import check_fragment
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
+from opweave.opcodes.tokens import tokens
 
 
 class Phase(Enum):
@@ -93,7 +94,7 @@ class OpCode:
 
     def __post_init__(self) -> None:
         check_name(self.name, "op-code")
-        check_fragment(self)
+        check_fragment(self.name, self.fragment, self.params, self.results)
 
     @property
     def is_statement(self) -> bool:
@@ -293,97 +294,3 @@ def check_attrs(operator: Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
             )
     given = [name for name in known if name in attrs]
     return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}
-
-
-FORBIDDEN_TOKENS = {
-    "#": "preprocessor lines",
-    "asm": "inline assembly (it belongs into a device helper)",
-    "__asm__": "inline assembly (it belongs into a device helper)",
-    "__asm": "inline assembly (it belongs into a device helper)",
-    "goto": "jumps",
-    "%:": "preprocessor lines",
-    "<%": "digraphs (write { and })",
-    "%>": "digraphs (write { and })",
-    "/*": "comment that is not closed",
-    "{%": "template text",
-    "{{": "template text",
-}
-
-
-def check_fragment(code: OpCode) -> None:
-    """Hold a fragment to its rules: operands named, balanced, no memory access syntax.
-
-    Raises:
-        FragmentError: a rule is broken.
-        NameRefusedError: an operand's name may not enter generated source.
-    """
-    for param in code.params:
-        check_name(param, f"{code.name}: operand")
-        if param in NAMED and param != "acc":
-            raise NameRefusedError(
-                f"{code.name}: operand name {param!r} refused: it means something else in a "
-                "fragment; pick another"
-            )
-    check_characters(code)
-    found = tokens(code.fragment)
-    for token in found:
-        if token in FORBIDDEN_TOKENS:
-            raise FragmentError(f"{code.name}: a fragment has no {FORBIDDEN_TOKENS[token]}")
-    if not found:
-        raise FragmentError(f"{code.name}: the fragment is empty")
-    text = shown(code.fragment)
-    depth: list[str] = []
-    pairs = {")": "(", "]": "[", "}": "{"}
-    for token in found:
-        if token in pairs.values():
-            depth.append(token)
-        elif token in pairs and (not depth or depth.pop() != pairs[token]):
-            raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {text}")
-    if depth:
-        raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {text}")
-    if ";" not in found:
-        _check_names(code, found)
-    if ";" in found and "return" not in found and code.results == 1:
-        raise FragmentError(f"{code.name}: statements must return their result")
-
-
-def check_characters(code: OpCode) -> None:
-    """A fragment is printable ASCII, line by line.
-
-    Raises:
-        FragmentError: it is no text, or has another character.
-    """
-    if type(code.fragment) is not str:
-        raise FragmentError(
-            f"{code.name}: expected a fragment as text, found {type(code.fragment).__name__}"
-        )
-    for character in code.fragment:
-        if not (character.isascii() and (character.isprintable() or character in "\n\t")):
-            raise FragmentError(
-                f"{code.name}: character {character!a} may not stand in a fragment: expected "
-                "printable ASCII, new lines and tabs"
-            )
-    if "\\\n" in code.fragment:
-        raise FragmentError(f"{code.name}: a fragment has no backslash at the end of a line")
-
-
-# What an expression may name besides its operands: slots and the types of registers.
-NAMED = frozenset("T S acc true false int64 uint64 uint8 float16 bfloat16".split())
-
-
-def _check_names(code: OpCode, found: list[str]) -> None:
-    """Every name in an expression is an operand, a type, or is called.
-
-    Raises:
-        FragmentError: a name that would mean something of the kernel around it, or nothing.
-    """
-    for position, token in enumerate(found):
-        following = found[position + 1 : position + 2]
-        before = found[position - 1] if position else ""
-        called = following in (["("], ["<"], ["::"]) or before in (".", "->", "::")
-        known = token in code.params or token in NAMED or token in C_KEYWORDS
-        if is_c_name(token) and not called and not known:
-            raise FragmentError(
-                f"{code.name}: {shown(token)} in fragment {shown(code.fragment)} is none of its "
-                f"operands {', '.join(code.params)}; the parameters of the NumPy meaning name them"
-            )

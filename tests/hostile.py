@@ -272,8 +272,8 @@ ENTRIES = {
         X, target="sm_80").source if isinstance(v, str) else refuse(), "USE_VECTOR_IO", "toggle"),
     "toggle value": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(BLOCK=v).lower(
         X, target="sm_80").source, 256, "toggle"),
-    "toggle flag": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(USE_VECTOR_IO=v).lower(
-        X, target="sm_80").source, 0, "toggle"),
+    "toggle flag": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=v).lower(
+        X, target="sm_80").source, 1, "toggle"),
     "toggle of the options": (
         lambda v: lowered(lambda x: x + 1, toggles=((v, 0),)) if type(v) in (str, Text)
         else refuse(), "USE_VECTOR_IO", "toggle"),
