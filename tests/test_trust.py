@@ -19,7 +19,7 @@ def commands():
             yield page, found[1]
 
 
-@pytest.mark.parametrize(("page", "command"), commands())
+@pytest.mark.parametrize(("page", "command"), list(commands()))
 def test_a_command_of_the_page_selects_tests(page, command):
     files = set(re.findall(r"tests/\w+\.py", command)) - PENDING
     texts = [(ROOT / name).read_text() for name in files]
