@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime import environment
 
@@ -23,9 +24,9 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in {f.name for f in fields(self)}:
-            raise ArgumentError(f"unknown setting {name!r}: expected 'device'")
-        if value not in ("host", "cuda"):
-            raise ArgumentError(f"device={value!r}: expected 'host' or 'cuda'")
+            raise ArgumentError(f"unknown setting {shown(name)}: expected 'device'")
+        if type(value) is not str or value not in ("host", "cuda"):
+            raise ArgumentError(f"device={shown(value)}: expected 'host' or 'cuda'")
         object.__setattr__(self, name, value)
 
     @contextmanager

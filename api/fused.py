@@ -19,10 +19,19 @@ from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
 from opweave.configuration import config
+from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime import environment
-from opweave.runtime.arrays import argument_key, argument_type, is_array, is_cupy, overlap, spans
+from opweave.runtime.arrays import (
+    argument_key,
+    argument_type,
+    is_array,
+    is_cupy,
+    overlap,
+    overlaps_itself,
+    spans,
+)
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
 
@@ -63,6 +72,7 @@ def fuse(
     Returns:
         A ``Fused`` function.
     """
+    check_flag(fast, "fast")
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if fn is None:
         return lambda found: Fused(found, names, Options(fast=fast))
@@ -163,7 +173,7 @@ class Fused:
         if kwargs:
             raise ArgumentError(
                 f"{self.__wrapped__.__name__}: unknown or repeated argument "
-                f"{next(iter(kwargs))!r}; it takes {', '.join(self._names)}"
+                f"{shown(next(iter(kwargs)))}; it takes {', '.join(self._names)}"
             )
         return values
 
@@ -278,8 +288,7 @@ class Fused:
         Raises:
             ToggleError: an unknown toggle or value; at lowering, one that cannot hold.
         """
-        check_overrides(toggles)
-        merged = {**dict(self.options.toggles), **toggles}
+        merged = {**dict(self.options.toggles), **check_overrides(toggles)}
         changed = replace(self.options, toggles=tuple(sorted(merged.items())))
         return Fused(self.__wrapped__, self.static, changed)
 
@@ -303,8 +312,10 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
     try:
         found = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
-        raise ArgumentError(f"fuse: {fn!r} has no readable signature; wrap it in a def") from None
-    name = getattr(fn, "__name__", repr(fn))
+        raise ArgumentError(
+            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
+        ) from None
+    name = getattr(fn, "__name__", shown(fn))
     for parameter in found:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise ArgumentError(
@@ -313,8 +324,10 @@ def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[s
             )
     names = [p.name for p in found]
     for wanted in static:
-        if wanted not in names:
-            raise ArgumentError(f"fuse: static_argnames names {wanted!r}, not among {names}")
+        if type(wanted) is not str or wanted not in names:
+            raise ArgumentError(
+                f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
+            )
     return [(p.name, p.default) for p in found]
 
 
@@ -349,6 +362,8 @@ def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any
             )
         if isinstance(target, np.ndarray) and not target.flags.writeable:
             raise ArgumentError("out=: the array is read-only")
+        if overlaps_itself(target):
+            raise ArgumentError("out=: elements of the array share memory with each other")
         if any(overlap(target, t) for t in targets[:position]):
             raise ArgumentError("out=: two of the arrays overlap")
         clear = not any(overlap(target, a) for a in arrays) and value.id in prepared.shapes

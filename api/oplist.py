@@ -18,7 +18,8 @@ from typing import Any
 from opweave.compiler.driver import Options
 from opweave.compiler.edit import bound
 from opweave.fused import Fused
-from opweave.opcodes.core import BoundOperator, check_name
+from opweave.opcodes.allowed import check_name, shown
+from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
 from opweave.program import KernelView
 
@@ -28,6 +29,9 @@ class Load:
     """Make an argument of the kernel the running value: an array or a number."""
 
     label: str
+
+    def __post_init__(self) -> None:
+        check_name(self.label, "argument")
 
     @property
     def name(self) -> str:
@@ -41,6 +45,11 @@ class Store:
     label: str
     value: str = ""
 
+    def __post_init__(self) -> None:
+        check_name(self.label, "output")
+        if type(self.value) is not str or self.value:
+            check_name(self.value, "stored value")
+
     @property
     def name(self) -> str:
         return f"store {self.label}"
@@ -52,7 +61,6 @@ def load(name: str) -> Load:
     Raises:
         NameRefusedError: the name may not enter source.
     """
-    check_name(name, "argument")
     return Load(name)
 
 
@@ -62,7 +70,6 @@ def store(name: str = "out", value: str = "") -> Store:
     Raises:
         NameRefusedError: the name may not enter source.
     """
-    check_name(name, "output")
     return Store(name, value)
 
 
@@ -76,9 +83,8 @@ def kernel(codes: Sequence[Any], name: str = "kernel") -> OpcodeKernel:
         EditError: the list has no load or no store, or names something that is not there.
         NameRefusedError: a name may not enter source.
     """
-    check_name(name, "kernel")
     if not isinstance(codes, list | tuple):
-        raise EditError(f"{name}: expected a list of op-codes, found {type(codes).__name__}")
+        raise EditError(f"expected a list of op-codes, found {type(codes).__name__}")
     made = tuple(c if isinstance(c, Load | Store) else bound(c) for c in codes)
     return OpcodeKernel(made, name)
 
@@ -87,6 +93,7 @@ class OpcodeKernel:
     """A kernel that is its op-code list: print it, edit it, call it."""
 
     def __init__(self, codes: tuple[Code, ...], name: str):
+        check_name(name, "kernel")
         self.codes = codes
         self.name = name
         self.arguments = tuple(dict.fromkeys(c.label for c in codes if isinstance(c, Load)))
@@ -125,15 +132,17 @@ class OpcodeKernel:
         return OpcodeKernel((*self.codes[:at], *self.codes[at + 1 :]), self.name)
 
     def _find(self, name: str) -> int:
+        if type(name) is not str or not name:
+            raise EditError(f"expected the name of an op-code, found {shown(name)}")
         found = [
             i for i, c in enumerate(self.codes) if name in (c.name, c.label, c.name.split()[0])
         ]
         if not found:
-            raise EditError(f"{name!r}: no such op-code; the list is\n{self}")
+            raise EditError(f"{shown(name)}: no such op-code; the list is\n{self}")
         if len(found) > 1:
             raise EditError(
-                f"{name!r} stands {len(found)} times in the list; name one with .named(...), or "
-                f"give the whole name\n{self}"
+                f"{shown(name)} stands {len(found)} times in the list; name one with "
+                f".named(...), or give the whole name\n{self}"
             )
         return found[0]
 
@@ -194,7 +203,7 @@ def _check_operands(codes: Sequence[Code], arguments: Sequence[str]) -> None:
         for operand in operands:
             if isinstance(operand, str) and operand not in known:
                 raise EditError(
-                    f"{code.name}: operand {operand!r} is neither a loaded argument nor an "
+                    f"{code.name}: operand {shown(operand)} is neither a loaded argument nor an "
                     f"earlier result; known are {', '.join(sorted(known))}"
                 )
         if isinstance(code, Store):

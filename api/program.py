@@ -17,6 +17,7 @@ from opweave.compiler.names import TEMPLATES
 from opweave.compiler.reference import run_bounded, run_reference
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.specialise import Specialised, symbol_extents
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.report import Report, compare
 from opweave.runtime import inspect, nvrtc
@@ -177,6 +178,11 @@ class Program:
         """
         program = self
         if source is not None:
+            if type(source) is not str or type(kernel) is not int:
+                raise ArgumentError(
+                    f"compile: expected a source as text and the number of a kernel, found "
+                    f"{type(source).__name__} and {shown(kernel)}"
+                )
             sources = list(self.lowered.sources)
             if not 0 <= kernel < len(sources):
                 raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")

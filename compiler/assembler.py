@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count
+from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count, expr_key
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
@@ -67,7 +67,7 @@ class Assembler(GroupOperands):
     def _scalar(self, scalar: Scalar) -> str:
         if scalar.expr.op == "literal":
             return c_literal(scalar.expr.args[0], scalar.dtype)
-        key = repr(scalar)
+        key = expr_key(scalar.expr), scalar.dtype
         if key not in self.scalars:
             plain = scalar.expr.op == "argument"
             name = str(scalar.expr.args[0]) if plain else self._fresh(f"s{len(self.scalars)}")

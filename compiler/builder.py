@@ -74,8 +74,7 @@ class Builder:
             ShapeError: operands do not broadcast.
             DTypeError: the operator has no meaning for the types.
         """
-        check_attrs(operator, dict(attrs or {}))
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in (attrs or {}).items()}
+        given = check_attrs(operator, attrs or {})
         full = {name: given.get(name, default) for name, default in operator.attrs}
         frozen = tuple(sorted(full.items()))
         try:

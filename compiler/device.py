@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ToggleError
+
+# What may stand behind a compiler's -arch, and the host.
+ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "host")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,30 @@ class Device:
     shared_bytes: int
     l2_bytes: int
     gigabytes_per_second: float
+
+    def __post_init__(self) -> None:
+        """Hold a description to what may reach a source and a compiler's command line.
+
+        Raises:
+            ToggleError: names the attribute and what it may be.
+        """
+        if type(self.arch) is not str or self.arch not in ARCHES:
+            raise ToggleError(
+                f"device description: arch={shown(self.arch)}: expected one of {', '.join(ARCHES)}"
+            )
+        if type(self.name) is not str or not self.name.isprintable():
+            raise ToggleError(f"device description: name={shown(self.name)}: expected a line")
+        for name in ("sms", "shared_bytes", "l2_bytes"):
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value < 2**48:
+                raise ToggleError(
+                    f"device description: {name}={shown(value)}: expected an integer from 0"
+                )
+        if type(self.gigabytes_per_second) not in (int, float):
+            raise ToggleError(
+                "device description: gigabytes_per_second="
+                f"{shown(self.gigabytes_per_second)}: expected a number"
+            )
 
     @property
     def is_host(self) -> bool:
@@ -65,9 +93,9 @@ def device_for(target: str | Device) -> Device:
     """
     if isinstance(target, Device):
         return target
-    found = (BY_ARCH | DEVICES).get(target) if isinstance(target, str) else None
+    found = (BY_ARCH | DEVICES).get(target) if type(target) is str else None
     if found is None:
         raise ToggleError(
-            f"unknown target {target!r}: expected one of {', '.join(BY_ARCH | DEVICES)}"
+            f"unknown target {shown(target)}: expected one of {', '.join(BY_ARCH | DEVICES)}"
         )
     return found

@@ -58,8 +58,8 @@ def schedule_graph(
     Raises:
         ToggleError: an override is unknown or has an impossible value.
     """
-    check_overrides(options.overrides)
-    planned = plan(graph, extents, device, override_plan(options.overrides), options.library)
+    overrides = check_overrides(options.overrides)
+    planned = plan(graph, extents, device, override_plan(overrides), options.library)
     return verify_schedule(fuse(verify_graph(planned), options.fused))
 
 
@@ -71,8 +71,9 @@ def finish(
     overrides: Mapping[str, Any],
 ) -> Lowered:
     """Toggles and assembly of a schedule."""
+    plain = check_overrides(overrides)
     kernels = tuple(
-        assemble(schedule, number, extents, spans, device, overrides)
+        assemble(schedule, number, extents, spans, device, plain)
         for number in range(len(schedule.groups))
     )
     sources = tuple(render(kernel) for kernel in kernels)

@@ -18,6 +18,7 @@ from opweave.compiler.ir import Expr, Graph, Node, Value, literal, substitute
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import next_id
 from opweave.compiler.verify import verify_graph, verify_schedule
+from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator, Kind, Operator
 from opweave.opcodes.errors import EditError
 
@@ -63,7 +64,7 @@ class Edit:
         if before is not None:
             node = self.graph.nodes[self._find(before)]
             if not isinstance(node.operands[0], Value):
-                raise EditError(f"insert before {before!r}: its first operand is a scalar")
+                raise EditError(f"insert before {shown(before)}: its first operand is a scalar")
             return self._spliced(operator, node.operands[0], inside=[self._find(before)])
         assert after is not None
         if _first_word(after) == "load":
@@ -79,11 +80,11 @@ class Edit:
         index, new = self._find(name), self._elementwise(code)
         old = self.graph.nodes[index]
         if old.is_reduction or len(old.results) > 1:
-            raise EditError(f"replace {name!r}: only elementwise op-codes can be exchanged")
+            raise EditError(f"replace {shown(name)}: only elementwise op-codes can be exchanged")
         first, *rest = old.operands
         if new.operator.arity != len(old.operands) or new.operands:
             if not isinstance(first, Value):
-                raise EditError(f"replace {name!r}: its first operand is a scalar")
+                raise EditError(f"replace {shown(name)}: its first operand is a scalar")
             return self._rebuilt(index, new, first)
         return self._rebuilt(index, BoundOperator(new.operator), first, rest)
 
@@ -97,15 +98,15 @@ class Edit:
         node = self.graph.nodes[index]
         source = node.operands[0]
         if not isinstance(source, Value):
-            raise EditError(f"remove {name!r}: its first operand is a scalar")
+            raise EditError(f"remove {shown(name)}: its first operand is a scalar")
         if (source.dtype, source.shape) != (node.result.dtype, node.result.shape):
             raise EditError(
-                f"remove {name!r}: it turns {source.type} into {node.result.type}; "
+                f"remove {shown(name)}: it turns {source.type} into {node.result.type}; "
                 "its users cannot take the operand"
             )
         graph = substitute(self.graph, {node.result.id: source})
         if not any(i != index for i in self.members):
-            raise EditError(f"remove {name!r}: the kernel would be empty")
+            raise EditError(f"remove {shown(name)}: the kernel would be empty")
         return self._scheduled(graph, list(graph.nodes), drop=index)
 
     @staticmethod
@@ -124,19 +125,19 @@ class Edit:
 
     def _find(self, name: str) -> int:
         if _first_word(name) in STRUCTURAL:
-            raise EditError(f"{name!r} is structural: the template supplies it")
+            raise EditError(f"{shown(name)} is structural: the template supplies it")
         if name in self.names:
             return self.names[name]
         found = [i for i in self.members if self.graph.nodes[i].operator.name == name]
         if len(found) == 1:
             return found[0]
-        shown = ", ".join(
+        near = ", ".join(
             f"{n} ({self.graph.nodes[i].operator.name})"
             for n, i in self.names.items()
             if not found or i in found
         )
         what = "several op-codes have that name" if found else "no such op-code"
-        raise EditError(f"{name!r}: {what}; expected one of {shown or 'none'}, load or store")
+        raise EditError(f"{shown(name)}: {what}; expected one of {near or 'none'}, load or store")
 
     def _stored(self, place: str) -> Value:
         outputs = self.schedule.groups[self.number].outputs
@@ -150,8 +151,8 @@ class Edit:
         digits = place.removeprefix("store out")
         if len(outputs) == 1 and digits == "":
             return outputs[0]
-        if not digits.isdigit() or int(digits) >= len(outputs):
-            raise EditError(f"{place!r}: the kernel stores {len(outputs)} values")
+        if not digits.isdecimal() or len(digits) > 6 or int(digits) >= len(outputs):
+            raise EditError(f"{shown(place)}: the kernel stores {len(outputs)} values")
         return outputs[int(digits)]
 
     def _loaded(self, place: str) -> Value:
@@ -161,7 +162,7 @@ class Edit:
             given = names.get(self.graph.base(value).id)
             if given and name == (f"{given}_view" if value.id in self.graph.views else given):
                 return value
-        raise EditError(f"{place!r}: the kernel loads no such argument")
+        raise EditError(f"{shown(place)}: the kernel loads no such argument")
 
     # Splicing
 
@@ -228,6 +229,7 @@ class Edit:
     def _operand(self, item: Any) -> Any:
         if isinstance(item, bool | int | float | np.generic):
             return literal(item), scalar_type(item)
+        check_name(item, "operand")
         if item in self.graph.scalars:
             return Expr("argument", (item,)), self.scalar_types[item]
         for known in self.graph.inputs:
@@ -235,7 +237,7 @@ class Edit:
                 return known.value
         if item in self.names:
             return self.graph.nodes[self.names[item]].result
-        raise EditError(f"operand {item!r}: no argument or result has that name")
+        raise EditError(f"operand {shown(item)}: no argument or result has that name")
 
     def _scheduled(
         self,
@@ -265,7 +267,13 @@ class Edit:
         return verify_schedule(replace(made, decisions=self.schedule.decisions))
 
 
-def _first_word(place: str) -> str:
+def _first_word(place: Any) -> str:
+    """
+    Raises:
+        EditError: no text.
+    """
+    if type(place) is not str:
+        raise EditError(f"expected the name of an op-code, found {shown(place)}")
     return place.split()[0] if place.split() else ""
 
 

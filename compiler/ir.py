@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes.allowed import plain_number, shown
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import DType
 
@@ -79,7 +80,9 @@ class Expr:
     args: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        if self.op in ("literal", "argument", "extent"):
+        if self.op == "literal":
+            return shown(self.args[0]) if type(self.args[0]) is int else str(self.args[0])
+        if self.op in ("argument", "extent"):
             return str(self.args[0])
         if self.op in INFIX and len(self.args) == 2:
             sides = [repr(a) if a.op not in INFIX else f"({a!r})" for a in self.args]
@@ -95,7 +98,28 @@ class Expr:
 
 
 def literal(value: Any) -> Expr:
-    return Expr("literal", (value,))
+    """A number as an expression.
+
+    Raises:
+        DTypeError: not a number.
+    """
+    return Expr("literal", (plain_number(value),))
+
+
+def value_key(value: Any) -> Any:
+    """A plain value with its type, and floats by their bits."""
+    if isinstance(value, np.generic):
+        return type(value), value.tobytes()
+    return type(value), float.hex(value) if type(value) is float else value
+
+
+def expr_key(expr: Expr) -> Any:
+    """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if expr.op == "literal":
+        return value_key(expr.args[0])
+    if expr.op in ("argument", "extent"):
+        return expr.op, expr.args
+    return expr.op, tuple(map(expr_key, expr.args))
 
 
 SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opweave.compiler.ir import Node
 from opweave.compiler.kernel import Line, Reduction
+from opweave.compiler.names import macros
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
@@ -116,7 +117,9 @@ def device_function(
     An operator that mixes channels takes and makes arrays of them, and its fragment names each.
     """
     slots = {"T": results[0].register, "S": results[0].storage}
-    text = rename(code.fragment, slots)
+    free = {p: f"{p}_" if p in macros() else p for p in code.params}
+    code = replace(code, params=tuple(free.values()), fragment=rename(code.fragment, free | slots))
+    text = code.fragment
     body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
     returned = results[0].register if code.results == 1 else "void"
     if mixes:

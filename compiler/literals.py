@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import BOOL, F64, I64, U8, U64, DType
 from opweave.opcodes.errors import DTypeError
 
@@ -21,10 +22,10 @@ def converted(value: Any, dtype: DType) -> Any:
         with np.errstate(over="ignore"):
             return dtype.numpy.type(value)
     except TypeError:
-        raise DTypeError(f"{value!r} is not a number of type {dtype.numpy_name}") from None
-    except OverflowError:
+        raise DTypeError(f"{shown(value)} is not a number of type {dtype.numpy_name}") from None
+    except (OverflowError, ValueError):
         raise DTypeError(
-            f"Python integer {value} is out of bounds for {dtype.numpy_name}"
+            f"Python integer {shown(value)} is out of bounds for {dtype.numpy_name}"
         ) from None
 
 
@@ -46,11 +47,17 @@ def c_literal(value: Any, dtype: DType) -> str:
     if math.isinf(as_float):
         text = f"infinity<{dtype.register}>()"
         return f"(-{text})" if as_float < 0 else text
-    text = repr(as_float) if dtype is F64 else str(np.float32(as_float))
+    text = repr(as_float) if dtype is F64 else shortest(as_float)
     if not any(c in text for c in ".e"):
         text += ".0"
     text += "" if dtype is F64 else "f"
     return f"({text})" if text.startswith("-") else text
+
+
+def shortest(value: float) -> str:
+    """The shortest decimal that rounds to a float32, whatever ``np.set_printoptions`` says."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    return repr(float(next(t for t in texts if np.float32(t) == value)))
 
 
 def _integer(value: int, dtype: DType) -> str:

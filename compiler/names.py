@@ -11,6 +11,7 @@ from typing import Any
 from opweave import templates
 from opweave.compiler.toggles import KNOWN
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import RESERVED
 from opweave.opcodes.core import Operator
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
@@ -42,6 +43,13 @@ def template_names() -> frozenset[str]:
 
 
 @cache
+def macros() -> frozenset[str]:
+    """Every toggle, and every macro of the helpers: nothing else may be called like that."""
+    text = "\n".join(p.read_text() for p in TEMPLATES.rglob("*.cuh"))
+    return frozenset(re.findall(r"#define\s+([A-Za-z_]\w*)", text)) | frozenset(KNOWN)
+
+
+@cache
 def called(row: Operator) -> frozenset[str]:
     """The functions that an operator's fragments call."""
     return frozenset(
@@ -67,9 +75,10 @@ def c_name(name: str, fallback: str) -> str:
     >>> c_name("image", "a0"), c_name("double", "a0"), c_name("größe", "a0")
     ('image', 'double_', 'a0')
     """
-    if not is_c_name(name) or len(name) > 48 or name.startswith("__"):
+    plain = str.__str__(name) if isinstance(name, str) else ""
+    if not is_c_name(plain) or len(plain) > 48 or RESERVED.match(plain):
         return fallback
-    return f"{name}_" if is_taken(name) else name
+    return f"{plain}_" if is_taken(plain) else plain
 
 
 def c_names(names: Iterable[str]) -> list[str]:

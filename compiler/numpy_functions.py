@@ -11,8 +11,9 @@ from operator import index
 from typing import Any
 
 from opweave.opcodes import ALIASES, OPERATORS
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
 
 
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
@@ -27,20 +28,24 @@ def single_axis(name: str, axis: Any, array: Any) -> int | None:
     """Reductions go over one axis or over all."""
     if isinstance(axis, tuple):
         if len(axis) == 1:
-            return int(axis[0])
+            return single_axis(name, axis[0], array)
+        if any(type(a) is not int for a in axis):
+            raise ShapeError(f"{name}: axis must hold integers, found {shown(axis)}")
         rank = getattr(array, "ndim", 0)
         if axis and sorted(a % rank for a in axis if -rank <= a < rank) == list(range(rank)):
             return None
         raise UnsupportedError(
-            f"{name}: axis={axis}: opweave reduces over one axis or over all of them; reduce one "
-            "axis after the other, or reshape outside the fused function"
+            f"{name}: axis={shown(axis)}: opweave reduces over one axis or over all of them; "
+            "reduce one axis after the other, or reshape outside the fused function"
         )
     if axis is None:
         return None
     try:
-        return int(axis.__index__())
-    except AttributeError:
-        raise ShapeError(f"{name}: axis must be an integer or None, found {axis!r}") from None
+        return index(axis)
+    except OpweaveError:
+        raise
+    except Exception:  # also what an __index__ of the user's own raises
+        raise ShapeError(f"{name}: axis must be an integer or None, found {shown(axis)}") from None
 
 
 def _statistic(operator: Operator) -> Callable[..., Any]:
@@ -156,10 +161,14 @@ def _axis_of(name: str, axis: Any, rank: int) -> int:
     """An axis counted from 0."""
     try:
         found = index(axis)
-    except TypeError:
-        raise ShapeError(f"{name}: an axis must be an integer, found {axis!r}") from None
+    except OpweaveError:
+        raise
+    except Exception:
+        raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
     if not -rank <= found < rank:
-        raise ShapeError(f"{name}: axis {found} does not exist in an array of {rank} dimensions")
+        raise ShapeError(
+            f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"
+        )
     return found % rank
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from opweave.compiler.gate import check_kernel
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.compiler.toggles import TOGGLES
@@ -38,7 +39,12 @@ def _at(text: str, columns: int) -> str:
 
 
 def render(kernel: Kernel) -> str:
-    """Source text of a kernel: the same kernel gives the same bytes."""
+    """Source text of a kernel: the same kernel gives the same bytes.
+
+    Raises:
+        NameRefusedError: the kernel holds what may not enter a source.
+    """
+    check_kernel(kernel)
     template = _environment().get_template(f"{kernel.template}.cu.j2")
     meanings = {t.name: t.meaning for t in TOGGLES[kernel.template]}
     text = template.render(kernel=kernel, meanings=meanings)

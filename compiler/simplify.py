@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute
+from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute, value_key
 from opweave.compiler.views import settle_views
 from opweave.opcodes import OPERATORS
 
@@ -115,7 +115,7 @@ def _key(item: Any) -> Any:
         return item.dtype.name, _key(item.expr)
     if isinstance(item, Expr):
         if item.op == "literal":
-            return item.op, type(item.args[0]).__name__, repr(item.args[0])
+            return item.op, value_key(item.args[0])
         return item.op, tuple(map(_key, item.args))
     return item
 
@@ -131,7 +131,11 @@ def share_common(graph: Graph) -> Graph:
             replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
         )
         node = replace(node, operands=operands)
-        key = (node.operator.name, tuple(map(_key, operands)), repr(node.attrs))
+        key = (
+            node.operator.name,
+            tuple(map(_key, operands)),
+            tuple((n, value_key(v)) for n, v in node.attrs),
+        )
         first = seen.setdefault(key, node)
         if first is not node and _both_returned(first, node, outputs):
             first = node  # two arrays, as NumPy makes two

@@ -74,7 +74,7 @@ def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
         elif isinstance(item, Static):
             try:
                 hash(item.value)  # before it becomes part of a key
-            except TypeError:
+            except Exception:  # also what a __hash__ of the user's own raises
                 raise ArgumentError(
                     f"a static argument must be hashable, found {type(item.value).__name__}; "
                     "pass a tuple, a string or a number"

@@ -24,7 +24,9 @@ from opweave.compiler.toggle_tables import (
     SHUFFLE,
 )
 from opweave.compiler.toggle_tiles import PRODUCT, STATIC_SHARED_BYTES, TILE
+from opweave.opcodes.allowed import MOST_SHOWN, shown
 from opweave.opcodes.errors import ToggleError
+from opweave.opcodes.tokens import is_c_name
 
 TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "map": (*COMMON, *MAP),
@@ -46,22 +48,29 @@ KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
 PLAN_TOGGLES = {"THREADS_PER_ROW": "threads", "LANES": "lanes", "PARTS": "parts"}
 
 
-def check_overrides(overrides: Mapping[str, Any]) -> None:
-    """Refuse unknown toggles and values before anything is compiled.
+def check_overrides(overrides: Mapping[str, Any]) -> dict[str, int]:
+    """The overrides by the tables' own names; unknown toggles and values are refused.
 
     Raises:
         ToggleError: names the toggle, the values it takes and what was given.
     """
+    plain: dict[str, int] = {}
     for name, value in overrides.items():
-        toggle = KNOWN.get(name)
+        toggle = KNOWN.get(name) if type(name) is str else None
         if toggle is None:
-            raise ToggleError(f"unknown toggle {name}: expected one of {', '.join(sorted(KNOWN))}")
-        whole = isinstance(value, int)
-        good = value in (0, 1) if toggle.values == "0|1" else whole and _is_power(int(value))
-        if not whole or not good or int(value) > 1024:
+            shown_name = name if type(name) is str and is_c_name(name) else shown(name)
             raise ToggleError(
-                f"{name}={value!r}: expected {_range(toggle)} for '{toggle.meaning}'"
+                f"unknown toggle {shown_name[:MOST_SHOWN]}: expected one of "
+                f"{', '.join(sorted(KNOWN))}"
             )
+        whole = type(value) in (bool, int)
+        good = whole and (value in (0, 1) if toggle.values == "0|1" else _is_power(value))
+        if not good or value > 1024:
+            raise ToggleError(
+                f"{name}={shown(value)}: expected {_range(toggle)} for '{toggle.meaning}'"
+            )
+        plain[toggle.name] = int(value)
+    return plain
 
 
 def _range(toggle: Toggle) -> str:

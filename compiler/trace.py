@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value
+from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
+from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
 
@@ -138,8 +139,8 @@ def _output(tracer: Tracer, item: Any, index: int) -> Output:
         return item.value
     if isinstance(item, TracedScalar):
         return item.expr
-    if isinstance(item, bool | int | float | np.generic):
-        return Expr("literal", (item,))
+    if is_number(item):
+        return literal(item)
     raise TraceError(
         f"output {index} is a {type(item).__name__}: expected an array computed from the "
         "arguments, or a number; pack outputs in one tuple, list or dict"

@@ -8,6 +8,7 @@ expression that the host evaluates at each call, and asking for its value (``if 
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from opweave.compiler.ir import (
 from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import (
     DTypeError,
@@ -87,9 +89,9 @@ class Tracer:
 
     def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         """Trace the definition in place of the composite."""
-        check_attrs(operator, attrs)
+        plain = check_attrs(operator, attrs)
         try:
-            return operator.numpy(*operands, **attrs)
+            return operator.numpy(*operands, **plain)
         except OpweaveError as error:
             raise type(error)(f"{operator.name}: {error}") from None
 
@@ -103,7 +105,8 @@ class Tracer:
         if isinstance(item, np.ndarray) and item.ndim == 0:
             item = item[()]
         if isinstance(item, bool | int | float | np.generic):
-            return literal(item), scalar_type(item)
+            kind = scalar_type(item)
+            return literal(item), kind
         hint = (
             "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"
         )
@@ -133,9 +136,14 @@ def as_expr(item: Any) -> tuple[Expr, Any]:
     return literal(item), item
 
 
-def scalar_apply(name: str, operands: Sequence[Any]) -> TracedScalar:
-    """Apply a scalar function to numbers of which one at least is traced."""
+def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
+    """Apply a scalar function to numbers of which one at least is traced.
+
+    With an operand that is no number, such as a text to compare with, the others become static.
+    """
     tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
+    if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
+        return scalar_function(name)(*map(tracer.concrete, operands))
     pairs = [as_expr(o) for o in operands]
     example = scalar_function(name)(*(value for _, value in pairs))
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
@@ -389,7 +397,8 @@ class TracedScalar(NumberOperators):
         for arg in args:
             if isinstance(arg, TracedArray):
                 return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
-        if method == "__call__" and not kwargs:
+        known = getattr(np, ufunc.__name__, None) is ufunc  # others are of SciPy, or a user's
+        if known and method == "__call__" and not kwargs:
             return scalar_apply(f"np.{ufunc.__name__}", args)
         return getattr(ufunc, method)(*map(self.tracer.concrete, args), **kwargs)
 
@@ -409,7 +418,7 @@ class TracedScalar(NumberOperators):
         return float(self.tracer.concrete(self))
 
     def __index__(self) -> int:
-        return int(self.tracer.concrete(self).__index__())
+        return operator.index(self.tracer.concrete(self))
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.tracer.concrete(self), digits)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from opweave.compiler.ir import SCALAR_FUNCTIONS
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 
 # (Python's name of a method, operator on arrays); numbers take the function of that name.
@@ -88,8 +87,7 @@ def _unary(operator: Operator) -> Callable[..., Any]:
 
 def _number(name: str, flip: bool = False) -> Callable[..., Any]:
     def method(self: NumberOperators, other: Any) -> Any:
-        is_number = isinstance(other, bool | int | float | np.generic | NumberOperators)
-        if not is_number:
+        if not isinstance(other, NumberOperators) and not is_number(other):
             return NotImplemented
         return self._scalar(name, [other, self] if flip else [self, other])
 

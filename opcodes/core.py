@@ -9,7 +9,7 @@ must agree with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,10 +17,17 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import (
+    check_name,
+    plain_attribute,
+    plain_number,
+    shown,
+)
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
+from opweave.opcodes.errors import ArgumentError, FragmentError
+from opweave.opcodes.fragments import check_fragment
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
+from opweave.opcodes.tokens import tokens
 
 
 class Phase(Enum):
@@ -87,7 +94,7 @@ class OpCode:
 
     def __post_init__(self) -> None:
         check_name(self.name, "op-code")
-        check_fragment(self)
+        check_fragment(self.name, self.fragment, self.params, self.results)
 
     @property
     def is_statement(self) -> bool:
@@ -209,7 +216,7 @@ class Operator:
             )
         attrs |= dict(zip(names, extra, strict=False))
         operands = operands[: self.arity]
-        check_attrs(self, attrs)
+        attrs = check_attrs(self, attrs)
         for operand in operands:
             if hasattr(operand, "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
@@ -244,14 +251,23 @@ class BoundOperator:
     attrs: tuple[tuple[str, Any], ...] = ()
     label: str = ""
 
+    def __post_init__(self) -> None:
+        for operand in self.operands:
+            if isinstance(operand, str):
+                check_name(operand, f"{self.operator.name}: operand")
+        plain = tuple(o if type(o) is str else plain_number(o) for o in self.operands)
+        object.__setattr__(self, "operands", plain)
+        if type(self.label) is not str or self.label:
+            check_name(self.label, "label")
+
     def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
-        check_attrs(self.operator, attrs)
+        given = check_attrs(self.operator, attrs)
         known = dict(self.operator.attrs)
-        return replace(self, operands=operands, attrs=tuple(sorted((known | attrs).items())))
+        return replace(self, operands=operands, attrs=tuple(sorted((known | given).items())))
 
     def named(self, label: str) -> BoundOperator:
         """Name the result, so that later op-codes can refer to it."""
-        check_name(label, "label")
+        check_name(label, "label")  # also the empty one, which stands for none
         return replace(self, label=label)
 
     @property
@@ -262,92 +278,19 @@ class BoundOperator:
         return f"<op-code {self.name}({', '.join(map(repr, self.operands))})>"
 
 
-def check_attrs(operator: Operator, attrs: dict[str, Any]) -> None:
-    """Refuse attributes that the operator does not have.
+def check_attrs(operator: Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes as plain values.
 
     Raises:
-        ArgumentError: names the attributes that it has.
+        ArgumentError: an attribute that the operator does not have, or a value that it does not
+            take.
     """
     known = [name for name, _ in operator.attrs]
     for name in attrs:
         if name not in known:
             raise ArgumentError(
-                f"{operator.name}: unknown attribute {name!r}: expected one of {known or 'none'}"
+                f"{operator.name}: unknown attribute {shown(name)}: expected one of "
+                f"{known or 'none'}"
             )
-
-
-def check_name(name: str, what: str) -> None:
-    """Refuse names that may not enter generated source.
-
-    Raises:
-        NameRefusedError: not a plain ASCII identifier of at most 64 characters, or a C keyword.
-    """
-    if not isinstance(name, str) or not is_c_name(name) or len(name) > 64:
-        raise NameRefusedError(
-            f"{what} name {name!r} refused: expected letters, digits and underscores, "
-            "not starting with a digit, at most 64 characters"
-        )
-    if name in C_KEYWORDS:
-        raise NameRefusedError(f"{what} name {name!r} refused: it is a C++ keyword; pick another")
-
-
-FORBIDDEN_TOKENS = {
-    "#": "preprocessor lines",
-    "asm": "inline assembly (it belongs into a device helper)",
-    "__asm__": "inline assembly (it belongs into a device helper)",
-    "goto": "jumps",
-    "{%": "template text",
-    "{{": "template text",
-}
-
-
-def check_fragment(code: OpCode) -> None:
-    """Hold a fragment to its rules: operands named, balanced, no memory access syntax.
-
-    Raises:
-        FragmentError: a rule is broken.
-        NameRefusedError: an operand's name may not enter generated source.
-    """
-    for param in code.params:
-        check_name(param, f"{code.name}: operand")
-    found = tokens(code.fragment)
-    for token in found:
-        if token in FORBIDDEN_TOKENS:
-            raise FragmentError(f"{code.name}: a fragment has no {FORBIDDEN_TOKENS[token]}")
-    if not found:
-        raise FragmentError(f"{code.name}: the fragment is empty")
-    depth: list[str] = []
-    pairs = {")": "(", "]": "[", "}": "{"}
-    for token in found:
-        if token in pairs.values():
-            depth.append(token)
-        elif token in pairs and (not depth or depth.pop() != pairs[token]):
-            raise FragmentError(f"{code.name}: unbalanced {token!r} in fragment {code.fragment!r}")
-    if depth:
-        raise FragmentError(f"{code.name}: unclosed {depth[-1]!r} in fragment {code.fragment!r}")
-    if ";" not in found:
-        _check_names(code, found)
-    if ";" in found and "return" not in found and code.results == 1:
-        raise FragmentError(f"{code.name}: statements must return their result")
-
-
-# What an expression may name besides its operands: slots and the types of registers.
-NAMED = frozenset("T S acc true false int64 uint64 uint8 float16 bfloat16".split())
-
-
-def _check_names(code: OpCode, found: list[str]) -> None:
-    """Every name in an expression is an operand, a type, or is called.
-
-    Raises:
-        FragmentError: a name that would mean something of the kernel around it, or nothing.
-    """
-    for position, token in enumerate(found):
-        following = found[position + 1 : position + 2]
-        before = found[position - 1] if position else ""
-        called = following in (["("], ["<"], ["::"]) or before in (".", "->", "::")
-        known = token in code.params or token in NAMED or token in C_KEYWORDS
-        if is_c_name(token) and not called and not known:
-            raise FragmentError(
-                f"{code.name}: {token!r} in fragment {code.fragment!r} is none of its operands "
-                f"{', '.join(code.params)}; the parameters of the NumPy meaning name them"
-            )
+    given = [name for name in known if name in attrs]
+    return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}

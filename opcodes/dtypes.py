@@ -69,6 +69,7 @@ BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
 ALL: tuple[DType, ...] = (F16, BF16, F32, F64, I32, I64, U8, U64, BOOL)
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
 _BY_NAME = {d.numpy_name: d for d in ALL}
+_EXPECTED = ", ".join(_BY_NAME)
 
 
 @cache
@@ -81,26 +82,33 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-@cache
 def of(dtype: Any) -> DType:
     """Return the row for a NumPy dtype, a scalar type or a name.
 
     Raises:
         DTypeError: opweave has no kernels for that type.
     """
+    try:
+        return _of(dtype)
+    except DTypeError:
+        raise
+    except Exception:  # NumPy raises many types, and the object's own methods any; not kept
+        text = ascii(dtype) if type(dtype) is str else f"an object of type {type(dtype).__name__}"
+        raise DTypeError(f"{text[:80]} is not a dtype: expected one of {_EXPECTED}") from None
+
+
+@cache
+def _of(dtype: Any) -> DType:
     if isinstance(dtype, DType):
+        if not any(dtype is row for row in ALL):
+            raise DTypeError(f"{dtype.name!r} is no row of the table: expected one of {_EXPECTED}")
         return dtype
-    name = dtype if isinstance(dtype, str) else None
-    if name not in _BY_NAME:
-        try:
-            found = np.dtype(dtype)
-        except TypeError:
-            raise DTypeError(f"{dtype!r} is not a dtype") from None
-        name = found.name if found.isnative else str(found)
+    found = np.dtype(_numpy_dtype(dtype) if dtype == "bfloat16" else dtype)
+    name = found.name if found.isnative else str(found)
     if name not in _BY_NAME:
         raise DTypeError(
-            f"dtype {name} is not supported: expected one of "
-            f"{', '.join(d.numpy_name for d in ALL)}; convert with .astype(...)"
+            f"dtype {name[:80]} is not supported: expected one of {_EXPECTED}; convert with "
+            ".astype(...)"
         )
     return _BY_NAME[name]
 

@@ -56,15 +56,23 @@ class CompileError(OpweaveError, RuntimeError):
 
     Attributes:
         opcode: name of the op-code that the log points at, or None.
+        line: the line of the source that the log points at, counted from 1, or None.
         source: the whole source that was compiled.
         log: what the compiler printed.
     """
 
     def __init__(
-        self, message: str, *, opcode: str | None = None, source: str = "", log: str = ""
+        self,
+        message: str,
+        *,
+        opcode: str | None = None,
+        line: int | None = None,
+        source: str = "",
+        log: str = "",
     ):
         super().__init__(message)
         self.opcode = opcode
+        self.line = line
         self.source = source
         self.log = log
 

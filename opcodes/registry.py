@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import composites, maps, pixels, products, reductions, rules
+from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
 from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
 
@@ -63,11 +64,13 @@ def operator(
         FragmentError: the fragment breaks the rules for fragments.
         DTypeError: an unknown type rule.
     """
+    check_name(name, "operator")
     if name in BUILT_IN or (name in OPERATORS and not replace):
         raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
-    if isinstance(type_rule, str) and type_rule not in rules.BY_NAME:
+    if not callable(type_rule) and (type(type_rule) is not str or type_rule not in rules.BY_NAME):
         raise DTypeError(
-            f"{name}: unknown type rule {type_rule!r}: expected one of {sorted(rules.BY_NAME)}"
+            f"{name}: unknown type rule {shown(type_rule)}: expected one of "
+            f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
     code = OpCode(name, Phase.EPILOGUE, fragment, params)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError
 
 Extent = Any
@@ -72,8 +73,10 @@ def normal_axes(axis: int | None, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
+    if not isinstance(axis, int):
+        raise ShapeError(f"axis must be an integer or None, found {axis}")
     if not -rank <= axis < rank:
-        raise ShapeError(f"axis {axis} does not exist in an array of {rank} dimensions")
+        raise ShapeError(f"axis {shown(axis)} does not exist in an array of {rank} dimensions")
     return (axis % rank,)
 
 

@@ -13,7 +13,7 @@ _TOKEN = re.compile(
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[A-Za-z0-9_]*)
   | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-  | (?P<punct>\{%|\{\{|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|::|
+  | (?P<punct>/\*|%:|<%|%>|\{%|\{\{|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|::|
       [][(){};,.?:<>=+*/%&|^!~\#-])
     """,
     re.VERBOSE | re.DOTALL,
@@ -42,7 +42,7 @@ def _scan(text: str) -> list[tuple[str, str]]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise FragmentError(f"{text[position]!r} may not stand in a fragment: {text!r}")
+            raise FragmentError(f"{text[position]!r} may not stand in a fragment: {text[:80]!r}")
         found.append((str(match.lastgroup), match.group()))
         position = match.end()
     return found
@@ -58,7 +58,7 @@ def tokens(text: str) -> list[str]:
 
 
 def rename(text: str, names: dict[str, str]) -> str:
-    """Replace identifiers in a fragment, all at once; member names (``a.x``) stay.
+    """Replace identifiers in a fragment, all at once; member names (``a.x``) stay, comments go.
 
     >>> rename("x + exp(y) * xx", {"x": "y", "y": "v1"})
     'y + exp(v1) * xx'
@@ -68,6 +68,8 @@ def rename(text: str, names: dict[str, str]) -> str:
     for kind, token in _scan(text):
         if kind == "name" and previous not in (".", "->", "::"):
             out.append(names.get(token, token))
+        elif token.startswith(("//", "/*")):
+            out.append(" ")  # it would swallow what stands behind it
         else:
             out.append(token)
         if kind != "space":

@@ -123,6 +123,17 @@ def overlap(a: Any, b: Any) -> bool:
     return False
 
 
+def overlaps_itself(array: Any) -> bool:
+    """True unless the strides alone say that every element has bytes of its own."""
+    reach = array.itemsize
+    steps = [(abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    for stride, extent in sorted(steps):
+        if stride < reach:
+            return bool(array.size)
+        reach += stride * (extent - 1)
+    return False
+
+
 def spans(arrays: list[Any]) -> list[int]:
     """Largest offset of each array's layout from its first element, in elements."""
     return [

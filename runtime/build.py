@@ -130,7 +130,7 @@ def build_kernel(
     """Build a kernel; a compiler's complaint is traced to the op-code that it points at.
 
     Raises:
-        CompileError: with ``opcode``, numbered ``source`` and ``log``.
+        CompileError: with ``opcode``, ``line``, numbered ``source`` and ``log``.
     """
     try:
         return builder().build(source, kernel.name, arch, fast=fast, mode=mode)
@@ -160,7 +160,8 @@ def explained(error: CompileError, kernel: Kernel, source: str) -> CompileError:
     lines = provenance(kernel, source)
     pattern = r"(?:<stdin>|stdin\.cpp|default_program)[:(](\d+)"
     numbers = [int(n) for n in re.findall(pattern, error.log)]
-    opcode = next((lines[n] for n in numbers if n in lines), None)
+    number = next((n for n in numbers if n in lines), numbers[0] if numbers else None)
+    opcode = lines.get(number or 0)
     where = {line.name: line.where for line in kernel.opcodes if line.opcode is not None}
     at = where.get(opcode or "")
     numbered = "\n".join(f"{n:4} {text}" for n, text in enumerate(source.split("\n"), 1))
@@ -170,6 +171,7 @@ def explained(error: CompileError, kernel: Kernel, source: str) -> CompileError:
     return CompileError(
         f"{what}{place}: {error}: {first}; the error's .source and .log have the rest",
         opcode=opcode,
+        line=number,
         source=numbered,
         log=error.log,
     )

@@ -22,7 +22,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from opweave.runtime.entry import FILES, Entry, check_owned, listed, read_file
+from opweave.runtime.entry import (
+    FILES,
+    Entry,
+    check_owned,
+    listed,
+    read_file,
+    read_manifest,
+)
 
 FORMAT = 1
 DEFAULT_BYTES = 1 << 30
@@ -197,8 +204,8 @@ class DiskCache:
     def _read(self, folder: Path, key: str) -> tuple[dict[str, Any], bytes, bytes]:
         for path in (folder.parent, folder):
             check_owned(path)
-        manifest = json.loads(read_file(folder / "manifest.json"))
-        if not isinstance(manifest, dict) or manifest.get("key") != key:
+        manifest = read_manifest(folder)
+        if manifest.get("key") != key:
             raise ValueError("the manifest is of another key")
         binary = read_file(folder / "binary")
         source = read_file(folder / "kernel.cu")

@@ -7,7 +7,6 @@ counterpart in templates/host/cuda/.  Lines stay where they are.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -246,8 +245,9 @@ def _asm(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
 
 
 def _strings(tokens: Sequence[Token]) -> str:
-    """The text of adjacent string literals."""
-    return "".join(ast.literal_eval(t.text) for t in tokens if t.kind == "string")
+    """The text of adjacent string literals; of escapes only those that PTX is written with."""
+    text = "".join(t.text[1:-1] for t in tokens if t.kind == "string")
+    return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), text)
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:

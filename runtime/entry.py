@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opweave.compiler.device import ARCHES
+
 FILES = ("kernel.cu", "binary", "manifest.json")
+# Largest file that is read, in bytes; a manifest takes 2 kB, the longest source 1 MB.
+MOST_BYTES = {"kernel.cu": 16 << 20, "binary": 256 << 20, "manifest.json": 1 << 20}
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,10 @@ class Entry:
     def kind(self) -> str:
         """The architecture, "host", or "host verify"; "unreadable" without a manifest."""
         parts = self.manifest.get("parts", {})
-        arch = str(parts.get("arch", "unreadable"))
-        return f"{arch} verify" if "-DOW_VERIFY" in str(parts.get("flags")) else arch
+        arch = parts.get("arch")
+        if arch not in ARCHES:
+            return "unreadable"
+        return f"{arch} verify" if "-DOW_VERIFY" in str(parts.get("flags")) else str(arch)
 
     @property
     def kernel(self) -> str:
@@ -52,26 +58,50 @@ class Entry:
 
 def listed(folder: Path) -> Entry:
     """An entry as it lies there."""
-    manifest: Any = {}
+    manifest: dict[str, Any] = {}
     with suppress(OSError, ValueError):
-        manifest = json.loads(read_file(folder / "manifest.json"))
-    known = isinstance(manifest, dict) and isinstance(manifest.get("parts", {}), dict)
+        manifest = read_manifest(folder)
     size, made = 0, folder.lstat().st_mtime
     for name in FILES:
         with suppress(OSError):
             found = (folder / name).lstat()
             size, made = size + found.st_size, min(made, found.st_mtime)
     used = folder.lstat().st_mtime
-    return Entry(folder.name, folder, size, used, manifest if known else {}, made)
+    return Entry(folder.name, folder, size, used, manifest, made)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of an entry, with parts that are a dictionary too.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no manifest.
+    """
+    try:
+        found = json.loads(read_file(folder / "manifest.json"))
+    except RecursionError:
+        raise ValueError("the manifest is nested without end") from None
+    if not isinstance(found, dict) or not isinstance(found.get("parts", {}), dict):
+        raise ValueError("the manifest is no dictionary")
+    return found
 
 
 def read_file(path: Path) -> bytes:
+    """A file of an entry: a plain file of ours, no larger than ``MOST_BYTES``.
+
+    Raises:
+        OSError: it is something else.
+    """
     # A pipe in the place of a file would keep a reader waiting without O_NONBLOCK.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
-        if os.fstat(handle).st_uid != os.getuid():
+        about = os.fstat(handle)
+        if about.st_uid != os.getuid():
             raise PermissionError(f"{path} belongs to another user")
-        return file.read()
+        most = MOST_BYTES.get(path.name, 0)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > most:
+            raise OSError(f"{path} is no file of at most {most} bytes")
+        return file.read(most)
 
 
 def check_owned(path: Path) -> None:

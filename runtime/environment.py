@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
+
+# What a compiler may read of the environment: where its parts are and where it may write.  All
+# else, flags and search paths among it, would change a binary behind the back of the cache key.
+FOR_COMPILERS = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+
+
+def for_compilers() -> dict[str, str]:
+    """The environment of a compiler or disassembler; messages in English, for their readers."""
+    found = {name: os.environ[name] for name in FOR_COMPILERS if name in os.environ}
+    return found | {"LC_ALL": "C"}
 
 
 def cores() -> int:
@@ -14,12 +25,13 @@ def cores() -> int:
 
 
 def cache_folder() -> Path:
-    """``OPWEAVE_CACHE_DIR``, else ``opweave`` in the XDG cache folder."""
-    given = os.environ.get("OPWEAVE_CACHE_DIR")
-    if given:
-        return Path(given).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "opweave"
+    """``OPWEAVE_CACHE_DIR``, else ``opweave`` in the XDG cache folder; an absolute path.
+
+    ``~`` stands for the home folder; a relative path counts from the folder that is current now.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    given = os.environ.get("OPWEAVE_CACHE_DIR") or os.path.join(base, "opweave")
+    return Path(os.path.abspath(os.path.expanduser(given)))
 
 
 def cache_bytes(default: int) -> int:
@@ -35,9 +47,9 @@ def cache_bytes(default: int) -> int:
     digits, factor = (
         (text[:-1], factors[text[-1].upper()]) if text[-1].upper() in factors else (text, 1)
     )
-    if not digits.isdigit():
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         raise ArgumentError(
-            f"OPWEAVE_CACHE_SIZE={text!r}: expected bytes such as 500000000, 500M or 2G"
+            f"OPWEAVE_CACHE_SIZE={shown(text)}: expected bytes such as 500000000, 500M or 2G"
         )
     return int(digits) * factor
 
@@ -50,7 +62,7 @@ def device() -> str:
     """
     found = os.environ.get("OPWEAVE_DEVICE", "host").lower()
     if found not in ("host", "cuda"):
-        raise ArgumentError(f"OPWEAVE_DEVICE={found!r}: expected 'host' or 'cuda'")
+        raise ArgumentError(f"OPWEAVE_DEVICE={shown(found)}: expected 'host' or 'cuda'")
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.build import Binary, build_kernel
@@ -56,8 +57,10 @@ class VerifyExecutor(HostExecutor):
 
     def __init__(self, schedule: int = 0, fast: bool = False):
         super().__init__(fast)
-        if not isinstance(schedule, int) or not -(2**31) <= schedule < 2**31:
-            raise ArgumentError(f"schedule={schedule!r}: expected 0, 1 or another 32-bit integer")
+        if type(schedule) is not int or not -(2**31) <= schedule < 2**31:
+            raise ArgumentError(
+                f"schedule={shown(schedule)}: expected 0, 1 or another 32-bit integer"
+            )
         self.schedule = schedule
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:

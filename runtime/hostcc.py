@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.environment import for_compilers
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -31,7 +32,7 @@ COMMON = (
 # those names) and line tables into the object; it is linked apart, without anybody's runtime.
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("-fno-sanitize=all",),
-    "verify": ("-DOW_VERIFY", "-O0", "-fno-sanitize=all"),
+    "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0"),
     "sanitize": (
         "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-g1", "-gdwarf-4",
         "-fno-sanitize=undefined", "-fsanitize=thread,bounds,alignment",
@@ -66,8 +67,9 @@ def host_compiler() -> HostCompiler:
         NoCompilerError: there is none; says what to install.
     """
     for name in ("g++", "c++", "clang++"):
-        path = shutil.which(name)
-        if path:
+        found = shutil.which(name)
+        if found:
+            path = os.path.abspath(found)  # with a relative PATH, one that means the same later
             return HostCompiler((path,), _fingerprint(path), NO_PRE)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
@@ -150,7 +152,7 @@ def run_compiler(command: list[str], source: str) -> str:
     Raises:
         CompileError: it refuses the source.
     """
-    environment = dict(os.environ)
+    environment = for_compilers()
     if "zig" in command[0]:
         for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
             environment[name] = zig_cache()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opweave.opcodes.errors import NoCompilerError
+from opweave.runtime.environment import for_compilers
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def tool(name: str) -> str:
             return str(found)
     on_path = shutil.which(name)
     if on_path:
-        return on_path
+        return os.path.abspath(on_path)
     raise NoCompilerError(
         f"{name} is not installed: run pip install 'opweave[nvrtc]' for the disassembler wheels"
     )
@@ -54,8 +55,9 @@ def _run(name: str, *options: str, cubin: bytes) -> str:
         file.write(cubin)
         file.flush()
         ran = subprocess.run(
-            [tool(name), *options, file.name], capture_output=True, text=True, check=False
-        )
+            [tool(name), *options, file.name], capture_output=True, text=True, check=False,
+            env=for_compilers(),
+        )  # fmt: skip
     if ran.returncode:
         raise NoCompilerError(f"{name} failed: {ran.stderr.strip()}")
     return ran.stdout

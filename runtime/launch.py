@@ -292,7 +292,7 @@ def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
             continue
         shape = node.values[0].shape
         reduced = count((shape[a] for a in reduced_axes(node)), extents)
-        if reduced == 0 and count(node.result.shape, extents) > 0:
+        if reduced == 0:
             at = f" ({node.where})" if node.where.file else ""
             raise ShapeError(
                 f"{node.operator.name}: zero elements to reduce, and the operation has no "

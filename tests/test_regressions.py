@@ -440,3 +440,20 @@ def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
     np.testing.assert_allclose(function(x), ow.fuse(function).unfused()(x))
     assert len(alive) == 20
     assert most[0] <= 3
+
+
+@host
+@pytest.mark.parametrize("ddof", [1, np.int64(1), np.True_, 1.0])
+def test_the_type_of_ddof_widens_no_result(ddof):
+    fused = ow.fuse(lambda x: x.var(axis=1, ddof=ddof))
+
+    assert fused(M).dtype == np.float32
+    np.testing.assert_allclose(M.var(axis=1, ddof=1), fused(M), rtol=1e-6)
+
+
+def test_a_number_that_meets_a_text_becomes_static():
+    fused = ow.fuse(lambda x, s: x * 2 if s == "a\n#include" else x * 3)
+    source = fused.lower(X, 2.0, target="sm_80").source
+
+    assert "3.0f" in source
+    assert "include" not in source.replace('#include "opweave.cuh"', "")

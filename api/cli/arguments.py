@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import DTypeError, RequestError
 
 ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[^\[\]]*)\](?::(?P<order>\w+))?")
@@ -91,8 +92,8 @@ def parse(text: str, name: str, is_static: bool, static: Sequence[str] = ()) -> 
         return text
     known = f"only {', '.join(static)} takes one" if static else "no argument takes one"
     raise RequestError(
-        f"--arg {text!r} for {name!r}: {EXPECTED}; a string needs static_argnames or --static "
-        f"({known} here)"
+        f"--arg {shown(text)} for {name!r}: {EXPECTED}; a string needs static_argnames or "
+        f"--static ({known} here)"
     )
 
 
@@ -108,8 +109,8 @@ def make_array(dtype: str, extents: str, order: str, text: str) -> np.ndarray[An
     if order not in ("C", "F"):
         raise RequestError(f"--arg {text!r}: expected the order :C or :F, found :{order}")
     parts = [p.strip() for p in extents.split(",")] if extents.strip() else []
-    if not all(p.isascii() and p.isdigit() for p in parts):
-        raise RequestError(f"--arg {text!r}: expected extents such as 1080,1920,3")
+    if not all(p.isascii() and p.isdigit() and len(p) < 20 for p in parts):
+        raise RequestError(f"--arg {shown(text)}: expected extents such as 1080,1920,3")
     shape = tuple(map(int, parts))
     total = kind.itemsize
     for extent in shape:

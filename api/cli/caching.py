@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from opweave.cli.terminal import duration, print_json, print_table, size
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, RequestError
 from opweave.runtime import environment
 from opweave.runtime.cache import DEFAULT_BYTES, DiskCache
@@ -126,9 +127,11 @@ def parse_size(text: str) -> int:
     Raises:
         RequestError: not a size.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(
+        r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE
+    )
     if found is None:
-        raise RequestError(f"--size {text!r}: expected bytes such as 500000, 100M or 2G")
+        raise RequestError(f"--size {shown(text)}: expected bytes such as 500000, 100M or 2G")
     return int(float(found[1]) * SIZES[found[2].upper()])
 
 
@@ -138,7 +141,9 @@ def parse_age(text: str) -> float:
     Raises:
         RequestError: not a time.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw])", text.strip())
     if found is None:
-        raise RequestError(f"--older-than {text!r}: expected a time such as 30d, 12h, 45m or 90s")
+        raise RequestError(
+            f"--older-than {shown(text)}: expected a time such as 30d, 12h, 45m or 90s"
+        )
     return float(found[1]) * SECONDS[found[2]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from dataclasses import asdict, dataclass, replace
 from inspect import isbuiltin
@@ -14,6 +15,7 @@ from opweave.cli.loading import load, users_code
 from opweave.cli.terminal import heading, highlighted, print_json, print_table
 from opweave.compiler.device import device_for
 from opweave.fused import Fused
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
 from opweave.oplist import OpcodeKernel
 from opweave.program import KernelView, Program
@@ -114,8 +116,10 @@ def _fused(found: Any, options: Namespace) -> Fused:
 
 def _toggle(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
-    if not name.isidentifier() or not value.strip().isdecimal():
-        raise RequestError(f"--toggle {text!r}: expected NAME=NUMBER, such as USE_VECTOR_IO=0")
+    if not name.isidentifier() or not re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
+        raise RequestError(
+            f"--toggle {shown(text)}: expected NAME=NUMBER, such as USE_VECTOR_IO=0"
+        )
     return name, int(value)
 
 

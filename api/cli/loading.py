@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, OpweaveError, RequestError
 
 MOST_NAMES = 8
@@ -33,7 +34,11 @@ def load(name: str) -> Any:
             f"{name!r}: expected FILE.py:FUNCTION or package.module:FUNCTION, such as "
             "app.py:tonemap"
         )
-    is_file = place.endswith(".py") or os.sep in place or Path(place).is_file()
+    try:
+        is_file = place.endswith(".py") or os.sep in place or Path(place).is_file()
+        Path(place).exists()
+    except (OSError, ValueError):  # too long, or with a character that no file name has
+        raise RequestError(f"{shown(place)} is no name of a file or a module") from None
     module = _from_file(Path(place)) if is_file else _from_name(place)
     found: Any = module
     for part in path.split("."):

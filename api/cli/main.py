@@ -19,6 +19,7 @@ from opweave.cli.options import parser
 from opweave.opcodes.errors import ArgumentError, OpweaveError, RequestError, ToggleError
 
 FAILED, MISTAKEN, STOPPED, UNREAD = 1, 2, 130, 141
+MOST_TEXT = 2000
 MISTAKES = (RequestError, ArgumentError, ToggleError)
 
 
@@ -70,6 +71,7 @@ def message(error: BaseException) -> str:
         place = "".join(f" ({os.path.basename(f.filename)}:{f.lineno})" for f in last)
         text = f"{type(error).__name__}: {text}{place}; --traceback shows the way there"
     line = " ".join(text.split())
+    line = line if len(line) <= MOST_TEXT else f"{line[:MOST_TEXT]}..."
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 

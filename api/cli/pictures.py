@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, MissingExtraError, OpweaveError, RequestError
 
 Array = np.ndarray[Any, Any]
@@ -142,6 +143,8 @@ def folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         (path / ".opweave").touch()
         (path / ".opweave").unlink()
+    except ValueError as error:
+        raise FileError(f"folder {shown(str(path))} has no possible name: {error}") from error
     except OSError as error:
         raise FileError(
             f"folder {path} cannot be written: {error.strerror or error}; name another with --out"

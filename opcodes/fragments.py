@@ -1,0 +1,99 @@
+"""The rules for fragments.  They catch mistakes; a fragment is code, and no rule makes it safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opweave.opcodes.allowed import check_name, shown
+from opweave.opcodes.errors import FragmentError, NameRefusedError
+from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
+
+FORBIDDEN_TOKENS = {
+    "#": "preprocessor lines",
+    "asm": "inline assembly (it belongs into a device helper)",
+    "__asm__": "inline assembly (it belongs into a device helper)",
+    "__asm": "inline assembly (it belongs into a device helper)",
+    "goto": "jumps",
+    "%:": "preprocessor lines",
+    "<%": "digraphs (write { and })",
+    "%>": "digraphs (write { and })",
+    "/*": "comment that is not closed",
+    "{%": "template text",
+    "{{": "template text",
+}
+# What an expression may name besides its operands: slots and the types of registers.
+NAMED = frozenset("T S acc true false int64 uint64 uint8 float16 bfloat16".split())
+PAIRS = {")": "(", "]": "[", "}": "{"}
+
+
+def check_fragment(name: str, fragment: str, params: Sequence[str], results: int) -> None:
+    """Hold an op-code's fragment to its rules: operands named, balanced, nothing of a template.
+
+    Raises:
+        FragmentError: a rule is broken.
+        NameRefusedError: an operand's name may not enter generated source.
+    """
+    _check_params(name, params)
+    _check_characters(name, fragment)
+    found = tokens(fragment)
+    for token in found:
+        if token in FORBIDDEN_TOKENS:
+            raise FragmentError(f"{name}: a fragment has no {FORBIDDEN_TOKENS[token]}")
+    if not found:
+        raise FragmentError(f"{name}: the fragment is empty")
+    _check_balance(name, fragment, found)
+    if ";" not in found:
+        _check_names(name, fragment, found, params)
+    elif "return" not in found and results == 1:
+        raise FragmentError(f"{name}: statements must return their result")
+
+
+def _check_params(name: str, params: Sequence[str]) -> None:
+    for param in params:
+        check_name(param, f"{name}: operand")
+        if param in NAMED and param != "acc":
+            raise NameRefusedError(
+                f"{name}: operand name {param!r} refused: it means something else in a fragment; "
+                "pick another"
+            )
+
+
+def _check_characters(name: str, fragment: str) -> None:
+    """A fragment is printable ASCII, line by line."""
+    if type(fragment) is not str:
+        raise FragmentError(
+            f"{name}: expected a fragment as text, found {type(fragment).__name__}"
+        )
+    for character in fragment:
+        if not (character.isascii() and (character.isprintable() or character in "\n\t")):
+            raise FragmentError(
+                f"{name}: character {character!a} may not stand in a fragment: expected "
+                "printable ASCII, new lines and tabs"
+            )
+    if "\\\n" in fragment:
+        raise FragmentError(f"{name}: a fragment has no backslash at the end of a line")
+
+
+def _check_balance(name: str, fragment: str, found: Sequence[str]) -> None:
+    depth: list[str] = []
+    for token in found:
+        if token in PAIRS.values():
+            depth.append(token)
+        elif token in PAIRS and (not depth or depth.pop() != PAIRS[token]):
+            raise FragmentError(f"{name}: unbalanced {token!r} in fragment {shown(fragment)}")
+    if depth:
+        raise FragmentError(f"{name}: unclosed {depth[-1]!r} in fragment {shown(fragment)}")
+
+
+def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequence[str]) -> None:
+    """Every name in an expression is an operand, a type, or is called: none of the kernel's."""
+    for position, token in enumerate(found):
+        following = found[position + 1 : position + 2]
+        before = found[position - 1] if position else ""
+        called = following in (["("], ["<"], ["::"]) or before in (".", "->", "::")
+        known = token in params or token in NAMED or token in C_KEYWORDS
+        if is_c_name(token) and not called and not known:
+            raise FragmentError(
+                f"{name}: {shown(token)} in fragment {shown(fragment)} is none of its operands "
+                f"{', '.join(params)}; the parameters of the NumPy meaning name them"
+            )

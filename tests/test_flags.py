@@ -1,0 +1,169 @@
+"""Row 13 of docs/trust.md: the flags that decide bits are pinned, and stand in the key."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.names import TEMPLATES
+from opweave.runtime import hostcc, nvrtc
+from opweave.runtime.build import HOST_INCLUDE, Builder, key_parts
+from opweave.runtime.cache import DiskCache, key_of
+
+SOURCE = "int x;"
+# Written out a second time: a flag that is changed by accident fails here.
+PINNED_HOST = {
+    "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fno-math-errno",
+    "-fno-trapping-math", "-fwrapv", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti",
+}  # fmt: skip
+UNWANTED = ("-Ofast", "-ffast-math", "-funsafe-math-optimizations", "-fassociative-math",
+            "-ffinite-math-only", "-freciprocal-math", "-fno-signed-zeros", "-fopenmp")  # fmt: skip
+PINNED_NVRTC = {"std": "c++17", "minimal": True, "fma": False, "ftz": False, "prec_div": True,
+                "prec_sqrt": True}  # fmt: skip
+
+pytestmark = pytest.mark.host
+
+
+def test_the_flags_of_the_host_are_these():
+    assert set(hostcc.flags("run", fast=False)) >= PINNED_HOST
+    assert not set(hostcc.flags("run", fast=False)) & set(UNWANTED)
+    verify = hostcc.flags("verify", fast=False)
+    assert verify[-2:] == ("-DOW_VERIFY", "-O0")  # the last -O counts
+    assert "-ffp-contract=off" in verify
+
+
+def test_the_options_of_nvrtc_are_these():
+    assert nvrtc.options(fast=False) == PINNED_NVRTC
+    assert nvrtc.options(fast=True) == {"std": "c++17", "minimal": True, "fma": True,
+                                        "use_fast_math": True}  # fmt: skip
+
+
+def host_key(**mode):
+    return key_of(key_parts(SOURCE, "host", **mode))
+
+
+@pytest.mark.parametrize("flag", sorted({*hostcc.COMMON, *hostcc.STRICT}))
+def test_a_flag_of_the_host_that_is_dropped_changes_the_key(flag, monkeypatch):
+    before = host_key()
+    for table in ("COMMON", "STRICT"):
+        left = tuple(f for f in getattr(hostcc, table) if f != flag)
+        monkeypatch.setattr(hostcc, table, left)
+
+    assert host_key() != before
+
+
+@pytest.mark.parametrize("name", sorted(PINNED_NVRTC))
+def test_an_option_of_nvrtc_that_is_flipped_changes_the_key(name, monkeypatch):
+    def key():
+        return key_of(key_parts(SOURCE, "sm_80"))
+
+    before = key()
+    for table in ("STRICT", "COMMON"):
+        found = getattr(nvrtc, table)
+        if name in found:
+            other = not found[name] if isinstance(found[name], bool) else "c++20"
+            monkeypatch.setattr(nvrtc, table, found | {name: other})
+    assert key() != before
+
+
+def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypatch):
+    commands = []
+    real = subprocess.run
+
+    def watched(command, **given):
+        commands.append(command)
+        return real(command, **given)
+
+    monkeypatch.setattr(hostcc.subprocess, "run", watched)
+    Builder(DiskCache(tmp_path)).build_plain("int x; // of this test alone\n")
+    (command,) = commands
+    parts = key_parts(SOURCE, "host")
+    start = len(hostcc.host_compiler().command)
+    paths = [f"-I{p}" for p in HOST_INCLUDE]
+    given = command[start : start + len(parts["flags"])]
+
+    assert given == parts["flags"]
+    assert command[start + len(given) : -1][: len(paths)] == paths
+    assert command[-3] == "-o"
+
+
+# A kernel whose bits (or instructions) tell whether a flag is set: flag of the host, its opposite.
+def muladd(x, y, z):
+    return x * y + z
+
+
+def three():
+    rng = np.random.default_rng(5)
+    return [rng.standard_normal(4096).astype(np.float32) for _ in range(3)]
+
+
+def bits_with(monkeypatch, tmp_path, strict):
+    """Bits of muladd, compiled with other flags, past every cache."""
+    from opweave.runtime import build
+
+    monkeypatch.setattr(hostcc, "STRICT", strict)
+    monkeypatch.setattr(build, "builder", lambda: Builder(DiskCache(tmp_path)))
+    return ow.fuse(muladd)(*three())
+
+
+def test_contraction_on_the_host_would_change_bits(monkeypatch, tmp_path):
+    if "fma" not in hostcc.cpu_features().split() and "asimd" not in hostcc.cpu_features():
+        pytest.skip("this processor has no fma")
+    expected = muladd(*three())
+    np.testing.assert_array_equal(expected, ow.fuse(muladd)(*three()))
+
+    found = bits_with(monkeypatch, tmp_path, ("-ffp-contract=fast",))
+    assert (found != expected).any()
+
+
+def test_no_library_makes_the_process_flush_denormals():
+    """A library that is linked with -ffast-math sets a bit of the processor as it is loaded."""
+    tiny = np.full(64, 1e-40, np.float32)
+    for fast in (False, True):
+        ow.fuse(fast=fast)(lambda x: x * 1.5 + 0.25)(tiny)
+        assert (tiny * np.float32(2) > 0).all()
+        assert not set(hostcc.flags("run", fast=fast)) & set(UNWANTED)
+
+
+def test_integers_wrap_only_with_the_flag_for_it(monkeypatch):
+    from opweave.runtime.host import load_library
+
+    def grows(flags):
+        library = load_library(hostcc.compile_host(
+            "extern \"C\" int ow_grows(int x) { return x + 1 > x; }\n", flags, HOST_INCLUDE))  # fmt: skip
+        return library.ow_grows(2**31 - 1)
+
+    flags = hostcc.flags("run", fast=False)
+    assert grows(flags) == 0
+    assert grows(tuple(f for f in flags if f != "-fwrapv")) == 1
+
+
+# option, its other value, kernel, what the instructions then have and did not
+SASS = [
+    ("fma", True, lambda x: x * 1.5 + 0.25, "FFMA"),
+    ("ftz", True, lambda x: x * 1.5, ".FTZ"),
+    ("prec_div", False, lambda x: 1.5 / x, ""),
+    ("prec_sqrt", False, lambda x: np.sqrt(x), ""),
+]
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(("option", "other", "function", "piece"), SASS)
+def test_each_option_of_nvrtc_decides_instructions(option, other, function, piece):
+    from opweave.runtime import inspect
+
+    source = ow.fuse(function).lower(three()[0], target="sm_80").kernels[0].source
+
+    def sass(options):
+        return inspect.sass(nvrtc.compile_cuda(source, "sm_80", dict(options), TEMPLATES))
+
+    pinned = sass(nvrtc.options(fast=False))
+    flipped = sass(nvrtc.options(fast=False) | {option: other})
+    assert flipped != pinned
+    assert piece == "" or (piece in flipped and piece not in pinned)
+
+
+@pytest.mark.parametrize("mode", [{"fast": True}, {"mode": "verify"}])
+def test_modes_have_keys_of_their_own(mode):
+    assert host_key(**mode) != host_key()

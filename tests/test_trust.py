@@ -1,0 +1,39 @@
+"""What docs/trust.md and SECURITY.md name exists: files, tests, commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["docs/trust.md", "SECURITY.md"]
+# Written beside these pages.
+PENDING = {"tests/test_umath_rows.py"}
+COMMAND = re.compile(r"`([^`]*\btests/\w+\.py[^`]*)`")
+WORDS = re.compile(r'-k (?:"([^"]+)"|(\w+))')
+
+
+def commands():
+    for page in PAGES:
+        for found in COMMAND.finditer((ROOT / page).read_text()):
+            yield page, found[1]
+
+
+@pytest.mark.parametrize(("page", "command"), list(commands()))
+def test_a_command_of_the_page_selects_tests(page, command):
+    files = set(re.findall(r"tests/\w+\.py", command)) - PENDING
+    texts = [(ROOT / name).read_text() for name in files]
+    words = WORDS.search(command)
+    if words is None:
+        return
+    for word in re.split(r"\s+or\s+", words[1] or words[2]):
+        names = [
+            n for t in texts for n in re.findall(r"def test_(\w+)|^\s+\"([\w ,]+)\": \(", t, re.M)
+        ]
+        assert any(word in "".join(name) for name in names), f"{page}: -k {word} selects nothing"
+
+
+def test_every_row_that_is_owed_is_there():
+    rows = re.findall(r"^\| (\d+) \|", (ROOT / "docs/trust.md").read_text(), re.MULTILINE)
+
+    assert set(range(1, 14)) | {26, 27} <= set(map(int, rows))
