@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.bounds import run_bounded
 from opweave.compiler.driver import Lowered, finish
 from opweave.compiler.edit import Edit
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.names import TEMPLATES
-from opweave.compiler.reference import run_bounded, run_reference
+from opweave.compiler.reference import run_reference
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.specialise import Specialised, symbol_extents
 from opweave.opcodes.errors import ArgumentError, EditError

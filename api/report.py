@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.bounds import Bounded
 from opweave.compiler.driver import Lowered
 from opweave.compiler.ir import Value
-from opweave.compiler.reference import Bounded, spacing
+from opweave.compiler.rounding import spacing
 from opweave.opcodes.errors import CheckError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.reference import spacing
+from opweave.compiler.rounding import spacing
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import F32
 
