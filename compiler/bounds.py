@@ -73,7 +73,8 @@ class _Bounds:
             )
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
 
     def outputs(self) -> list[Any]:
         with np.errstate(all="ignore"):
