@@ -1,5 +1,10 @@
 """ow.bounds: bounds derived without running, arrays judged by them, figures with their source."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from data import maps
@@ -222,7 +227,36 @@ def test_the_nearest_number_is_never_flagged():
     assert "over half" not in str(report)
 
 
-# Figures
+# Figures and documents
+
+
+@pytest.mark.host
+def test_the_document_runs_and_prints_what_it_says(capsys):
+    text = (Path(__file__).parent.parent / "docs" / "bounds.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "bounds.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+
+    assert f"print(bound)  # {printed[0]}" in text
+    assert "agrees" in printed[1]
+
+
+def test_the_documents_figures_are_the_tables():
+    text = (Path(__file__).parent.parent / "docs" / "bounds.md").read_text()
+    ulp = {(r.function, r.dtype, r.executor): f"{r.ulp:g}" for r in ow.bounds.table()}
+    rows = re.findall(
+        r"^\| (\w+) \| ([\d.]+), ([\d.]+) \| ([\d.]+), ([\d.]+) \|", text, re.MULTILINE
+    )
+
+    assert len(rows) == 20
+    for name, *figures in rows:
+        keys = [(name, d, e) for e in ("cuda", "host") for d in ("float32", "float64")]
+        assert figures == [ulp[key] for key in keys], name
+
+
+def test_import_opweave_does_no_work_for_bounds():
+    code = "import sys, opweave; assert 'opweave.bounds' not in sys.modules; opweave.bounds.gamma"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_operator_that_rounds_has_a_row_for_each_dtype_and_executor():
