@@ -44,8 +44,8 @@ class Bound:
         dtype: NumPy dtype of the output; None for a Python number.
         value: the wide value: float64, or longdouble where float64 takes part; integers and bools
             as they are; the number itself for a Python number.
-        error: the largest distance allowed from it, float64, of the same shape; inf where nothing
-            decides: a comparison on the edge, a result that may overflow.
+        error: the largest distance allowed from it, in the wide type, of the same shape; inf where
+            nothing decides: a comparison on the edge, a result that may overflow.
     """
 
     name: str
@@ -212,7 +212,8 @@ def _errors(bound: Bound, array: Array) -> tuple[Array, Array]:
             error = np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))
             return error, rounding.spacing(bound.value, dtype)
         far = np.abs(np.subtract(array, bound.value, dtype=np.longdouble)).astype(np.float64)
-        steps = np.where(array == bound.value, 0.0, np.maximum(far, 1.0))
+        far = np.where(np.isnan(far), np.inf, np.maximum(far, 1.0))
+        steps = np.where(array == bound.value, 0.0, far)
         return steps, np.ones(bound.shape)
 
 

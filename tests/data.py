@@ -86,6 +86,11 @@ def extremes(name):
     return np.array([s * v for v in sizes for s in (1, -1)] + [np.nan]).astype(dtype.numpy)
 
 
+def chunks(rows, size=8):
+    """Operators in kernels of a few each: a compiler takes twice as long for all of them in one."""
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
 def applied(rows):
     """One function that applies operators of one arity to the same operands; results flat."""
 

@@ -124,6 +124,7 @@ def test_integers_are_judged_in_whole_steps():
     judged = ow.bounds.judge(found, np.array([0, 3, 6, 9, 14]))
 
     assert (judged.wrong, judged.worst, judged.ulp) == (1, (4,), 2)
+    assert ow.bounds.judge(found, np.array([0, 3, 6, 9, np.nan])).worst == (4,)
 
 
 # Where a bound decides nothing, and where it used to decide wrongly
