@@ -1,43 +1,16 @@
-"""The reference: a graph walked with NumPy, in its own types or wide, with an error bound.
-
-The bound is a running first-order error analysis against the wide values.  Each float operator
-adds its documented error in ULP and carries over the errors of its operands, found by moving each
-operand by its error; a sum adds gamma_n (n the depth of its accumulation plan) times the sum of
-magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 4.2).
-"""
+"""The reference: a graph walked with NumPy, each operator in its own types."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir import (
-    Graph,
-    Node,
-    ProductPlan,
-    Scalar,
-    Value,
-    count,
-    evaluate,
-    reduced_axes,
-)
+from opweave.compiler.ir import Graph, Node, Value, evaluate
 from opweave.compiler.literals import converted
-from opweave.opcodes.dtypes import F32, F64, DType
 
 Array = np.ndarray[Any, Any]
-# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
-STEPS = frozenset(("cast", "to_uint8"))
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """A wide value and the largest error that a kernel's value may have; inf: undecided."""
-
-    value: Array
-    error: Array
 
 
 def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, Any]) -> list[Any]:
@@ -46,7 +19,7 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             operands = [_own_operand(o, held, env) for o in node.operands]
-            result = node.operator.numpy(*operands, **_attributes(node))
+            result = node.operator.numpy(*operands, **numpy_attributes(node))
             results = result if len(node.results) > 1 else (result,)
             for value, array in zip(node.results, results, strict=True):
                 held[value.id] = np.asarray(array, value.dtype.numpy)
@@ -61,7 +34,7 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
     return outputs
 
 
-def _attributes(node: Node) -> dict[str, Any]:
+def numpy_attributes(node: Node) -> dict[str, Any]:
     """Attributes as the NumPy function takes them."""
     out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
     if node.operator.name == "cast":
@@ -73,264 +46,3 @@ def _own_operand(operand: Any, held: Mapping[int, Any], env: Mapping[str, Any]) 
     if isinstance(operand, Value):
         return held[operand.id]
     return converted(evaluate(operand.expr, env), operand.dtype)
-
-
-def run_bounded(
-    graph: Graph,
-    arrays: Mapping[int, Array],
-    env: Mapping[str, Any],
-    extents: Mapping[str, int],
-    executor: str,
-) -> list[Any]:
-    """Wide values with error bounds of every output; a scalar output is its plain value.
-
-    ``executor`` is "cuda" or "host": whose ULP table counts.  The graph carries its plans.
-    """
-    return _Bounds(graph, arrays, env, extents, executor).outputs()
-
-
-class _Bounds:
-    def __init__(
-        self,
-        graph: Graph,
-        arrays: Mapping[int, Array],
-        env: Mapping[str, Any],
-        extents: Mapping[str, int],
-        executor: str,
-    ):
-        self.graph = graph
-        self.env = env
-        self.extents = extents
-        self.executor = executor
-        values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
-        has_double = any(v.dtype is F64 for v in values)
-        self.wide = np.dtype(np.longdouble if has_double else np.float64)
-        self.held: dict[int, Bounded] = {}
-        for item in graph.inputs:
-            array = arrays[item.value.id]
-            self.held[item.value.id] = Bounded(
-                self._widened(array, item.value.dtype), _zero(array)
-            )
-
-    def _widened(self, array: Any, dtype: DType) -> Array:
-        return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
-
-    def outputs(self) -> list[Any]:
-        with np.errstate(all="ignore"):
-            for node in self.graph.nodes:
-                for value, made in zip(node.results, self._node(node), strict=True):
-                    self.held[value.id] = made
-        return [
-            self.held[o.id] if isinstance(o, Value) else evaluate(o, self.env)
-            for o in self.graph.outputs
-        ]
-
-    def _node(self, node: Node) -> list[Bounded]:
-        operands = [self._operand(o) for o in node.operands]
-        if node.operator.name == "to_uint8":
-            operands = [_before_steps(operands[0], node.operands[0].dtype)]
-        values = self._apply(node, [o.value for o in operands])
-        if node.is_reduction:
-            return [self._reduced(node, operands[0], values[0])]
-        if node.is_view:
-            (error,) = self._apply(node, [operands[0].error])
-            return [Bounded(values[0], error)]
-        if node.is_product:
-            return [self._multiplied(node, operands[0], operands[1], values[0])]
-        errors = [np.zeros(np.shape(v)) for v in values]
-        for position, operand in enumerate(operands):
-            if not np.any(operand.error):
-                continue
-            for k, moved in enumerate(self._moved(node, operands, position, values)):
-                errors[k] = errors[k] + moved
-        largest = None
-        if node.operator.mixes is not None:
-            wide = np.abs(operands[0].value) + operands[0].error
-            amounts = [np.abs(o.value) for o in operands[1:]]
-            largest = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
-        made = []
-        for value, error, result in zip(values, errors, node.results, strict=True):
-            made.append(Bounded(value, self._rounded(node, value, error, result.dtype, largest)))
-        return made
-
-    def _operand(self, operand: Any) -> Bounded:
-        if isinstance(operand, Value):
-            return self.held[operand.id]
-        assert isinstance(operand, Scalar)
-        number = converted(evaluate(operand.expr, self.env), operand.dtype)
-        return Bounded(self._widened(number, operand.dtype), np.zeros(()))
-
-    def _apply(self, node: Node, operands: list[Any]) -> list[Array]:
-        if node.operator.name == "cast":
-            return [self._cast(operands[0], node.result.dtype)]
-        attrs = _attributes(node)
-        if node.result.dtype.is_float:
-            attrs.pop("dtype", None)
-        result = node.operator.numpy(*operands, **attrs)
-        results = result if len(node.results) > 1 else (result,)
-        return [
-            np.asarray(r, self.wide if v.dtype.is_float else v.dtype.numpy)
-            for r, v in zip(results, node.results, strict=True)
-        ]
-
-    def _cast(self, array: Any, dtype: DType) -> Array:
-        return np.asarray(array).astype(self.wide if dtype.is_float else dtype.numpy)
-
-    def _moved(
-        self, node: Node, operands: list[Bounded], position: int, values: list[Array]
-    ) -> list[Array]:
-        """How far results move when one operand moves by its error."""
-        operand = operands[position]
-        is_float = np.issubdtype(operand.value.dtype, np.floating)
-        undecided = ~np.isfinite(operand.error) if is_float else operand.error > 0
-        step = np.where(undecided, 0, operand.error)
-        out = [np.zeros(np.shape(v)) for v in values]
-        slope = node.operator.slope
-        for sign in (1, -1):
-            if slope is not None:
-                out = [np.where(np.isfinite(v), slope * step, 0.0) for v in values]
-                break
-            if not is_float:
-                break
-            found = [np.zeros(np.shape(v)) for v in values]
-            for part in _channels(node, position, step):
-                moved = [o.value for o in operands]
-                moved[position] = operand.value + sign * part
-                for k, result in enumerate(self._apply(node, moved)):
-                    found[k] = found[k] + _distance(result, values[k])
-            out = [np.maximum(o, f) for o, f in zip(out, found, strict=True)]
-        spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
-        return [np.where(spread, np.inf, o) for o in out]
-
-    def _rounded(
-        self, node: Node, value: Array, error: Array, dtype: DType, largest: Array | None
-    ) -> Array:
-        """Add the operator's own error, and mark what may overflow.
-
-        ``largest`` is the largest channel, which the error of an operator that mixes refers to.
-        """
-        if not dtype.is_float:
-            # a rounding that goes the other way shows in the result's own unit
-            return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
-        code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
-        if not code.exact:
-            ulp = getattr(node.operator.ulp, self.executor)
-            scale = value if largest is None else np.maximum(np.abs(value), largest)
-            if dtype.round:  # computed in float32, then rounded
-                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(value, dtype)
-            else:
-                error = error + ulp * spacing(scale, dtype)
-        elif node.operator.name == "cast" and not _widens(node):
-            error = error + 0.5 * spacing(value, dtype)
-        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
-        return np.where(overflows, np.inf, error)
-
-    def _multiplied(self, node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
-        """Errors of the factors carried over, and gamma_n times the product of magnitudes."""
-        dtype = node.result.dtype
-        if not dtype.is_float:
-            lines = np.any(x.error > 0, axis=-1, keepdims=True)
-            columns = np.any(y.error > 0, axis=-2, keepdims=True)
-            return Bounded(value, np.where(lines | columns, np.inf, np.zeros(value.shape)))
-        assert isinstance(node.plan, ProductPlan)
-        assert node.operator.accumulator is not None
-        depth = node.plan.depth(count(node.values[0].shape[-1:], self.extents))
-        gamma = _gamma(depth, node.operator.accumulator(dtype))
-        wide_x, wide_y = np.abs(x.value), np.abs(y.value)
-        error = (1 + gamma) * (x.error @ (wide_y + y.error) + wide_x @ y.error)
-        error = error + gamma * (wide_x @ wide_y)
-        # gradual underflow adds half of the smallest number a step
-        error = error + depth * 0.5 * spacing(np.zeros(()), node.operator.accumulator(dtype))
-        error = np.where(np.isnan(error), np.inf, error)
-        # one NaN among the factors makes the sum NaN, in whatever order it is taken
-        lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
-        columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
-        return Bounded(value, self._stored(value, np.where(lines | columns, 0.0, error), dtype))
-
-    def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
-        """Add the rounding of a wide accumulator, and mark what may overflow."""
-        if dtype.round:
-            error = error + 0.5 * spacing(value, dtype)
-        overflows = np.isfinite(value) & (np.abs(value) + error >= _largest(dtype))
-        return np.where(overflows, np.inf, error)
-
-    def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
-        axes = reduced_axes(node)
-        keep = bool(node.attr("keepdims"))
-        dtype = node.result.dtype
-        if not dtype.is_float:
-            undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
-            return Bounded(value, np.where(undecided, np.inf, 0.0))
-        if node.operator.name in ("max", "min"):
-            return Bounded(value, np.max(operand.error, axis=axes, keepdims=keep, initial=0.0))
-        extent = count((node.values[0].shape[a] for a in axes), self.extents)
-        assert node.plan is not None
-        assert node.operator.accumulator is not None
-        gamma = _gamma(node.plan.depth(extent), node.operator.accumulator(dtype))
-        magnitude = np.abs(operand.value) + operand.error
-        if node.operator.name == "sum":
-            error = np.sum(operand.error, axis=axes, keepdims=keep)
-            error = error + gamma * np.sum(magnitude, axis=axes, keepdims=keep)
-        else:
-            grown = np.prod(magnitude, axis=axes, keepdims=keep)
-            error = grown * (1 + gamma) - np.abs(value) + spacing(value, dtype)
-        return Bounded(value, self._stored(value, error, dtype))
-
-
-def _gamma(depth: int, accumulator: DType) -> float:
-    """Relative error of a chain of ``depth`` roundings."""
-    total = depth * 2.0**-accumulator.digits
-    return total / (1 - total) if total < 1 else float("inf")
-
-
-def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
-    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
-    loop = F32 if dtype.round else dtype
-    own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
-    return Bounded(operand.value, operand.error + own)
-
-
-def _channels(node: Node, position: int, step: Array) -> list[Array]:
-    """An operand's error in parts that move one after the other: its channels, where they mix."""
-    if node.operator.mixes is None or position > 0:
-        return [step]
-    each = np.arange(node.operator.mixes[0])
-    return [np.where(each == channel, step, 0) for channel in each]
-
-
-def _zero(array: Any) -> Array:
-    return np.zeros(np.shape(array))
-
-
-def _distance(a: Array, b: Array) -> Array:
-    """How far apart two results are; infinite where one is NaN and the other is not."""
-    if a.dtype == np.bool_:
-        return np.where(a != b, np.inf, 0.0)
-    if not np.issubdtype(a.dtype, np.floating):
-        exact = np.float64 if a.dtype.itemsize < 8 else np.longdouble
-        return np.abs(np.subtract(a, b, dtype=exact)).astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        far = np.abs(a - b)
-    return np.where(same, 0.0, np.where(np.isnan(far), np.inf, far)).astype(np.float64)
-
-
-def _widens(node: Node) -> bool:
-    source, target = node.operands[0].dtype, node.result.dtype
-    return (source.is_float and target.digits >= source.digits) or source.kind == "b"
-
-
-def _largest(dtype: DType) -> float:
-    """The largest finite number of a float type."""
-    top = {"f16": 16, "bf16": 128, "f32": 128, "f64": 1024}[dtype.name]
-    return float(np.ldexp(1.0 - 2.0**-dtype.digits, top - 1) * 2)
-
-
-def spacing(value: Array, dtype: DType) -> Array:
-    """One unit in the last place of ``dtype`` at a value; 0 for NaN and infinities."""
-    with np.errstate(all="ignore"):
-        _, exponent = np.frexp(np.abs(np.asarray(value)))
-        lowest = np.asarray(dtype.tiny_exponent)
-        places = np.where(np.asarray(value) == 0, lowest, exponent - dtype.digits)
-        ulp = np.ldexp(1.0, np.maximum(places, lowest))
-    return np.where(np.isfinite(value), ulp, 0.0)

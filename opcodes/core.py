@@ -28,6 +28,7 @@ from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
 from opweave.opcodes.tokens import tokens
+from opweave.opcodes.ulps import Ulp
 
 
 class Phase(Enum):
@@ -113,14 +114,6 @@ class Cost:
     special: int = 0
 
 
-@dataclass(frozen=True)
-class Ulp:
-    """Largest error of one evaluation in units in the last place, per executor."""
-
-    cuda: float = 0.5
-    host: float = 0.5
-
-
 TypeRule = Callable[..., tuple[tuple[DType, ...], tuple[DType, ...]]]
 
 
@@ -145,7 +138,7 @@ class Operator:
         mixes: channels of the last axis that it takes and makes, for a map whose op-codes see
             each channel of the first operand as an operand of its own.
         cost: operations per element.
-        ulp: error of one evaluation on each executor.
+        ulp: largest error of one evaluation per executor and precision, with its source.
         identity: for reductions and products, the C expression of the empty one per dtype kind.
         accumulator: for reductions and products, the dtype to accumulate in for a result dtype.
         needs_nonempty: the reduction of nothing is an error, as in NumPy.

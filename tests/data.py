@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+import opweave as ow
+from opweave.compiler.rounding import largest
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import DTypeError
@@ -72,3 +74,59 @@ def maps(arity, *dtype_names):
             continue
         out.append(row)
     return out
+
+
+def extremes(name):
+    """Signed zeros, subnormals, ends of the range, infinities, NaN and some plain numbers."""
+    dtype = dtypes.of(name)
+    tiny = 2.0**dtype.tiny_exponent
+    normal = tiny * 2.0 ** (dtype.digits - 1)
+    top = float(largest(dtype))
+    sizes = [0.0, tiny, normal - tiny, normal, 0.5, 1.0, 2.0, 2.5, 3.0, top, np.inf]
+    return np.array([s * v for v in sizes for s in (1, -1)] + [np.nan]).astype(dtype.numpy)
+
+
+def chunks(rows, size=8):
+    """Operators in kernels of a few each: a compiler takes twice as long for all of them in one."""
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def applied(rows):
+    """One function that applies operators of one arity to the same operands; results flat."""
+
+    def everything(*operands):
+        out = []
+        for row in rows:
+            made = row(*operands)
+            out += made if isinstance(made, tuple) else (made,)
+        return tuple(out)
+
+    by_arity = {
+        1: lambda x: everything(x),
+        2: lambda x, y: everything(x, y),
+        3: lambda x, y, z: everything(x, y, z),
+    }
+    return by_arity[rows[0].arity]
+
+
+def hold(fused, args, *results):
+    """Hold results, ours or NumPy's in float64, to the bound that is derived for the arguments."""
+    bounds = ow.bounds.derive(fused, *args)
+    for result in results:
+        found = list(result.values()) if isinstance(result, dict) else result
+        found = found if isinstance(found, tuple | list) else [found]
+        for bound, array in zip(bounds, found, strict=True):
+            judged = ow.bounds.judge(bound, array)
+            assert judged.ok, str(judged)
+
+
+def wide(*args):
+    """Arguments with every float array in float64, for NumPy to compute with.
+
+    Python's numbers stay as they are: one that the arrays' type rounds has an error of its own.
+    """
+    made = [
+        a.astype(np.float64) if isinstance(a, np.ndarray) and dtypes.of(a.dtype).is_float else a
+        for a in args
+    ]
+    return made if len(made) > 1 else made[0]

@@ -1,0 +1,245 @@
+"""The largest error that each result of a graph may have, against wide values.
+
+The bound is a running first-order error analysis against the wide values.  Each float operator
+adds its documented error in ULP and carries over the errors of its operands, found by moving
+them within their errors (carried.py); a sum adds gamma_n (n the depth of its accumulation plan)
+times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.carried import Bounded, carried_errors
+from opweave.compiler.ir import (
+    Graph,
+    Node,
+    ProductPlan,
+    Scalar,
+    Value,
+    count,
+    evaluate,
+    reduced_axes,
+)
+from opweave.compiler.literals import converted
+from opweave.compiler.reference import numpy_attributes
+from opweave.compiler.rounding import gamma, largest, spacing
+from opweave.opcodes.dtypes import F32, F64, DType
+
+Array = np.ndarray[Any, Any]
+# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
+STEPS = frozenset(("cast", "to_uint8"))
+
+
+def run_bounded(
+    graph: Graph,
+    arrays: Mapping[int, Array],
+    env: Mapping[str, Any],
+    extents: Mapping[str, int],
+    executor: str,
+) -> list[Any]:
+    """Wide values with error bounds of every output; a scalar output is its plain value.
+
+    ``executor`` is "cuda" or "host": whose ULP table counts.  The graph carries its plans.
+    """
+    return _Bounds(graph, arrays, env, extents, executor).outputs()
+
+
+class _Bounds:
+    def __init__(
+        self,
+        graph: Graph,
+        arrays: Mapping[int, Array],
+        env: Mapping[str, Any],
+        extents: Mapping[str, int],
+        executor: str,
+    ):
+        self.graph = graph
+        self.env = env
+        self.extents = extents
+        self.executor = executor
+        values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
+        has_double = any(v.dtype is F64 for v in values)
+        self.wide = np.dtype(np.longdouble if has_double else np.float64)
+        self.held: dict[int, Bounded] = {}
+        for item in graph.inputs:
+            array = arrays[item.value.id]
+            self.held[item.value.id] = Bounded(
+                self._widened(array, item.value.dtype), _zero(array)
+            )
+
+    def _widened(self, array: Any, dtype: DType) -> Array:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
+
+    def outputs(self) -> list[Any]:
+        with np.errstate(all="ignore"):
+            for node in self.graph.nodes:
+                for value, made in zip(node.results, self._node(node), strict=True):
+                    self.held[value.id] = made
+        return [
+            self.held[o.id] if isinstance(o, Value) else evaluate(o, self.env)
+            for o in self.graph.outputs
+        ]
+
+    def _node(self, node: Node) -> list[Bounded]:
+        operands = [self._operand(o) for o in node.operands]
+        if node.operator.name == "to_uint8":
+            operands = [_before_steps(operands[0], node.operands[0].dtype)]
+        values = self._apply(node, [o.value for o in operands])
+        if node.is_reduction:
+            return [self._reduced(node, operands[0], values[0])]
+        if node.is_view:
+            (error,) = self._apply(node, [operands[0].error])
+            return [Bounded(values[0], error)]
+        if node.is_product:
+            return [self._multiplied(node, operands[0], operands[1], values[0])]
+        errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
+        top = None
+        if node.operator.mixes is not None:
+            wide = np.abs(operands[0].value) + operands[0].error
+            amounts = [np.abs(o.value) for o in operands[1:]]
+            top = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
+        made = []
+        for value, error, result in zip(values, errors, node.results, strict=True):
+            made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))
+        return made
+
+    def _operand(self, operand: Any) -> Bounded:
+        if isinstance(operand, Value):
+            return self.held[operand.id]
+        assert isinstance(operand, Scalar)
+        number = converted(evaluate(operand.expr, self.env), operand.dtype)
+        return Bounded(self._widened(number, operand.dtype), np.zeros(()))
+
+    def _apply(self, node: Node, operands: list[Any]) -> list[Array]:
+        if node.operator.name == "cast":
+            return [self._cast(operands[0], node.result.dtype)]
+        attrs = numpy_attributes(node)
+        if node.result.dtype.is_float:
+            attrs.pop("dtype", None)
+        result = node.operator.numpy(*operands, **attrs)
+        results = result if len(node.results) > 1 else (result,)
+        return [
+            np.asarray(r, self.wide if v.dtype.is_float else v.dtype.numpy)
+            for r, v in zip(results, node.results, strict=True)
+        ]
+
+    def _cast(self, array: Any, dtype: DType) -> Array:
+        return np.asarray(array).astype(self.wide if dtype.is_float else dtype.numpy)
+
+    def _rounded(
+        self, node: Node, value: Array, error: Array, dtype: DType, top: Array | None
+    ) -> Array:
+        """Add the operator's own error, and mark what may overflow.
+
+        ``top`` is the largest channel, which the error of an operator that mixes refers to.
+        """
+        if not dtype.is_float:
+            # a rounding that goes the other way shows in the result's own unit
+            return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
+        code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
+        if not code.exact:
+            ulp = node.operator.ulp.on(self.executor).of(dtype)
+            scale = value if top is None else np.maximum(np.abs(value), top)
+            if dtype.round:  # computed in float32, then rounded
+                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(value, dtype)
+            else:
+                error = error + ulp * spacing(scale, dtype)
+        elif node.operator.name == "cast" and not _widens(node):
+            error = error + 0.5 * spacing(value, dtype)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+        return np.where(overflows, np.inf, error)
+
+    def _multiplied(self, node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
+        """Errors of the factors carried over, and gamma_n times the product of magnitudes."""
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            lines = np.any(x.error > 0, axis=-1, keepdims=True)
+            columns = np.any(y.error > 0, axis=-2, keepdims=True)
+            return Bounded(value, np.where(lines | columns, np.inf, np.zeros(value.shape)))
+        assert isinstance(node.plan, ProductPlan)
+        assert node.operator.accumulator is not None
+        depth = node.plan.depth(count(node.values[0].shape[-1:], self.extents))
+        accumulator = node.operator.accumulator(dtype)
+        growth = gamma(depth, accumulator)
+        wide_x, wide_y = np.abs(x.value), np.abs(y.value)
+        error = (1 + growth) * (x.error @ (wide_y + y.error) + wide_x @ y.error)
+        magnitude = wide_x @ wide_y
+        error = error + growth * magnitude
+        error = np.where(magnitude + error >= largest(accumulator), np.inf, error)
+        # gradual underflow adds half of the smallest number a step
+        error = error + depth * 0.5 * spacing(np.zeros((), self.wide), accumulator)
+        error = np.where(np.isnan(error), np.inf, error)
+        # one NaN among the factors makes the sum NaN, in whatever order it is taken
+        lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
+        columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
+        return Bounded(value, self._stored(value, np.where(lines | columns, 0.0, error), dtype))
+
+    def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
+        """Add the rounding of a wide accumulator, and mark what may overflow."""
+        if dtype.round:
+            error = error + 0.5 * spacing(value, dtype)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+        return np.where(overflows, np.inf, error)
+
+    def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
+        axes = reduced_axes(node)
+        keep = bool(node.attr("keepdims"))
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
+            return Bounded(value, np.where(undecided, np.inf, 0.0))
+        if node.operator.name in ("max", "min"):
+            return Bounded(value, np.max(operand.error, axis=axes, keepdims=keep, initial=0.0))
+        extent = count((node.values[0].shape[a] for a in axes), self.extents)
+        assert node.plan is not None
+        assert node.operator.accumulator is not None
+        accumulator = node.operator.accumulator(dtype)
+        growth = gamma(node.plan.depth(extent), accumulator)
+        of = _of_sum if node.operator.name == "sum" else _of_product
+        error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
+        # one NaN makes the result NaN, in whatever order it is taken
+        lost = np.any(np.isnan(operand.value), axis=axes, keepdims=keep)
+        return Bounded(value, self._stored(value, np.where(lost, 0.0, error), dtype))
+
+
+def _of_sum(operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any) -> Array:
+    """Errors of the elements, and of a rounding a step."""
+    magnitude = np.sum(np.abs(operand.value) + operand.error, **over)
+    error = np.sum(operand.error, **over) + growth * magnitude
+    # a partial sum may overflow where the sum itself does not
+    return np.where(magnitude + error >= largest(accumulator), np.inf, error)
+
+
+def _of_product(
+    operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any
+) -> Array:
+    """Errors of the factors, of a rounding a step, and of partial products that underflow."""
+    magnitude = np.abs(operand.value) + operand.error
+    steps = magnitude.size // max(value.size, 1)
+    above = np.prod(np.maximum(magnitude, 1.0), **over)
+    lost = steps * 0.5 * spacing(np.zeros((), value.dtype), accumulator) * above
+    error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
+    # a partial product may overflow where the product itself does not
+    return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
+
+
+def _zero(array: Any) -> Array:
+    return np.zeros(np.shape(array))
+
+
+def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
+    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
+    loop = F32 if dtype.round else dtype
+    own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
+    return Bounded(operand.value, operand.error + own)
+
+
+def _widens(node: Node) -> bool:
+    source, target = node.operands[0].dtype, node.result.dtype
+    return (source.is_float and target.digits >= source.digits) or source.kind == "b"
