@@ -80,7 +80,8 @@ class _Bounds:
             )
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
 
     def outputs(self) -> list[Any]:
         with np.errstate(all="ignore"):
@@ -209,6 +210,9 @@ class _Bounds:
         # gradual underflow adds half of the smallest number a step
         error = error + depth * 0.5 * spacing(np.zeros(()), node.operator.accumulator(dtype))
         error = np.where(np.isnan(error), np.inf, error)
+        # a running sum may overflow though the whole one does not
+        sizes = _finite(wide_x + x.error) @ _finite(wide_y + y.error)
+        error = np.where(self._overflows(sizes * (1 + growth), node), np.inf, error)
         # one NaN among the factors makes the sum NaN, in whatever order it is taken
         lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
         columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
@@ -238,10 +242,41 @@ class _Bounds:
         if node.operator.name == "sum":
             error = np.sum(operand.error, axis=axes, keepdims=keep)
             error = error + growth * np.sum(magnitude, axis=axes, keepdims=keep)
+            # a running sum may overflow though the whole one does not
+            sizes = np.sum(_finite(magnitude), axis=axes, keepdims=keep)
+            broken = self._overflows(sizes * (1 + growth), node)
         else:
             grown = np.prod(magnitude, axis=axes, keepdims=keep)
             error = grown * (1 + growth) - np.abs(value) + spacing(value, dtype)
+            more, broken = self._on_the_way(node, magnitude, growth, axes, keep)
+            error = error + more
+        nan = np.any(np.isnan(operand.value) & (operand.error == 0), axis=axes, keepdims=keep)
+        error = np.where(nan, 0.0, np.where(broken | np.isnan(error), np.inf, error))
         return Bounded(value, self._stored(value, error, dtype))
+
+    def _overflows(self, sizes: Array, node: Node) -> Array:
+        assert node.operator.accumulator is not None
+        return np.asarray(sizes >= largest(node.operator.accumulator(node.result.dtype)))
+
+    def _on_the_way(
+        self, node: Node, magnitude: Array, growth: float, axes: tuple[int, ...], keep: bool
+    ) -> tuple[Array, Array]:
+        """Error of running products that underflow, and where one may overflow or meet an infinity.
+
+        A running product is at most ``large``, the product of the factors above 1, and at least
+        ``small``, that of those below.  Where it underflows it loses half of the smallest number
+        a step, which later factors make larger by at most ``large``.
+        """
+        assert node.operator.accumulator is not None
+        accumulator = node.operator.accumulator(node.result.dtype)
+        finite = _finite(magnitude, 1.0)
+        large = np.prod(np.maximum(finite, 1), axis=axes, keepdims=keep)
+        small = np.prod(np.minimum(np.where(finite == 0, 1, finite), 1), axis=axes, keepdims=keep)
+        normal = 2.0 ** (accumulator.tiny_exponent + accumulator.digits - 1)
+        lost = np.where(small < normal, large * spacing(np.zeros(()), accumulator), 0.0)
+        infinite = np.any(np.isinf(magnitude), axis=axes, keepdims=keep)
+        broken = self._overflows(large * (1 + growth), node)
+        return lost * magnitude.size, broken | (infinite & (small < normal))
 
 
 def _channels(node: Node, position: int, step: Array) -> list[Array]:
@@ -250,6 +285,10 @@ def _channels(node: Node, position: int, step: Array) -> list[Array]:
         return [step]
     each = np.arange(node.operator.mixes[0])
     return [np.where(each == channel, step, 0) for channel in each]
+
+
+def _finite(sizes: Array, instead: float = 0.0) -> Array:
+    return np.where(np.isfinite(sizes), sizes, instead)
 
 
 def _zero(array: Any) -> Array:

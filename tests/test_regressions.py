@@ -440,3 +440,33 @@ def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
     np.testing.assert_allclose(function(x), ow.fuse(function).unfused()(x))
     assert len(alive) == 20
     assert most[0] <= 3
+
+
+TOP = np.finfo(np.float32).max
+ON_THE_WAY = [
+    ("running sum", lambda x: x.sum(), [TOP, TOP, -TOP, -TOP]),
+    ("running sum beside an infinity", lambda x: x.sum(), [np.inf, -TOP, -TOP]),
+    ("running product", lambda x: x.prod(), [TOP, 1e-30, TOP, 1e-30]),
+    ("running product that underflows", lambda x: x.prod(), [1e-30, 1e-30, 1e30, 1e30]),
+    ("running product that underflows beside an infinity", lambda x: x.prod(), [1e-30, 1e-30, np.inf]),
+    ("product", lambda x: x @ (x * 0 + np.float32(2)), [TOP, -TOP]),
+]  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize(
+    ("function", "values"), [c[1:] for c in ON_THE_WAY], ids=[c[0] for c in ON_THE_WAY]
+)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_what_overflows_on_the_way_is_undecided(function, values, target):
+    x = np.array(values, np.float32)
+
+    assert ow.fuse(function).lower(x, target=target).check(x).ok
+
+
+@host
+def test_a_check_of_signalling_nans_warns_of_nothing(recwarn):
+    x = np.array([0x7F800001], np.uint32).view(np.float32)
+
+    assert ow.fuse(lambda x: x + 1).check(x).ok
+    assert not recwarn.list

@@ -1,0 +1,140 @@
+"""Write a failing program as a test that needs nothing of the fuzzer."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import arrays
+from .oracles import Failure
+from .program import Array, Number, Program, number_text
+
+FOUND = Path(__file__).parent / "found"
+
+# How a layout is made from C-ordered values, as text; what is not here keeps its place in memory.
+LAYOUT_TEXT = {
+    "C": "{x}",
+    "Fortran": "np.asfortranarray({x})",
+    "steps": "np.repeat({x}, 2, axis=-1)[..., ::2]",
+    "row steps": "np.repeat({x}, 2, axis=0)[::2]",
+    "backward steps": "np.repeat({x}, 2, axis=-1)[..., ::-2][..., ::-1][..., ::-1]",
+    "negative": "np.flip({x}, -1).copy()[..., ::-1]",
+    "all negative": "np.flip(np.flip({x}).copy())",
+    "moved": "np.moveaxis(np.moveaxis({x}, 0, -1).copy(), -1, 0)",
+    "window": "np.pad({x}, 1)[{window}]",
+    "offset": "np.concatenate([{x}.reshape(-1)[:1], {x}.reshape(-1)])[1:].reshape({shape})",
+    "repeated": "np.broadcast_to({x}[..., :1], {shape})",
+    "repeated rows": "np.broadcast_to({x}[:1], {shape})",
+}
+ALIAS_TEXT = {"same": "{of}", "reversed": "{of}[::-1]", "transposed": "{of}.T"}
+
+TEMPLATE = '''"""{oracle}: {summary}
+
+Found by python -m tests.fuzz --seed {seed} --only {number}.
+"""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+pytestmark = pytest.mark.host
+
+
+{source}
+
+def arguments():
+{arguments}
+    return {names}
+
+
+def bits(results):
+    return [np.asarray(r).tobytes() for r in results]
+
+
+def test_fused_and_unfused_agree_with_numpy():
+    given = arguments()
+    fused = ow.fuse(f){toggles}
+
+{asserts}
+'''
+HOST_ASSERTS = """    assert fused.check(*given).ok
+    assert bits(fused(*given)) == bits(fused.unfused()(*given))"""
+VERIFY_ASSERTS = """    program = fused.lower(*given, target={target!r})
+    other = fused.unfused().lower(*given, target={target!r})
+
+    for schedule in {schedules}:
+        assert program.check(*given, schedule=schedule).ok
+        assert bits(program.verify(*given, schedule=schedule)) == bits(other(*given))"""
+TYPE_ASSERTS = """
+    with np.errstate(all="ignore"):
+        expected = f(*arguments())
+    for want, got in zip(expected, fused(*given), strict=True):
+        assert (np.asarray(want).dtype, np.shape(want)) == (np.asarray(got).dtype, np.shape(got))"""
+
+
+def write(program: Program, failure: Failure, seed: int, number: int, plan: Any) -> Path:
+    """Write the test; returns its file, which is named after the program."""
+    name = hashlib.sha256(repr(program).encode()).hexdigest()[:10]
+    FOUND.mkdir(exist_ok=True)
+    path = FOUND / f"test_{name}.py"
+    path.write_text(text(program, failure, seed, number, plan))
+    return path
+
+
+def text(program: Program, failure: Failure, seed: int, number: int, plan: Any) -> str:
+    lines = [f"    {a.name} = {argument_text(a)}" for a in program.arguments]
+    toggles = ", ".join(f"{n}={v}" for n, v in program.toggles)
+    asserts = HOST_ASSERTS
+    if failure.oracle.startswith("verify"):
+        asserts = VERIFY_ASSERTS.format(target=plan.target, schedules=plan.schedules)
+    elif not program.deviates:
+        asserts += TYPE_ASSERTS
+    return TEMPLATE.format(
+        oracle=failure.oracle,
+        summary=failure.message.splitlines()[0][:90].replace("\\", ""),
+        seed=seed,
+        number=number,
+        source=program.source,
+        arguments="\n".join(lines),
+        names=", ".join(a.name for a in program.arguments) + ",",
+        toggles=f".with_toggles({toggles})" * bool(toggles),
+        asserts=asserts,
+    )
+
+
+def argument_text(argument: Array | Number) -> str:
+    """Python for an argument."""
+    if isinstance(argument, Number):
+        return number_text(argument.value)
+    if argument.of:
+        return ALIAS_TEXT[argument.layout].format(of=argument.of)
+    values = values_text(arrays.logical(argument), argument.dtype)
+    layout = LAYOUT_TEXT[argument.layout] if argument.shape else "{x}"
+    window = ", ".join(["1:-1"] * len(argument.shape)) or "()"
+    return layout.format(x=values, window=window, shape=argument.shape)
+
+
+def values_text(values: Any, dtype: str) -> str:
+    """Python for an array's values in C order; long ones as bytes, from which NumPy reads them."""
+    flat = values.reshape(-1)
+    shape = values.shape
+    kind = (
+        f"np.dtype({dtype!r})" if dtype == "bfloat16" else f"np.{dtype.replace('bool', 'bool_')}"
+    )
+    if flat.size and (flat == flat[0]).all() and flat.size > 1 and flat[0] == 1:
+        return f"np.ones({shape}, {kind})"
+    if flat.size > 200:
+        # the pattern of the values, run-length free: long inputs are rarely what matters
+        return f"np.frombuffer(bytes.fromhex({flat.tobytes().hex()!r}), {kind}).reshape({shape})"
+    wide = flat.astype(np.float64) if dtype in ("bfloat16", "float16", "float32") else flat
+    shown = ", ".join(number_text(v) for v in wide.tolist())
+    made = (
+        f"np.array([{shown}], {kind})"
+        if dtype != "float32"
+        else f"np.array([{shown}], np.float32)"
+    )
+    return made if len(shape) == 1 else f"{made}.reshape({shape})"
