@@ -22,6 +22,7 @@ from opweave.opcodes.errors import OpweaveError
 from opweave.opcodes.registry import OPERATORS, operator
 
 if TYPE_CHECKING:
+    from opweave import bounds
     from opweave.configuration import config
     from opweave.fused import Fused, fuse
     from opweave.oplist import kernel, load, store
@@ -48,12 +49,14 @@ _LAZY = {
     "store": "oplist",
     "config": "configuration",
 }
+_LAZY_MODULES = ("bounds",)
 
 __all__ = [
     "OPERATORS",
     "Fused",
     "OpweaveError",
     "Program",
+    "bounds",
     "config",
     "errors",
     "fuse",
@@ -80,8 +83,10 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"opweave.{_LAZY[name]}"), name)
         globals()[name] = found
         return found
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"opweave.{name}")
     raise AttributeError(f"module 'opweave' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_LAZY, *_LAZY_MODULES])

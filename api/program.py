@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.bounds import Bound
 from opweave.compiler.bounds import run_bounded
 from opweave.compiler.driver import Lowered, finish
 from opweave.compiler.edit import Edit
+from opweave.compiler.ir import Value
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.names import TEMPLATES
 from opweave.compiler.reference import run_reference
@@ -164,10 +166,22 @@ class Program:
         )
         prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
-        env = {**call.extents, **call.env}
         kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
-        bounds = run_bounded(self.lowered.graph, _on_host(call.arrays), env, call.extents, kind)
-        return compare(self.lowered, outputs, bounds, relaxed=self.fused.options.fast)
+        return compare(self._bounds(call, kind), outputs, relaxed=self.fused.options.fast)
+
+    def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
+        """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
+        return self._bounds(self._arguments(args, kwargs), executor)
+
+    def _bounds(self, call: Arguments, executor: str) -> tuple[Bound, ...]:
+        graph = self.lowered.graph
+        env = {**call.extents, **call.env}
+        found = run_bounded(graph, _on_host(call.arrays), env, call.extents, executor)
+        many = len(found) > 1
+        return tuple(
+            bound_of(f"out{number}" if many else "out", value, made)
+            for number, (value, made) in enumerate(zip(graph.outputs, found, strict=True))
+        )
 
     def compile(self, source: str | None = None, kernel: int = 0) -> Program:
         """Build every kernel; with ``source``, your own version in the place of a kernel.
@@ -236,6 +250,13 @@ def _check_launch(source: str, kernel: Kernel) -> None:
 def tokens_of(source: str) -> set[str]:
     """The identifiers of a source."""
     return set(re.findall(r"[A-Za-z_]\w*", source))
+
+
+def bound_of(name: str, output: Any, found: Any) -> Bound:
+    """The bound of a graph's output: of a value, or of a number that the host computes."""
+    if isinstance(output, Value):
+        return Bound(name, output.dtype.numpy, found.value, found.error)
+    return Bound(name, None, found, np.zeros(()))
 
 
 def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:

@@ -1,19 +1,20 @@
 """The largest error that each result of a graph may have, against wide values.
 
 The bound is a running first-order error analysis against the wide values.  Each float operator
-adds its documented error in ULP and carries over the errors of its operands, found by moving each
-operand by its error; a sum adds gamma_n (n the depth of its accumulation plan) times the sum of
-magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 4.2).
+adds its documented error in ULP and carries over the errors of its operands, found by moving
+them within their errors (carried.py); a sum adds gamma_n (n the depth of its accumulation plan)
+times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+section 4.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from opweave.compiler.carried import Bounded, carried_errors
 from opweave.compiler.ir import (
     Graph,
     Node,
@@ -26,20 +27,12 @@ from opweave.compiler.ir import (
 )
 from opweave.compiler.literals import converted
 from opweave.compiler.reference import numpy_attributes
-from opweave.compiler.rounding import distance, gamma, largest, spacing
+from opweave.compiler.rounding import gamma, largest, spacing
 from opweave.opcodes.dtypes import F32, F64, DType
 
 Array = np.ndarray[Any, Any]
 # Monotone operators from floats to integers: an error of an operand moves them by whole steps.
 STEPS = frozenset(("cast", "to_uint8"))
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """A wide value and the largest error that a kernel's value may have; inf: undecided."""
-
-    value: Array
-    error: Array
 
 
 def run_bounded(
@@ -105,12 +98,7 @@ class _Bounds:
             return [Bounded(values[0], error)]
         if node.is_product:
             return [self._multiplied(node, operands[0], operands[1], values[0])]
-        errors = [np.zeros(np.shape(v)) for v in values]
-        for position, operand in enumerate(operands):
-            if not np.any(operand.error):
-                continue
-            for k, moved in enumerate(self._moved(node, operands, position, values)):
-                errors[k] = errors[k] + moved
+        errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
         top = None
         if node.operator.mixes is not None:
             wide = np.abs(operands[0].value) + operands[0].error
@@ -144,32 +132,6 @@ class _Bounds:
     def _cast(self, array: Any, dtype: DType) -> Array:
         return np.asarray(array).astype(self.wide if dtype.is_float else dtype.numpy)
 
-    def _moved(
-        self, node: Node, operands: list[Bounded], position: int, values: list[Array]
-    ) -> list[Array]:
-        """How far results move when one operand moves by its error."""
-        operand = operands[position]
-        is_float = np.issubdtype(operand.value.dtype, np.floating)
-        undecided = ~np.isfinite(operand.error) if is_float else operand.error > 0
-        step = np.where(undecided, 0, operand.error)
-        out = [np.zeros(np.shape(v)) for v in values]
-        slope = node.operator.slope
-        for sign in (1, -1):
-            if slope is not None:
-                out = [np.where(np.isfinite(v), slope * step, 0.0) for v in values]
-                break
-            if not is_float:
-                break
-            found = [np.zeros(np.shape(v)) for v in values]
-            for part in _channels(node, position, step):
-                moved = [o.value for o in operands]
-                moved[position] = operand.value + sign * part
-                for k, result in enumerate(self._apply(node, moved)):
-                    found[k] = found[k] + distance(result, values[k])
-            out = [np.maximum(o, f) for o, f in zip(out, found, strict=True)]
-        spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
-        return [np.where(spread, np.inf, o) for o in out]
-
     def _rounded(
         self, node: Node, value: Array, error: Array, dtype: DType, top: Array | None
     ) -> Array:
@@ -182,7 +144,7 @@ class _Bounds:
             return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
         code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
         if not code.exact:
-            ulp = getattr(node.operator.ulp, self.executor)
+            ulp = node.operator.ulp.on(self.executor).of(dtype)
             scale = value if top is None else np.maximum(np.abs(value), top)
             if dtype.round:  # computed in float32, then rounded
                 error = error + ulp * spacing(scale, F32) + 0.5 * spacing(value, dtype)
@@ -203,16 +165,16 @@ class _Bounds:
         assert isinstance(node.plan, ProductPlan)
         assert node.operator.accumulator is not None
         depth = node.plan.depth(count(node.values[0].shape[-1:], self.extents))
-        growth = gamma(depth, node.operator.accumulator(dtype))
+        accumulator = node.operator.accumulator(dtype)
+        growth = gamma(depth, accumulator)
         wide_x, wide_y = np.abs(x.value), np.abs(y.value)
         error = (1 + growth) * (x.error @ (wide_y + y.error) + wide_x @ y.error)
-        error = error + growth * (wide_x @ wide_y)
+        magnitude = wide_x @ wide_y
+        error = error + growth * magnitude
+        error = np.where(magnitude + error >= largest(accumulator), np.inf, error)
         # gradual underflow adds half of the smallest number a step
-        error = error + depth * 0.5 * spacing(np.zeros(()), node.operator.accumulator(dtype))
+        error = error + depth * 0.5 * spacing(np.zeros((), self.wide), accumulator)
         error = np.where(np.isnan(error), np.inf, error)
-        # a running sum may overflow though the whole one does not
-        sizes = _finite(wide_x + x.error) @ _finite(wide_y + y.error)
-        error = np.where(self._overflows(sizes * (1 + growth), node), np.inf, error)
         # one NaN among the factors makes the sum NaN, in whatever order it is taken
         lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
         columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
@@ -237,58 +199,34 @@ class _Bounds:
         extent = count((node.values[0].shape[a] for a in axes), self.extents)
         assert node.plan is not None
         assert node.operator.accumulator is not None
-        growth = gamma(node.plan.depth(extent), node.operator.accumulator(dtype))
-        magnitude = np.abs(operand.value) + operand.error
-        if node.operator.name == "sum":
-            error = np.sum(operand.error, axis=axes, keepdims=keep)
-            error = error + growth * np.sum(magnitude, axis=axes, keepdims=keep)
-            # a running sum may overflow though the whole one does not
-            sizes = np.sum(_finite(magnitude), axis=axes, keepdims=keep)
-            broken = self._overflows(sizes * (1 + growth), node)
-        else:
-            grown = np.prod(magnitude, axis=axes, keepdims=keep)
-            error = grown * (1 + growth) - np.abs(value) + spacing(value, dtype)
-            more, broken = self._on_the_way(node, magnitude, growth, axes, keep)
-            error = error + more
-        nan = np.any(np.isnan(operand.value) & (operand.error == 0), axis=axes, keepdims=keep)
-        error = np.where(nan, 0.0, np.where(broken | np.isnan(error), np.inf, error))
-        return Bounded(value, self._stored(value, error, dtype))
-
-    def _overflows(self, sizes: Array, node: Node) -> Array:
-        assert node.operator.accumulator is not None
-        return np.asarray(sizes >= largest(node.operator.accumulator(node.result.dtype)))
-
-    def _on_the_way(
-        self, node: Node, magnitude: Array, growth: float, axes: tuple[int, ...], keep: bool
-    ) -> tuple[Array, Array]:
-        """Error of running products that underflow, and where one may overflow or meet an infinity.
-
-        A running product is at most ``large``, the product of the factors above 1, and at least
-        ``small``, that of those below.  Where it underflows it loses half of the smallest number
-        a step, which later factors make larger by at most ``large``.
-        """
-        assert node.operator.accumulator is not None
-        accumulator = node.operator.accumulator(node.result.dtype)
-        finite = _finite(magnitude, 1.0)
-        large = np.prod(np.maximum(finite, 1), axis=axes, keepdims=keep)
-        small = np.prod(np.minimum(np.where(finite == 0, 1, finite), 1), axis=axes, keepdims=keep)
-        normal = 2.0 ** (accumulator.tiny_exponent + accumulator.digits - 1)
-        lost = np.where(small < normal, large * spacing(np.zeros(()), accumulator), 0.0)
-        infinite = np.any(np.isinf(magnitude), axis=axes, keepdims=keep)
-        broken = self._overflows(large * (1 + growth), node)
-        return lost * magnitude.size, broken | (infinite & (small < normal))
+        accumulator = node.operator.accumulator(dtype)
+        growth = gamma(node.plan.depth(extent), accumulator)
+        of = _of_sum if node.operator.name == "sum" else _of_product
+        error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
+        # one NaN makes the result NaN, in whatever order it is taken
+        lost = np.any(np.isnan(operand.value), axis=axes, keepdims=keep)
+        return Bounded(value, self._stored(value, np.where(lost, 0.0, error), dtype))
 
 
-def _channels(node: Node, position: int, step: Array) -> list[Array]:
-    """An operand's error in parts that move one after the other: its channels, where they mix."""
-    if node.operator.mixes is None or position > 0:
-        return [step]
-    each = np.arange(node.operator.mixes[0])
-    return [np.where(each == channel, step, 0) for channel in each]
+def _of_sum(operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any) -> Array:
+    """Errors of the elements, and of a rounding a step."""
+    magnitude = np.sum(np.abs(operand.value) + operand.error, **over)
+    error = np.sum(operand.error, **over) + growth * magnitude
+    # a partial sum may overflow where the sum itself does not
+    return np.where(magnitude + error >= largest(accumulator), np.inf, error)
 
 
-def _finite(sizes: Array, instead: float = 0.0) -> Array:
-    return np.where(np.isfinite(sizes), sizes, instead)
+def _of_product(
+    operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any
+) -> Array:
+    """Errors of the factors, of a rounding a step, and of partial products that underflow."""
+    magnitude = np.abs(operand.value) + operand.error
+    steps = magnitude.size // max(value.size, 1)
+    above = np.prod(np.maximum(magnitude, 1.0), **over)
+    lost = steps * 0.5 * spacing(np.zeros((), value.dtype), accumulator) * above
+    error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
+    # a partial product may overflow where the product itself does not
+    return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
 
 
 def _zero(array: Any) -> Array:

@@ -24,12 +24,17 @@ def largest(dtype: DType) -> float:
 
 
 def spacing(value: Array, dtype: DType) -> Array:
-    """One unit in the last place of ``dtype`` at a value; 0 for NaN and infinities."""
+    """One unit in the last place of ``dtype`` at a value; 0 for NaN and infinities.
+
+    A wide value has a wide unit: half of float64's smallest number is no float64.
+    """
+    value = np.asarray(value)
+    one = np.ones((), np.longdouble if value.dtype == np.longdouble else np.float64)
     with np.errstate(all="ignore"):
-        _, exponent = np.frexp(np.abs(np.asarray(value)))
+        _, exponent = np.frexp(np.abs(value))
         lowest = np.asarray(dtype.tiny_exponent)
-        places = np.where(np.asarray(value) == 0, lowest, exponent - dtype.digits)
-        ulp = np.ldexp(1.0, np.maximum(places, lowest))
+        places = np.where(value == 0, lowest, exponent - dtype.digits)
+        ulp = np.ldexp(one, np.maximum(places, lowest))
     return np.where(np.isfinite(value), ulp, 0.0)
 
 
@@ -39,8 +44,8 @@ def distance(a: Array, b: Array) -> Array:
         return np.where(a != b, np.inf, 0.0)
     if not np.issubdtype(a.dtype, np.floating):
         exact = np.float64 if a.dtype.itemsize < 8 else np.longdouble
-        return np.abs(np.subtract(a, b, dtype=exact)).astype(np.float64)
+        return np.abs(np.subtract(a, b, dtype=exact))
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(all="ignore"):
         far = np.abs(a - b)
-    return np.where(same, 0.0, np.where(np.isnan(far), np.inf, far)).astype(np.float64)
+    return np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))

@@ -5,14 +5,16 @@ Every operator is an attribute of this module (``opweave.opcodes.clip``).
 
 from __future__ import annotations
 
-from opweave.opcodes.core import BoundOperator, Cost, Kind, OpCode, Operator, Phase, Ulp
+from opweave.opcodes.core import BoundOperator, Cost, Kind, OpCode, Operator, Phase
 from opweave.opcodes.registry import ALIASES, OPERATORS, operator
+from opweave.opcodes.ulps import Figure, Ulp
 
 __all__ = [
     "ALIASES",
     "OPERATORS",
     "BoundOperator",
     "Cost",
+    "Figure",
     "Kind",
     "OpCode",
     "Operator",

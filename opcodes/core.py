@@ -21,6 +21,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError, NameRefusedError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
+from opweave.opcodes.ulps import Ulp
 
 
 class Phase(Enum):
@@ -106,14 +107,6 @@ class Cost:
     special: int = 0
 
 
-@dataclass(frozen=True)
-class Ulp:
-    """Largest error of one evaluation in units in the last place, per executor."""
-
-    cuda: float = 0.5
-    host: float = 0.5
-
-
 TypeRule = Callable[..., tuple[tuple[DType, ...], tuple[DType, ...]]]
 
 
@@ -138,7 +131,7 @@ class Operator:
         mixes: channels of the last axis that it takes and makes, for a map whose op-codes see
             each channel of the first operand as an operand of its own.
         cost: operations per element.
-        ulp: error of one evaluation on each executor.
+        ulp: largest error of one evaluation per executor and precision, with its source.
         identity: for reductions and products, the C expression of the empty one per dtype kind.
         accumulator: for reductions and products, the dtype to accumulate in for a result dtype.
         needs_nonempty: the reduction of nothing is an error, as in NumPy.

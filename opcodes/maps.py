@@ -4,9 +4,7 @@ A fragment is given per dtype kind: ``f`` float, ``i`` signed, ``u`` unsigned, `
 signed and an unsigned 64-bit operand together.  Helpers such as ``wrap_add`` are in
 templates/common.cuh; signed overflow is undefined in C++, and wraps in NumPy.
 
-ULP figures for CUDA: CUDA C++ Programming Guide 13.0, "Mathematical Functions", tables of
-"Maximum ULP error" without fast math; float16 and bfloat16 add their own rounding.  For the host:
-measured over 10^7 random arguments against float64 and rounded up (tests/test_host_math.py).
+ULP figures and their sources: opcodes/ulps.py.
 """
 
 from __future__ import annotations
@@ -17,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.ulps import Ulp, counted, measured, nvidia
 
 Fragments = dict[str, str]
 
@@ -67,6 +66,11 @@ def map_operator(
     )
 
 
+def figures(cuda: tuple[float, float], host: tuple[float, float]) -> Ulp:
+    """Figures of a row: for float32 and float64, in NVIDIA's tables and as measured."""
+    return Ulp(nvidia(*cuda), measured(*host))
+
+
 def _cast(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
@@ -76,7 +80,6 @@ ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("subtract", np.subtract, {"fu": "x - y", "i": "wrap_sub(x, y)"}),
     ("multiply", np.multiply, {"fu": "x * y", "i": "wrap_mul(x, y)", "b": "x && y"}),
     ("divide", np.divide, {"f": "x / y"}),
-    ("floor_divide", np.floor_divide, {"fiu": "floor_div(x, y)"}),
     ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
     ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
     ("minimum", np.minimum, {"f": "min_nan(x, y)", "iub": "x < y ? x : y"}),
@@ -120,13 +123,32 @@ SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
 
 SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("sqrt", np.sqrt, {"f": "sqrt(x)"}, Cost(0, 1), Ulp()),
-    ("exp", np.exp, {"f": "exp(x)"}, Cost(2, 1), Ulp(cuda=1, host=1)),
-    ("expm1", np.expm1, {"f": "expm1(x)"}, Cost(4, 1), Ulp(cuda=1, host=1)),
-    ("log", np.log, {"f": "log(x)"}, Cost(8, 1), Ulp(cuda=1, host=1)),
-    ("log1p", np.log1p, {"f": "log1p(x)"}, Cost(10, 1), Ulp(cuda=1, host=1)),
-    ("sin", np.sin, {"f": "sin(x)"}, Cost(14, 0), Ulp(cuda=2, host=1)),
-    ("cos", np.cos, {"f": "cos(x)"}, Cost(14, 0), Ulp(cuda=2, host=1)),
-    ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), Ulp(cuda=2, host=2)),
+    ("cbrt", np.cbrt, {"f": "cbrt(x)"}, Cost(10, 1), figures((1, 1), (0.51, 0.51))),
+    ("exp", np.exp, {"f": "exp(x)"}, Cost(2, 1), figures((2, 1), (1.03, 0.6))),
+    ("exp2", np.exp2, {"f": "exp2(x)"}, Cost(2, 1), figures((2, 1), (0.51, 0.6))),
+    ("expm1", np.expm1, {"f": "expm1(x)"}, Cost(4, 1), figures((1, 1), (0.51, 1))),
+    ("log", np.log, {"f": "log(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
+    ("log2", np.log2, {"f": "log2(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
+    ("log10", np.log10, {"f": "log10(x)"}, Cost(8, 1), figures((2, 1), (0.51, 2))),
+    ("log1p", np.log1p, {"f": "log1p(x)"}, Cost(10, 1), figures((1, 1), (0.51, 1))),
+    ("sin", np.sin, {"f": "sin(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
+    ("cos", np.cos, {"f": "cos(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
+    ("tan", np.tan, {"f": "tan(x)"}, Cost(20, 1), figures((4, 2), (0.51, 0.7))),
+    ("arcsin", np.arcsin, {"f": "asin(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("arccos", np.arccos, {"f": "acos(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("arctan", np.arctan, {"f": "atan(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("sinh", np.sinh, {"f": "sinh(x)"}, Cost(8, 2), figures((3, 2), (0.51, 2))),
+    ("cosh", np.cosh, {"f": "cosh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2))),
+    ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2.5))),
+    ("arcsinh", np.arcsinh, {"f": "asinh(x)"}, Cost(12, 2), figures((3, 3), (0.51, 2))),
+    (
+        "arccosh",
+        np.arccosh,
+        {"f": "acosh(x)"},
+        Cost(12, 2),
+        figures((4, 3), (0.51, 2.5)),
+    ),
+    ("arctanh", np.arctanh, {"f": "atanh(x)"}, Cost(12, 2), figures((3, 2), (0.51, 2))),
 )
 
 # Largest slope of the functions that are not monotone, for error bounds.
@@ -134,11 +156,20 @@ SLOPES = {"sin": 1.0, "cos": 1.0}
 
 ODD: tuple[Operator, ...] = (
     map_operator(
+        "floor_divide",
+        np.floor_divide,
+        {"fiu": "floor_div(x, y)"},
+        params="x y",
+        # the whole number next to the quotient, which may be 2 ULP away from 2**22 (2**51) on
+        ulp=counted(2),
+    ),
+    map_operator(
         "divmod",
         np.divmod,
         {"fiu": "r0 = floor_div(x, y); r1 = floor_mod(x, y);"},
         params="x y",
         cost=Cost(4),
+        ulp=counted(2),
         results=2,
     ),
     map_operator(
@@ -147,7 +178,7 @@ ODD: tuple[Operator, ...] = (
         {"f": "pow(x, y)", "iu": "int_pow(x, y)"},
         params="x y",
         cost=Cost(20, 2),
-        ulp=Ulp(cuda=4, host=2),
+        ulp=figures((4, 2), (0.51, 0.6)),
     ),
     map_operator(
         "rsqrt",
@@ -155,7 +186,7 @@ ODD: tuple[Operator, ...] = (
         {"f": "rsqrt(x)"},
         rule=rules.floating,
         cost=Cost(0, 1),
-        ulp=Ulp(cuda=2, host=1.5),
+        ulp=Ulp(nvidia(2, 1), counted(1.5).host),
     ),
     map_operator(
         "relu",

@@ -15,9 +15,10 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.composites import composite
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, Ulp
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase
 from opweave.opcodes.maps import map_operator
 from opweave.opcodes.shapes import mixing
+from opweave.opcodes.ulps import counted
 
 # Luminance of linear light: ITU-R BT.709-6, table 4, item 3.2.
 RED, GREEN, BLUE = 0.2126, 0.7152, 0.0722
@@ -52,7 +53,7 @@ def mixing_operator(
         shape_rule=mixing(3, made),
         mixes=(3, made),
         cost=Cost(flops),
-        ulp=Ulp(ulp, ulp),
+        ulp=counted(ulp),
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import composites, maps, pixels, products, reductions, rules
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, Ulp
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
 from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
+from opweave.opcodes.ulps import stated
 
 OPERATORS: dict[str, Operator] = {
     row.name: row
@@ -79,7 +80,7 @@ def operator(
         rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
         params=params,
         cost=Cost(flops, special),
-        ulp=Ulp(ulp, ulp),
+        ulp=stated(ulp),
     )
     OPERATORS[name] = row
     return row

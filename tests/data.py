@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from opweave.compiler.rounding import largest
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import DTypeError
@@ -72,3 +73,31 @@ def maps(arity, *dtype_names):
             continue
         out.append(row)
     return out
+
+
+def extremes(name):
+    """Signed zeros, subnormals, ends of the range, infinities, NaN and some plain numbers."""
+    dtype = dtypes.of(name)
+    tiny = 2.0**dtype.tiny_exponent
+    normal = tiny * 2.0 ** (dtype.digits - 1)
+    top = float(largest(dtype))
+    sizes = [0.0, tiny, normal - tiny, normal, 0.5, 1.0, 2.0, 2.5, 3.0, top, np.inf]
+    return np.array([s * v for v in sizes for s in (1, -1)] + [np.nan]).astype(dtype.numpy)
+
+
+def applied(rows):
+    """One function that applies operators of one arity to the same operands; results flat."""
+
+    def everything(*operands):
+        out = []
+        for row in rows:
+            made = row(*operands)
+            out += made if isinstance(made, tuple) else (made,)
+        return tuple(out)
+
+    by_arity = {
+        1: lambda x: everything(x),
+        2: lambda x, y: everything(x, y),
+        3: lambda x, y, z: everything(x, y, z),
+    }
+    return by_arity[rows[0].arity]

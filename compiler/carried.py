@@ -1,0 +1,184 @@
+"""How far a map's results move when its operands move within their errors.
+
+An operator that is monotone in each operand while the others stand still is farthest from its
+value at a corner of the box that the errors span.  Where an operator is not monotone, a row of
+``BREAKS`` says which elements nothing decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.ir import Node
+from opweave.compiler.rounding import distance
+
+Array = np.ndarray[Any, Any]
+Apply = Callable[[list[Any]], list[Array]]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A wide value and the largest error that a kernel's value may have; inf: undecided."""
+
+    value: Array
+    error: Array
+
+
+Operands = Sequence[Bounded]
+
+
+def carried_errors(
+    node: Node, operands: Operands, values: list[Array], apply: Apply
+) -> list[Array]:
+    """The largest distance of each result from its value, over all operands within their errors.
+
+    ``apply`` computes the results of operands; ``values`` are those of the operands themselves.
+    """
+    steps = [_step(o) for o in operands]
+    erring = [i for i, o in enumerate(operands) if np.any(o.error)]
+    if not erring:
+        return [np.zeros(np.shape(v)) for v in values]
+    undecided = _undecided(node, operands)
+    if node.operator.slope is not None:
+        far = node.operator.slope * steps[0]
+        found = [np.where(np.isfinite(v), far, 0.0) for v in values]
+    elif node.operator.mixes is not None:
+        found = _mixed(node, operands, steps, values, apply)
+    else:
+        moving = [i for i in erring if _is_float(operands[i])]
+        found = _at_corners(operands, steps, moving, values, apply)
+    if node.operator.name in ("remainder", "divmod"):
+        found[-1] = _wrapped(operands, steps, found[-1])
+    spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
+    return [np.where(spread, np.inf, f) for f in found]
+
+
+def _is_float(operand: Bounded) -> bool:
+    return bool(np.issubdtype(operand.value.dtype, np.floating))
+
+
+def _step(operand: Bounded) -> Array:
+    """How far an operand moves; what is undecided stays, and is marked apart."""
+    return np.where(np.isfinite(operand.error), operand.error, 0.0)
+
+
+def _at_corners(
+    operands: Operands,
+    steps: list[Array],
+    moving: list[int],
+    values: list[Array],
+    apply: Apply,
+) -> list[Array]:
+    found = [np.zeros(np.shape(v)) for v in values]
+    for signs in product((1, -1), repeat=len(moving)):
+        moved = [o.value for o in operands]
+        for position, sign in zip(moving, signs, strict=True):
+            moved[position] = moved[position] + sign * steps[position]
+        results = apply(moved)
+        found = [
+            np.maximum(f, distance(r, v)) for f, r, v in zip(found, results, values, strict=True)
+        ]
+    return found
+
+
+def _mixed(
+    node: Node, operands: Operands, steps: list[Array], values: list[Array], apply: Apply
+) -> list[Array]:
+    """Channels and amounts move one after the other, and their distances add up."""
+    assert node.operator.mixes is not None
+    channels = np.arange(node.operator.mixes[0])
+    parts = [(0, np.where(channels == c, steps[0], 0)) for c in channels]
+    parts += [(i, steps[i]) for i in range(1, len(operands))]
+    total = [np.zeros(np.shape(v)) for v in values]
+    for position, step in parts:
+        if np.any(step):
+            far = [
+                apply([o.value + s * step if i == position else o.value
+                       for i, o in enumerate(operands)])
+                for s in (1, -1)
+            ]  # fmt: skip
+            for k, value in enumerate(values):
+                total[k] = total[k] + np.maximum(*(distance(f[k], value) for f in far))
+    return total
+
+
+def _wrapped(operands: Operands, steps: list[Array], found: Array) -> Array:
+    """A remainder whose quotient is undecided may be anything below the divisor."""
+    x, y = (o.value for o in operands)
+    if not _is_float(operands[0]):
+        return found
+    corners = [
+        np.floor((x + a * steps[0]) / (y + b * steps[1]))
+        for a, b in product((1, -1), repeat=2)
+    ]  # fmt: skip
+    differs = np.max(corners, axis=0) != np.min(corners, axis=0)
+    return np.where(differs, np.maximum(found, np.abs(y) + steps[1]), found)
+
+
+# Where an operator is not monotone: (values, errors of the operands) -> elements undecided.
+Break = Callable[[Sequence[Array], Sequence[Array]], Array]
+
+
+def _may_be_zero(value: Array, error: Array) -> Array:
+    return np.asarray((error > 0) & (np.abs(value) <= error))
+
+
+def _truth(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    found = [_may_be_zero(v, e) for v, e in zip(values, errors, strict=True)]
+    return np.asarray(np.logical_or.reduce(np.broadcast_arrays(*found)))
+
+
+def _met(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    reach = errors[0] + errors[1]
+    gap = np.abs(values[0].astype(np.longdouble) - values[1].astype(np.longdouble))
+    return np.asarray((reach > 0) & (gap <= reach))
+
+
+def _divisor(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    return _may_be_zero(values[-1], errors[-1])
+
+
+def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    ends = [np.floor((values[0] + s * errors[0]) / np.pi + 0.5) for s in (1, -1)]
+    return np.asarray(ends[0] != ends[1])
+
+
+def _root(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    return _may_be_zero(values[0], errors[0]) & (values[1] - errors[1] < 0)
+
+
+BREAKS: dict[str, Break] = {
+    "equal": _met,
+    "not_equal": _met,
+    "logical_and": _truth,
+    "logical_or": _truth,
+    "logical_xor": _truth,
+    "logical_not": _truth,
+    "divide": _divisor,
+    "floor_divide": _divisor,
+    "remainder": _divisor,
+    "divmod": _divisor,
+    "reciprocal": _divisor,
+    "power": _root,
+    "tan": _pole,
+}
+
+
+def _undecided(node: Node, operands: Operands) -> Array:
+    """Elements that no bound decides, before the operator itself rounds."""
+    found = np.zeros((), np.bool_)
+    for operand in operands:
+        lost = ~np.isfinite(operand.error) if _is_float(operand) else operand.error > 0
+        found = found | lost
+    to_bool = node.operator.name == "cast" and node.result.dtype.kind == "b"
+    breaks = _truth if to_bool else BREAKS.get(node.operator.name)
+    if breaks is not None and all(map(_is_float, operands)):
+        values = [np.asarray(o.value) for o in operands]
+        finite = [np.where(np.isfinite(o.error), o.error, 0.0) for o in operands]
+        found = found | breaks(values, finite)
+    return np.asarray(found)
