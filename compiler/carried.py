@@ -149,7 +149,9 @@ def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
 
 
 def _root(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    return _may_be_zero(values[0], errors[0]) & (values[1] - errors[1] < 0)
+    pole = _may_be_zero(values[0], errors[0]) & (values[1] - errors[1] < 0)
+    # to an exponent that may or may not be whole: NaN, or of either sign
+    return np.asarray(pole | ((values[0] < errors[0]) & (errors[1] > 0)))
 
 
 BREAKS: dict[str, Break] = {

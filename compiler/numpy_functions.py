@@ -228,6 +228,11 @@ def _copy(a: Any, order: str = "C") -> Any:
     return apply(OPERATORS["copy"], a)
 
 
+def _method_copy(a: Any, order: str = "C") -> Any:
+    """Of a 0-d value a scalar or an array, as the value itself is; ``np.copy`` makes an array."""
+    return _astype(a, a.dtype) if a.ndim == 0 else _copy(a, order)
+
+
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
@@ -265,7 +270,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "swapaxes": _swapaxes,
     "squeeze": _squeeze,
     "dot": _dot,
-    "copy": _copy,
+    "copy": _method_copy,
 }
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {

@@ -470,3 +470,41 @@ def test_a_check_of_signalling_nans_warns_of_nothing(recwarn):
 
     assert ow.fuse(lambda x: x + 1).check(x).ok
     assert not recwarn.list
+
+
+@host
+def test_sums_and_products_of_bool_are_or_and_and():
+    x = np.array([[True, False], [False, False], [True, True]])
+    reduced = ow.fuse(lambda x: (x.sum(axis=1, dtype=bool), x.prod(axis=1, dtype=bool)))
+
+    np.testing.assert_array_equal([x.any(axis=1), x.all(axis=1)], reduced(x))
+
+
+@host
+@pytest.mark.parametrize("function", [
+    lambda x: x.copy(), lambda x: (x + 1).copy(), lambda x: np.copy(x + 1),
+    lambda x: x.sum().copy(),
+])  # fmt: skip
+def test_a_copy_of_no_dimensions_is_a_scalar_or_an_array_as_numpys(function):
+    x = np.array(2.5, np.float32)
+
+    assert type(function(x)) is type(ow.fuse(function)(x))
+
+
+MIXED = [(ow.opcodes.white_balance, (2.0, 1, 255)), (ow.opcodes.saturation, (2.0,))]
+
+
+@host
+@pytest.mark.parametrize(("operator", "amounts"), MIXED, ids=lambda v: getattr(v, "name", ""))
+@pytest.mark.parametrize("bad", [np.nan, np.inf, np.finfo(np.float32).max])
+def test_a_channel_that_is_not_finite_leaves_the_bound_of_the_others(operator, amounts, bad):
+    x = np.array([[0.3, bad, -0.7], [0.1, 0.2, 0.3]], np.float32)
+
+    assert ow.fuse(lambda x: operator(x, *amounts)).check(x).ok
+
+
+@host
+def test_a_negative_number_to_an_exponent_that_may_be_whole_is_undecided():
+    x, y = np.array([-0.97], np.float32), np.array([1.0], np.float32)
+
+    assert ow.fuse(lambda x, y: x ** ((y - 0.5) * 2.0**40 + 0.5)).check(x, y).ok

@@ -92,7 +92,7 @@ class Maker:
         dtype = dtype or self.dtype()
         made = self.alias(name, shape, dtype) if self.chance(0.3) else None
         if made is None:
-            layout = "C" if self.chance(0.5) else self.choice(tuple(arrays.LAYOUTS))
+            layout = "C" if self.chance(0.55) else self.choice(tuple(arrays.LAYOUTS))
             seed = int(self.rng.integers(1 << 30))
             made = Array(name, dtype, shape, layout, fill or self.choice(FILLS), seed)
         return self.add(made)
@@ -119,7 +119,7 @@ class Maker:
         value = self.choice(INTS) if kind < 0.5 else self.choice(FLOATS)
         if kind > 0.97:
             value = self.choice((True, False))
-        return value if self.chance(0.7) else self.add(Number(f"s{len(self.arguments)}", value))
+        return value if self.chance(0.35) else self.add(Number(f"s{len(self.arguments)}", value))
 
     # Operands
 
@@ -267,9 +267,9 @@ class Maker:
             if found[0].size * columns > MOST_STEPS_OF_PRODUCT:
                 return False
         row = OPERATORS.get(step.op)
-        if row is not None and dict(row.attrs).get("axis") is not None:
-            if not np.ndim(found[0]) and "axis=None" not in step.form:
-                return False  # NumPy lets an array of no dimensions have a last one
+        last = row is not None and dict(row.attrs).get("axis") is not None
+        if last and not np.ndim(found[0]) and "axis=None" not in step.form:
+            return False  # NumPy lets an array of no dimensions have a last one
         if step.op == "to_uint8" and not self.is_float(step.operands[0]):
             return False
         if step.op == "reciprocal" and found[0].dtype.kind in "iu" and (found[0] == 0).any():
@@ -287,7 +287,7 @@ class Maker:
         return tuple(found)
 
     def toggles(self) -> tuple[tuple[str, int], ...]:
-        if not self.chance(0.15):
+        if not self.chance(0.08):
             return ()
         known = sorted(set(KNOWN) - set(NOT_STRICT))
         found = {}
@@ -340,6 +340,7 @@ def typed_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
         dtypes.of(v.dtype) if isinstance(v, np.ndarray | np.generic) else _weak(v) for v in found
     )
     if row.kind is Kind.COMPOSITE:
+        _promoted(types)
         return made if all(_is_bfloat16(v) for v in made.values()) else _as_bfloat16(made)
     try:
         _, results = row.type_rule(types, (("dtype", made and None),))
@@ -348,6 +349,14 @@ def typed_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
     if row.name == "cast":
         return made
     return {n: v.astype(t.numpy) for (n, v), t in zip(made.items(), results, strict=False)}
+
+
+def _promoted(types: tuple[Any, ...]) -> None:
+    """Refuse what has no common type: bfloat16 and integers."""
+    try:
+        dtypes.promote(*types)
+    except DTypeError as error:
+        raise TypeError(str(error)) from None
 
 
 def _weak(value: Any) -> type:

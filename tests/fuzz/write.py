@@ -14,21 +14,23 @@ from .program import Array, Number, Program, number_text
 
 FOUND = Path(__file__).parent / "found"
 
-# How a layout is made from C-ordered values, as text; what is not here keeps its place in memory.
+# How a layout is made from C-ordered values, as text.
 LAYOUT_TEXT = {
     "C": "{x}",
     "Fortran": "np.asfortranarray({x})",
     "steps": "np.repeat({x}, 2, axis=-1)[..., ::2]",
     "row steps": "np.repeat({x}, 2, axis=0)[::2]",
-    "backward steps": "np.repeat({x}, 2, axis=-1)[..., ::-2][..., ::-1][..., ::-1]",
-    "negative": "np.flip({x}, -1).copy()[..., ::-1]",
+    "backward steps": "np.repeat({x}[..., ::-1], 2, axis=-1)[..., ::-1][..., ::2]",
+    "negative": "{x}[..., ::-1].copy()[..., ::-1]",
     "all negative": "np.flip(np.flip({x}).copy())",
     "moved": "np.moveaxis(np.moveaxis({x}, 0, -1).copy(), -1, 0)",
-    "window": "np.pad({x}, 1)[{window}]",
-    "offset": "np.concatenate([{x}.reshape(-1)[:1], {x}.reshape(-1)])[1:].reshape({shape})",
-    "repeated": "np.broadcast_to({x}[..., :1], {shape})",
+    "window": "np.pad({x}, [(1, 2)] * {rank})[{window}]",
+    "offset": "np.append(np.zeros(1, {x}.dtype), {x})[1:].reshape({shape})",
+    "repeated": "np.broadcast_to({x}[..., :1].copy(), {shape})",
     "repeated rows": "np.broadcast_to({x}[:1], {shape})",
 }
+# More values than these are written as bytes.
+MOST_WRITTEN = 200
 ALIAS_TEXT = {"same": "{of}", "reversed": "{of}[::-1]", "transposed": "{of}.T"}
 
 TEMPLATE = '''"""{oracle}: {summary}
@@ -113,28 +115,23 @@ def argument_text(argument: Array | Number) -> str:
     if argument.of:
         return ALIAS_TEXT[argument.layout].format(of=argument.of)
     values = values_text(arrays.logical(argument), argument.dtype)
-    layout = LAYOUT_TEXT[argument.layout] if argument.shape else "{x}"
-    window = ", ".join(["1:-1"] * len(argument.shape)) or "()"
-    return layout.format(x=values, window=window, shape=argument.shape)
+    shape, rank = argument.shape, len(argument.shape)
+    layout = LAYOUT_TEXT[argument.layout]
+    if not rank or 0 in shape:
+        layout = "{x}"  # nothing to lay out
+    window = ", ".join(["1:-2"] * rank)
+    return layout.format(x=values, window=window, shape=shape, rank=rank)
 
 
 def values_text(values: Any, dtype: str) -> str:
-    """Python for an array's values in C order; long ones as bytes, from which NumPy reads them."""
-    flat = values.reshape(-1)
-    shape = values.shape
-    kind = (
-        f"np.dtype({dtype!r})" if dtype == "bfloat16" else f"np.{dtype.replace('bool', 'bool_')}"
-    )
-    if flat.size and (flat == flat[0]).all() and flat.size > 1 and flat[0] == 1:
+    """Python for an array's values in C order; many as the text of their bytes."""
+    flat, shape = values.reshape(-1), values.shape
+    kind = "'bfloat16'" if dtype == "bfloat16" else f"np.{dtype.replace('bool', 'bool_')}"
+    if flat.size > 1 and (flat == 1).all():
         return f"np.ones({shape}, {kind})"
-    if flat.size > 200:
-        # the pattern of the values, run-length free: long inputs are rarely what matters
-        return f"np.frombuffer(bytes.fromhex({flat.tobytes().hex()!r}), {kind}).reshape({shape})"
-    wide = flat.astype(np.float64) if dtype in ("bfloat16", "float16", "float32") else flat
-    shown = ", ".join(number_text(v) for v in wide.tolist())
-    made = (
-        f"np.array([{shown}], {kind})"
-        if dtype != "float32"
-        else f"np.array([{shown}], np.float32)"
-    )
+    if flat.size > MOST_WRITTEN:
+        made = f"np.frombuffer(bytes.fromhex({flat.tobytes().hex()!r}), {kind})"
+    else:
+        wide = flat.astype(np.float64) if flat.dtype.kind in "fV" else flat
+        made = f"np.array([{', '.join(map(number_text, wide.tolist()))}], {kind})"
     return made if len(shape) == 1 else f"{made}.reshape({shape})"
