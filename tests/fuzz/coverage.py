@@ -37,7 +37,7 @@ class Coverage:
         """The table; a cell has how often, and the letters of the special values met."""
         head = ["operator", *DTYPES]
         rows = [head, ["---"] * len(head)]
-        for op in sorted({*OPERATORS, *forms.VIEWS, *(o for o, _ in self.counts)}):
+        for op in sorted({*OPERATORS, *forms.CALLED, *(o for o, _ in self.counts)}):
             rows.append([op, *(self._cell(op, d) for d in DTYPES)])
         legend = ", ".join(f"{k} {v}" for k, v in LETTERS.items())
         layouts = ", ".join(f"{n} {c}" for n, c in sorted(self.layouts.items()))
@@ -51,7 +51,7 @@ class Coverage:
 
     def summary(self) -> str:
         """One line: how much of the table is filled."""
-        ops = {*OPERATORS, *forms.VIEWS}
+        ops = {*OPERATORS, *forms.CALLED}
         met = {op for op, _ in self.counts}
         cells = sum(self.counts[c] > 0 for c in self.counts)
         special = sum(len(v) for v in self.letters.values())

@@ -101,14 +101,32 @@ def _squeeze(rank: int, rng: Rng) -> str:
     return "np.squeeze({0})" if rng.random() < 0.4 else f"{{0}}.squeeze({rng.integers(rank)})"
 
 
-# Functions that give a view: lowest rank, and text for a rank.
-VIEWS: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
+def _round(rank: int, rng: Rng) -> str:
+    return f"np.round({{0}}, {rng.integers(0, 3)})"
+
+
+def _reduce(rank: int, rng: Rng) -> str:
+    name = rng.choice(["add", "multiply", "maximum", "minimum"])
+    return f"np.{name}.reduce({{0}}, axis={rng.integers(-rank, rank)})"
+
+
+def _by_extent(rank: int, rng: Rng) -> str:
+    extent = "size" if rng.random() < 0.3 else f"shape[{rng.integers(rank)}]"
+    return f"{{0}} {rng.choice(['*', '/', '+'])} {{0}}.{extent}"
+
+
+# Functions of one array that are no operators by name, most give a view: lowest rank, and text
+# for a rank.
+CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "transpose": (1, _transpose),
     "matrix_transpose": (2, lambda rank, rng: "{0}.mT"),
     "swapaxes": (1, _swapaxes),
     "moveaxis": (1, _moveaxis),
     "expand_dims": (0, _expand_dims),
     "squeeze": (1, _squeeze),
+    "round": (0, _round),
+    "ufunc.reduce": (1, _reduce),
+    "shape, size": (1, _by_extent),
 }
 
 
@@ -119,8 +137,8 @@ WEIGHTS = {
 
 
 def drawn_names() -> tuple[list[str], np.ndarray[Any, Any]]:
-    """Names of all operators and views, and how likely each is; new operators come by themselves."""
-    names = [*OPERATORS, *VIEWS]
-    weights = [WEIGHTS.get(row.kind, 1.0) for row in OPERATORS.values()] + [1.5] * len(VIEWS)
+    """Names of all operators and calls, and how likely each is; new operators come by themselves."""
+    names = [*OPERATORS, *CALLED]
+    weights = [WEIGHTS.get(row.kind, 1.0) for row in OPERATORS.values()] + [1.5] * len(CALLED)
     total = np.asarray(weights)
     return names, total / total.sum()

@@ -211,7 +211,7 @@ class Maker:
         names, weights = forms.drawn_names()
         name = str(self.rng.choice(names, p=weights))
         before = len(self.arguments), dict(self.held)
-        step = self.viewed(name) if name in forms.VIEWS else self.applied(OPERATORS[name])
+        step = self.called(name) if name in forms.CALLED else self.applied(OPERATORS[name])
         try:
             if step is not None:
                 self.append(step)
@@ -234,10 +234,10 @@ class Maker:
         self.steps.append(step)
         self.held |= made
 
-    def viewed(self, name: str) -> Step | None:
+    def called(self, name: str) -> Step | None:
         source = self.value()
         rank = np.ndim(self.held[source])
-        lowest, text = forms.VIEWS[name]
+        lowest, text = forms.CALLED[name]
         if rank < lowest or rank > 4:
             return None
         return Step((self.fresh(),), name, text(rank, self.rng), (source,))

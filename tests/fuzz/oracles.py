@@ -26,29 +26,28 @@ import opweave as ow
 from opweave.compiler.reference import run_reference
 from opweave.opcodes import errors
 
+from . import forms
 from .program import Array, Number, Program
 
 TARGETS = ("sm_75", "sm_80", "sm_90a")
 # Share of programs that run on the host, and of those that run as fibres; each runs on one at least.
 HOST_SHARE = 0.55
 VERIFY_SHARE = 0.5
+# Share of those on the host that write into given arrays too.
+OUT_SHARE = 0.25
 # Typed errors of a program that opweave does not take; a drawn toggle may always be refused.
 REFUSALS = (
     errors.DTypeError, errors.ShapeError, errors.UnsupportedError, errors.TraceError,
     errors.ArgumentError,
 )  # fmt: skip
 # Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
-# follow the layout; where channels mix, NumPy computes with the amounts as Python numbers, a graph
-# with numbers of the picture's type; NumPy rounds a variance of float16 before its root.
-OTHER_BITS = {
-    "matmul",
-    "linear",
-    "std",
-    *(r.name for r in ow.OPERATORS.values() if r.mixes),
-    "hue",
-}
+# follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
+# its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
+# of the picture's type.
+MIXING = {r.name for r in ow.OPERATORS.values() if r.mixes} | {"hue"}
+OTHER_BITS = {"matmul", "linear", "mean", "var", "std"} | MIXING
 # Sums whose order follows the layout in NumPy, so that a view that was moved changes their bits.
-ORDERED = frozenset("sum prod mean var std softmax log_softmax".split())
+ORDERED = frozenset("sum prod mean var std softmax log_softmax ufunc.reduce".split())
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Plan:
     host: bool
     target: str
     schedules: tuple[int, ...]
+    out: bool = False
 
 
 def drawn_plan(seed: int, number: int) -> Plan:
@@ -84,7 +84,8 @@ def drawn_plan(seed: int, number: int) -> Plan:
     verify = rng.random() < VERIFY_SHARE
     host = not verify or rng.random() < (HOST_SHARE + VERIFY_SHARE - 1) / VERIFY_SHARE
     target = TARGETS[int(rng.integers(len(TARGETS)))] if verify else ""
-    return Plan(host, target, (0, 1, int(rng.integers(2, 1 << 30))))
+    schedules = (0, 1, int(rng.integers(2, 1 << 30)))
+    return Plan(host, target, schedules, bool(rng.random() < OUT_SHARE))
 
 
 class Fault(Exception):
@@ -133,7 +134,26 @@ def _on_host(program: Program, plan: Plan, verdict: Verdict) -> None:
         _same("fused", found, _unfused(fused)(*given), program)
         _check_types(program, found)
         _check_bound("bound", lowered, given, verdict)
+        if plan.out:
+            _check_out(program, fused, found)
     _check_inputs(before, given)
+
+
+def _check_out(program: Program, fused: Any, found: tuple[Any, ...]) -> None:
+    """``out=``: an argument itself where one fits, else a strided array."""
+    made = {r for s in program.steps for r in s.results}
+    views = any(s.op in forms.CALLED for s in program.steps)
+    if views or not set(program.outputs) <= made or len(set(program.outputs)) < len(found):
+        return  # some of it is a view, or an argument, which is refused
+    given = program.given()
+    outs = []
+    for value in map(np.asarray, found):
+        alike = [a for a in given if isinstance(a, np.ndarray) and a.flags.writeable and not outs]
+        fitting = [a for a in alike if a.shape == value.shape and a.dtype == value.dtype]
+        wide = np.zeros((*value.shape, 2), value.dtype)[..., 0]
+        outs.append(fitting[0] if fitting else wide)
+    fused(*given, out=tuple(outs))
+    _same("out", found, outs, program)
 
 
 def _as_fibres(program: Program, plan: Plan, verdict: Verdict) -> None:
