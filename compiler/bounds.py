@@ -76,7 +76,7 @@ class _Bounds:
             )
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        with np.errstate(invalid="ignore"):  # a signalling NaN
             return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
 
     def outputs(self) -> list[Any]:

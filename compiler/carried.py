@@ -148,10 +148,10 @@ def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray(ends[0] != ends[1])
 
 
-def _root(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """1 / 0, or a whole exponent of a negative number among fractions."""
     pole = _may_be_zero(values[0], errors[0]) & (values[1] - errors[1] < 0)
-    # to an exponent that may or may not be whole: NaN, or of either sign
-    return np.asarray(pole | ((values[0] < errors[0]) & (errors[1] > 0)))
+    return np.asarray(pole | ((values[0] - errors[0] < 0) & (errors[1] > 0)))
 
 
 BREAKS: dict[str, Break] = {
@@ -166,7 +166,7 @@ BREAKS: dict[str, Break] = {
     "remainder": _divisor,
     "divmod": _divisor,
     "reciprocal": _divisor,
-    "power": _root,
+    "power": _power,
     "tan": _pole,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import opweave as ow
 from opweave.compiler.rounding import largest
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
@@ -101,3 +102,26 @@ def applied(rows):
         3: lambda x, y, z: everything(x, y, z),
     }
     return by_arity[rows[0].arity]
+
+
+def hold(fused, args, *results):
+    """Hold results, ours or NumPy's in float64, to the bound that is derived for the arguments."""
+    bounds = ow.bounds.derive(fused, *args)
+    for result in results:
+        found = list(result.values()) if isinstance(result, dict) else result
+        found = found if isinstance(found, tuple | list) else [found]
+        for bound, array in zip(bounds, found, strict=True):
+            judged = ow.bounds.judge(bound, array)
+            assert judged.ok, str(judged)
+
+
+def wide(*args):
+    """Arguments with every float array in float64, for NumPy to compute with.
+
+    Python's numbers stay as they are: one that the arrays' type rounds has an error of its own.
+    """
+    made = [
+        a.astype(np.float64) if isinstance(a, np.ndarray) and dtypes.of(a.dtype).is_float else a
+        for a in args
+    ]
+    return made if len(made) > 1 else made[0]

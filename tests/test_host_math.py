@@ -25,7 +25,8 @@ def arguments(name, dtype):
     rng = np.random.default_rng(0)
     low, high = RANGES[name]
     bits = rng.integers(0, np.iinfo(f"i{dtype.itemsize}").max, COUNT, f"i{dtype.itemsize}")
-    anywhere = bits.view(dtype) * rng.choice([-1, 1], COUNT).astype(dtype)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        anywhere = bits.view(dtype) * rng.choice([-1, 1], COUNT).astype(dtype)
     scaled = rng.uniform(low, high, COUNT) * 10.0 ** rng.uniform(-9, 1, COUNT)
     return np.concatenate(
         [anywhere, *(x.astype(dtype) for x in (rng.uniform(low, high, COUNT), scaled))]

@@ -203,4 +203,7 @@ def _print(
             f"{m.error:.3g}", "yes" if m.same_bits else "NO",
         ))  # fmt: skip
     print_table(COLUMNS, rows, "llrrrrrrrr")
+    tight = [f"{part.name} ({part.measured.error:.3g})" for part in parts if part.measured.tight]
+    if tight:
+        print(f"over half of the bound: {', '.join(tight)}")
     print(f"wrote before.png, after.png and {len(written)} kernels to {folder}")

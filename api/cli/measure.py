@@ -45,6 +45,7 @@ class Measured:
         bytes_saved: memory traffic that fusion saves.
         seconds_unfused, seconds, seconds_numpy: median time of a call.
         error: largest error in units of the derived bound; at most 1 where the check holds.
+        tight: some results are over half of the bound, and not the nearest numbers: worth a look.
         same_bits: fused gave bit for bit what unfused gave.
         failures: what does not hold, a line each.
         result: what the fused function returned, as NumPy has it.
@@ -58,6 +59,7 @@ class Measured:
     seconds: float
     seconds_numpy: float
     error: float
+    tight: bool
     same_bits: bool
     failures: tuple[str, ...]
     result: np.ndarray[Any, Any]
@@ -74,7 +76,7 @@ def measure(
     unfused = fused.unfused()
     result, other = cuda_free(fused(*moved)), cuda_free(unfused(*moved))
     checkable = moved if sample is None else [place.move(value) for value in sample]
-    error, failures = checked(fused, checkable)
+    error, tight, failures = checked(fused, checkable)
     same = result.dtype == other.dtype and result.tobytes() == other.tobytes()
     if not same:
         failures = (*failures, "fused and unfused differ")
@@ -88,18 +90,20 @@ def measure(
         seconds=median_seconds(lambda: fused(*moved), place.wait),
         seconds_numpy=median_seconds(lambda: fused.__wrapped__(*arguments), lambda: None),
         error=error,
+        tight=tight,
         same_bits=same,
         failures=failures,
         result=result,
     )
 
 
-def checked(fused: Fused, arguments: Sequence[Any]) -> tuple[float, tuple[str, ...]]:
-    """The error in units of the derived bound, and what does not hold."""
+def checked(fused: Fused, arguments: Sequence[Any]) -> tuple[float, bool, tuple[str, ...]]:
+    """The error in units of the derived bound, whether it is over half, and what does not hold."""
     try:
-        return float(fused.check(*arguments).max_bounds), ()
+        report = fused.check(*arguments)
     except CheckError as error:
-        return float("inf"), (" ".join(str(error).split()),)
+        return float("inf"), False, (" ".join(str(error).split()),)
+    return float(report.max_bounds), bool(report.tight), ()
 
 
 def cuda_free(value: Any) -> np.ndarray[Any, Any]:

@@ -190,7 +190,7 @@ double library_cbrt(double) noexcept __asm__("cbrt");
 double tgamma(double) noexcept; double lgamma(double) noexcept; double atan2(double, double) noexcept;
 double hypot(double, double) noexcept; double fmax(double, double) noexcept; double fmin(double, double) noexcept;
 }
-// The C library's cube root is up to 3.7 ULP off: one step of Newton, its residual x - y * y * y by fma.
+// The C library's cube root is over 3 ULP off at worst: one step of Newton, its residual x - y * y * y by fma.
 OW_INLINE double cbrt(double x) {
     const double size = __builtin_fabs(x);
     if (!(size > 0.0 && size < __builtin_inf())) return x + x;  // 0, infinities and NaN themselves
