@@ -68,6 +68,7 @@ class Run:
         self.undecided = 0
         self.elements = 0
         self.ran: Counter[str] = Counter()
+        self.templates: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.failed: list[tuple[int, Failure]] = []
 
@@ -83,6 +84,7 @@ class Run:
         self.undecided += verdict.undecided
         self.elements += verdict.elements
         self.ran.update(verdict.ran)
+        self.templates.update(verdict.templates)
         if verdict.refused:
             self.refused[verdict.refused.split(":")[0]] += 1
         self.coverage.add(found.cells, found.layouts)
@@ -102,6 +104,7 @@ class Run:
             f"{self.graphs / seconds * 3600:,.0f} an hour; seed {self.options.seed}",
             f"processor time {self.cpu / max(1, self.graphs):.3f} s a graph; kernels compiled "
             f"{self.compiled}; ran on: {shares}",
+            "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "
             f"{self.undecided / max(1, self.elements):.1%}",
             f"refused: {dict(self.refused) or 'none'}",

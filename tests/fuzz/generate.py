@@ -7,31 +7,22 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.toggles import KNOWN
-from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import DTypeError, OpweaveError
 
 from . import arrays, forms
-from .program import Array, Number, Program, Step, step_values
+from .program import Array, Number, Program, Step
+from .validity import DTYPES, ERRORS, FLOAT_NAMES, MOST, NotForUs, checked_values, is_float
 
 SMALL = (0, 1, 1, 2, 3, 4, 5, 7, 11, 13)
 # Around chunks, warps, blocks and tiles.
 EDGES = (15, 16, 17, 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 255, 256, 257)
 LONG = (511, 513, 1009, 1023, 1024, 1025, 2047, 2048, 2049, 4097, 8193, 32767, 32769, 65537)
-MOST = 70_000  # elements of one value
-MOST_STEPS_OF_PRODUCT = 300_000
 INTS = (0, 1, 2, 3, -1, -2, 5, 100, 255, 2**31 - 1, -(2**31), 2**40)
 FLOATS = (0.5, 2.0, 1.0, -1.5, 0.1, 3.0, -1.0, 0.0, -0.0, np.nan, np.inf, -np.inf, 1e-3, 1e30)
 FILLS = ("normal", "mixed", "mixed", "specials", "unit", "unit", "bits")
-DTYPES = tuple(d.numpy_name for d in dtypes.ALL)
-FLOAT_NAMES = tuple(d.numpy_name for d in dtypes.FLOATS)
 # It is relaxed arithmetic: its results are for information.
 NOT_STRICT = ("USE_FAST_MATH",)
-ERRORS = (ValueError, TypeError, IndexError, OverflowError, AttributeError, ZeroDivisionError)
-
-
-class NotForUs(Exception):
-    """A step whose meaning is not NumPy's alone."""
 
 
 def generate(seed: int, number: int) -> Program:
@@ -42,13 +33,13 @@ def generate(seed: int, number: int) -> Program:
 class Maker:
     """One program in the making: its arguments, steps, and NumPy's values of all names."""
 
-    def __init__(self, rng: np.random.Generator, empty: bool = False):
+    def __init__(self, rng: np.random.Generator):
         self.rng = rng
         self.arguments: list[Array | Number] = []
         self.steps: list[Step] = []
         self.held: dict[str, Any] = {}
-        self.home = "" if empty else self.choice(DTYPES)
-        self.space = () if empty else self.shape()
+        self.home = self.choice(DTYPES)
+        self.space = self.shape()
 
     def choice(self, items: Any) -> Any:
         return items[int(self.rng.integers(len(items)))]
@@ -58,9 +49,9 @@ class Maker:
 
     def program(self) -> Program:
         self.array(self.space)
-        wanted = 1 + int(self.rng.geometric(0.38))
+        wanted = 1 + int(self.rng.geometric(0.34))
         for _ in range(6 * wanted):
-            if len(self.steps) >= min(wanted, 9):
+            if len(self.steps) >= min(wanted, 10):
                 break
             self.step()
         while not self.steps:
@@ -173,16 +164,13 @@ class Maker:
     def picture(self, channels: int) -> str:
         found = [
             n for n in self.values()
-            if np.shape(self.held[n])[-1:] == (channels,) and self.is_float(n)
+            if np.shape(self.held[n])[-1:] == (channels,) and is_float(self.held[n])
         ]  # fmt: skip
         if found and self.chance(0.8):
             return str(found[-1])
         shape = (*self.space[:2], channels) if np.prod(self.space[:2]) < 3000 else (5, channels)
         dtype = self.home if self.home in FLOAT_NAMES else self.choice(FLOAT_NAMES)
         return self.array(shape, dtype, self.choice(("unit", "unit", "mixed", "normal")))
-
-    def is_float(self, name: str) -> bool:
-        return np.asarray(self.held[name]).dtype.name in FLOAT_NAMES
 
     def factors(self, row: Operator) -> tuple[Any, ...]:
         """Operands of a product: a value and an argument that fits it, in either place."""
@@ -226,11 +214,7 @@ class Maker:
             NotForUs: a type, a size or a value that opweave does not promise to take.
             Exception: NumPy refuses it.
         """
-        if not self.fits(step):
-            raise NotForUs
-        made = typed_values(step, self.held)
-        if not all(map(_supported, made.values())):
-            raise NotForUs
+        made = checked_values(step, self.held)
         self.steps.append(step)
         self.held |= made
 
@@ -252,29 +236,6 @@ class Maker:
 
     def fresh(self, number: int = 0) -> str:
         return f"v{sum(len(s.results) for s in self.steps) + number}"
-
-    def fits(self, step: Step) -> bool:
-        """Refuse what NumPy leaves undefined, and what takes too long."""
-        if not any(isinstance(self.held.get(n), np.ndarray | np.generic) for n in step.names):
-            return False
-        found = [
-            np.asarray(self.held.get(o, o) if isinstance(o, str) else o) for o in step.operands
-        ]
-        if np.prod(np.broadcast_shapes(*map(np.shape, found[:1]))) > MOST:
-            return False
-        if step.op in ("matmul", "linear"):
-            columns = found[1].shape[-1] if found[1].ndim > 1 else 1
-            if found[0].size * columns > MOST_STEPS_OF_PRODUCT:
-                return False
-        row = OPERATORS.get(step.op)
-        last = row is not None and dict(row.attrs).get("axis") is not None
-        if last and not np.ndim(found[0]) and "axis=None" not in step.form:
-            return False  # NumPy lets an array of no dimensions have a last one
-        if step.op == "to_uint8" and not self.is_float(step.operands[0]):
-            return False
-        if step.op == "reciprocal" and found[0].dtype.kind in "iu" and (found[0] == 0).any():
-            return False
-        return not _undefined_cast(step, found[0])
 
     # What comes last
 
@@ -304,69 +265,3 @@ def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     except ValueError:
         return False
     return int(np.prod(found, dtype=np.int64)) <= MOST
-
-
-def _supported(value: Any) -> bool:
-    if not isinstance(value, np.ndarray | np.generic) or np.ndim(value) > 5:
-        return False
-    try:
-        dtypes.of(np.asarray(value).dtype)
-    except DTypeError:
-        return False
-    return bool(np.size(value) <= MOST)
-
-
-def _undefined_cast(step: Step, source: Any) -> bool:
-    """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
-    target = next((d for d in DTYPES if f"{d!r}" in step.form), None)
-    if target is None or source.dtype.name not in FLOAT_NAMES or source.size == 0:
-        return False
-    row = dtypes.of(target)
-    if row.kind not in "iu":
-        return False
-    limits = np.iinfo(row.numpy)
-    wide = source.astype(np.float64)
-    return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
-
-
-def typed_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
-    """NumPy's values of a step, in the types that opweave documents for bfloat16."""
-    made = step_values(step, held)
-    found = [held[o] if isinstance(o, str) else o for o in step.operands]
-    row = OPERATORS.get(step.op)
-    if row is None or not any(_is_bfloat16(v) for v in found) or "dtype=" in step.form:
-        return made
-    types = tuple(
-        dtypes.of(v.dtype) if isinstance(v, np.ndarray | np.generic) else _weak(v) for v in found
-    )
-    if row.kind is Kind.COMPOSITE:
-        _promoted(types)
-        return made if all(_is_bfloat16(v) for v in made.values()) else _as_bfloat16(made)
-    try:
-        _, results = row.type_rule(types, (("dtype", made and None),))
-    except OpweaveError as error:
-        raise TypeError(str(error)) from None
-    if row.name == "cast":
-        return made
-    return {n: v.astype(t.numpy) for (n, v), t in zip(made.items(), results, strict=False)}
-
-
-def _promoted(types: tuple[Any, ...]) -> None:
-    """Refuse what has no common type: bfloat16 and integers."""
-    try:
-        dtypes.promote(*types)
-    except DTypeError as error:
-        raise TypeError(str(error)) from None
-
-
-def _weak(value: Any) -> type:
-    return int if isinstance(value, int) and not isinstance(value, bool) else type(value)
-
-
-def _is_bfloat16(value: Any) -> bool:
-    return getattr(getattr(value, "dtype", None), "name", "") == "bfloat16"
-
-
-def _as_bfloat16(made: dict[str, Any]) -> dict[str, Any]:
-    with np.errstate(all="ignore"):
-        return {n: v.astype("bfloat16") for n, v in made.items()}

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from . import arrays
-from .generate import ERRORS, Maker, NotForUs
 from .program import Array, Number, Program, Step
+from .validity import ERRORS, NotForUs, checked_values
 
 Fails = Callable[[Program], bool]
 SIMPLE_DTYPES = ("float32", "int32", "float64", "int64")
@@ -47,14 +47,12 @@ def is_valid(program: Program) -> bool:
     if not program.steps or not program.outputs:
         return False
     try:
-        maker = Maker(np.random.default_rng(0), empty=True)
-        for item in program.arguments:
-            maker.add(item)
+        held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
         for step in program.steps:
-            maker.append(step)
+            held |= checked_values(step, held)
     except (*ERRORS, NotForUs):
         return False
-    return set(program.outputs) <= set(maker.held)
+    return set(program.outputs) <= set(held)
 
 
 def candidates(program: Program) -> Iterator[Program]:
