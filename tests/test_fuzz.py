@@ -47,7 +47,9 @@ def test_every_operator_may_be_drawn_and_new_ones_too():
     names, weights = forms.drawn_names()
     drawn = {n for n, w in zip(names, weights, strict=True) if w > 0}
 
-    assert set(OPERATORS) - drawn == {"view"}  # that one is made by transpose, squeeze and the like
+    assert set(OPERATORS) - drawn == {
+        "view"
+    }  # that one is made by transpose, squeeze and the like
     assert forms.function(OPERATORS["twice"]) == "ow.opcodes.twice"
 
 
@@ -157,10 +159,24 @@ def test_a_written_argument_is_the_argument(layout, dtype):
 
 
 @pytest.mark.host
-def test_a_written_test_runs_by_itself(shared):
-    made = text(CHAIN, Failure("bound", "an example"), 1, 2, ON_HOST)
+@pytest.mark.parametrize("oracle", ["bound", "graph", "types", "out", "verify fused"])
+def test_a_written_test_runs_by_itself(shared, oracle):
+    made = text(CHAIN, Failure(oracle, "an example"), 1, 2, AS_FIBRES)
     scope = {"__name__": "written"}
     exec(compile(made, "<written>", "exec"), scope)
     scope["test_fused_and_unfused_agree_with_numpy"]()
 
     assert "--seed 1 --only 2" in made
+
+
+def test_a_worker_that_ends_is_a_crash_and_is_replaced():
+    worker = work.Worker(0)
+    worker.process.kill()
+    worker.process.join()
+    worker.number = 5
+    (failure,) = worker.answer().verdict.failures
+    other = worker.renewed()
+    other.stop()
+
+    assert failure.oracle == "crash"
+    assert other is not worker

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -70,11 +71,12 @@ def outcome_of(seed: int, number: int, builder: Any = None) -> Outcome:
 
 
 def _serve(link: Connection, seed: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     builder = use_shared_binaries()
     while True:
         try:
             task = link.recv()
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             return  # the run is over
         made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, builder)
         link.send(made)
@@ -89,6 +91,8 @@ class Worker:
         self.process = context.Process(target=_serve, args=(other, seed), daemon=True)
         self.process.start()
         other.close()
+        self.seed = seed
+        self.broken = False
         self.number = -1
         self.started = 0.0
         self.done = 0
@@ -98,15 +102,26 @@ class Worker:
         self.link.send(number)
 
     def answer(self) -> Outcome:
-        """What the worker sent; a crash if it died."""
+        """What the worker sent; a crash if it died, a hang if it sends nothing."""
+        self.broken = True
+        if not self.link.poll(0):
+            return failed(self.number, "hang", f"no answer in {SECONDS:.0f} s")
         try:
             found: Outcome = self.link.recv()
         except (EOFError, ConnectionError):
             self.process.join(5)
             code = self.process.exitcode
             return failed(self.number, "crash", f"the process ended with {code}")
+        self.broken = False
         self.done += 1
         return found
+
+    def renewed(self) -> Worker:
+        """This worker, or a new one where it is broken or has loaded many kernels."""
+        if not self.broken and self.done < MOST_PROGRAMS:
+            return self
+        self.stop()
+        return Worker(self.seed)
 
     @property
     def is_late(self) -> bool:
@@ -141,22 +156,10 @@ def outcomes(
             if not busy:
                 return
             ready = wait([w.link for w in busy], timeout=1.0)
-            for worker in list(busy):
-                late = worker.is_late and worker.link not in ready
-                if worker.link not in ready and not late:
-                    continue
-                found = (
-                    failed(worker.number, "hang", f"no answer in {SECONDS:.0f} s")
-                    if late
-                    else worker.answer()
-                )
+            for worker in [w for w in busy if w.link in ready or w.is_late]:
+                found = worker.answer()
                 busy.remove(worker)
-                broken = any(f.message.startswith(("the process", "no answer")) for f in
-                             found.verdict.failures)  # fmt: skip
-                if broken or worker.done >= MOST_PROGRAMS:
-                    worker.stop()
-                    worker = Worker(seed)
-                idle.append(worker)
+                idle.append(worker.renewed())
                 yield found
     finally:
         for worker in (*idle, *busy):

@@ -43,7 +43,7 @@ import pytest
 
 import opweave as ow
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("error")]
 
 
 {source}
@@ -78,6 +78,20 @@ TYPE_ASSERTS = """
         assert (np.asarray(want).dtype, np.shape(want)) == (np.asarray(got).dtype, np.shape(got))"""
 
 
+REFERENCE_ASSERTS = """
+    with np.errstate(all="ignore"):
+        assert bits(fused.reference(*given)) == bits(f(*given))"""
+OUT_ASSERTS = """
+    expected = fused(*given)
+    outs = tuple(np.zeros((*np.shape(r), 2), np.asarray(r).dtype)[..., 0] for r in expected)
+    assert bits(fused(*given, out=outs)) == bits(expected)"""
+# What is asserted besides, by the oracle that failed.
+MORE_ASSERTS = {
+    "graph": REFERENCE_ASSERTS, "simplify": REFERENCE_ASSERTS, "types": TYPE_ASSERTS,
+    "out": OUT_ASSERTS,
+}  # fmt: skip
+
+
 def write(program: Program, failure: Failure, seed: int, number: int, plan: Any) -> Path:
     """Write the test; returns its file, which is named after the program."""
     name = hashlib.sha256(repr(program).encode()).hexdigest()[:10]
@@ -93,8 +107,7 @@ def text(program: Program, failure: Failure, seed: int, number: int, plan: Any) 
     asserts = HOST_ASSERTS
     if failure.oracle.startswith("verify"):
         asserts = VERIFY_ASSERTS.format(target=plan.target, schedules=plan.schedules)
-    elif not program.deviates:
-        asserts += TYPE_ASSERTS
+    asserts += MORE_ASSERTS.get(failure.oracle, "")
     return TEMPLATE.format(
         oracle=failure.oracle,
         summary=failure.message.splitlines()[0][:90].replace("\\", ""),
