@@ -12,7 +12,7 @@ from typing import Any
 
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import DTypeError, ShapeError, TraceError, UnsupportedError
 
 
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
@@ -94,12 +94,14 @@ def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
-    if a.dtype.kind != "f" and a.dtype.name != "bfloat16":
+    if a.dtype.kind in "iu":  # bool becomes a float, as in NumPy
         if decimals >= 0:
             return apply(OPERATORS["positive"], a)
         raise UnsupportedError("round: negative decimals of integers are not supported")
     if decimals == 0:
         return apply(OPERATORS["rint"], a)
+    if a.dtype.kind == "b":
+        raise DTypeError("round: bool is rounded to 0 decimals only, as by NumPy")
     scale = 10.0 ** abs(decimals)
     return _rescaled(a, scale, decimals > 0)
 

@@ -510,3 +510,21 @@ def test_a_negative_number_to_an_exponent_that_may_be_whole_is_undecided():
     x, y = np.array([-0.97], np.float32), np.array([1.0], np.float32)
 
     assert ow.fuse(lambda x, y: x ** ((y - 0.5) * 2.0**40 + 0.5)).check(x, y).ok
+
+
+@host
+@pytest.mark.parametrize(("dtype", "decimals"), [
+    (bool, 0), (np.uint8, 0), (np.uint8, 2), (np.int64, 1), (np.float16, 0), (np.float16, 2),
+    (np.float32, 1),
+])  # fmt: skip
+def test_rounding_gives_numpys_dtype(dtype, decimals):
+    x = np.array([0, 1, 1, 0, 3]).astype(dtype)
+    expected, made = np.round(x, decimals), ow.fuse(lambda x: np.round(x, decimals))(x)
+
+    assert expected.dtype == made.dtype
+    np.testing.assert_array_equal(expected, made)
+
+
+def test_bool_is_rounded_to_whole_numbers_only_as_by_numpy():
+    with pytest.raises(e.DTypeError, match="round"):
+        ow.fuse(lambda x: np.round(x, 1)).lower(np.array([True]))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ from opweave.compiler.reference import run_reference
 from opweave.opcodes import errors
 
 from . import forms
-from .program import Array, Number, Program
-from .validity import typed_outputs
+from .program import Array, Number, Program, resized, swapped
+from .validity import is_valid, typed_outputs
 
 TARGETS = ("sm_75", "sm_80", "sm_90a")
 # Share of programs that run on the host, and of those that run as fibres; each runs on one at least.
@@ -79,6 +79,7 @@ class Plan:
     target: str
     schedules: tuple[int, ...]
     out: bool = False
+    other: int = 0
 
 
 def drawn_plan(seed: int, number: int) -> Plan:
@@ -87,7 +88,8 @@ def drawn_plan(seed: int, number: int) -> Plan:
     host = not verify or rng.random() < (HOST_SHARE + VERIFY_SHARE - 1) / VERIFY_SHARE
     target = TARGETS[int(rng.integers(len(TARGETS)))] if verify else ""
     schedules = (0, 1, int(rng.integers(2, 1 << 30)))
-    return Plan(host, target, schedules, bool(rng.random() < OUT_SHARE))
+    out = bool(rng.random() < OUT_SHARE)
+    return Plan(host, target, schedules, out, int(rng.integers(1, 1 << 30)))
 
 
 class Fault(Exception):
@@ -137,9 +139,32 @@ def _on_host(program: Program, plan: Plan, verdict: Verdict) -> None:
         _same("fused", found, _unfused(fused)(*given), program)
         _check_types(program, found)
         _check_bound("bound", lowered, given, verdict)
+        _check_guards(program, plan, fused)
         if plan.out:
             _check_out(program, fused, found)
     _check_inputs(before, given)
+
+
+def _check_guards(program: Program, plan: Plan, fused: Any) -> None:
+    other = _varied(program, np.random.default_rng(plan.other)) if plan.other else program
+    if other == program or not is_valid(other):
+        return
+    shapes = [a.shape for a in other.arguments if isinstance(a, Array)]
+    again, fresh = fused(*other.given()), _fused(other)(*other.given())
+    _same("guards", again, fresh, program, f"after a call with other extents than {shapes}")
+
+
+def _varied(program: Program, rng: np.random.Generator) -> Program:
+    """The program with one extent and all numbers exchanged."""
+    shapes = [a.shape for a in program.arguments if isinstance(a, Array)]
+    old = rng.choice(sorted({e for s in shapes for e in s}) or [1])
+    new = rng.choice([1, 2, 3, old + 1, 2 * old, 33, 100, 300])
+    made = resized(program, lambda a: swapped(a.shape, int(old), int(new)))
+    numbers = tuple(
+        replace(a, value=type(a.value)(rng.integers(0, 4))) if isinstance(a, Number) else a
+        for a in made.arguments
+    )
+    return replace(made, arguments=numbers)
 
 
 def _check_out(program: Program, fused: Any, found: tuple[Any, ...]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import linecache
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -183,6 +184,30 @@ def describe(argument: Array | Number) -> str:
         f"{argument.name}: {argument.dtype}{list(argument.shape)}, {argument.layout}{of}, "
         f"{argument.fill} values"
     )
+
+
+def swapped(shape: tuple[int, ...], old: int, new: int) -> tuple[int, ...]:
+    """A shape with one extent in the place of another."""
+    return tuple(new if e == old else e for e in shape)
+
+
+def resized(program: Program, shape_of: Callable[[Array], tuple[int, ...]]) -> Program:
+    """The program with arrays of other shapes; given values are cut to them."""
+    made = []
+    for item in program.arguments:
+        if isinstance(item, Array) and shape_of(item) != item.shape:
+            shape = shape_of(item)
+            values = item.values
+            if item.fill == "given":  # its first ones along each dimension
+                whole = np.empty(len(values), object)
+                whole[:] = values
+                taken = whole.reshape(item.shape)
+                if len(shape) < len(item.shape):
+                    taken = taken[0]
+                values = tuple(taken[tuple(slice(0, e) for e in shape)].reshape(-1).tolist())
+            item = replace(item, shape=shape, values=values)
+        made.append(item)
+    return replace(program, arguments=tuple(made))
 
 
 def step_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:

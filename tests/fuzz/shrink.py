@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from . import arrays
-from .program import Array, Number, Program, Step
-from .validity import ERRORS, NotForUs, checked_values
+from .program import Array, Number, Program, Step, resized, swapped
+from .validity import ERRORS, is_valid
 
 Fails = Callable[[Program], bool]
 SIMPLE_DTYPES = ("float32", "int32", "float64", "int64")
@@ -40,19 +40,6 @@ def shrink(program: Program, fails: Fails, seconds: float = 90.0) -> Program:
             if time.monotonic() > end:
                 break
     return program
-
-
-def is_valid(program: Program) -> bool:
-    """NumPy computes it, and it uses nothing that its values leave undefined."""
-    if not program.steps or not program.outputs:
-        return False
-    try:
-        held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
-        for step in program.steps:
-            held |= checked_values(step, held)
-    except (*ERRORS, NotForUs):
-        return False
-    return set(program.outputs) <= set(held)
 
 
 def candidates(program: Program) -> Iterator[Program]:
@@ -132,35 +119,13 @@ def _smaller_extents(program: Program) -> Iterator[Program]:
         for smaller in dict.fromkeys((1, 2, 3, extent // 2, extent * 3 // 4, extent - 1)):
             if not 0 < smaller < extent:
                 continue
-            yield _resized(program, lambda a, e=extent, s=smaller: _swapped(a.shape, e, s))
+            yield resized(program, lambda a, e=extent, s=smaller: swapped(a.shape, e, s))
     for item in owned:  # without a leading dimension, or of one element
         if item.shape:
             name = item.name
-            yield _resized(program, lambda a, n=name: a.shape[1:] if a.name == n else a.shape)
+            yield resized(program, lambda a, n=name: a.shape[1:] if a.name == n else a.shape)
     if owned:
-        yield _resized(program, lambda a: a.shape[1:])
-
-
-def _swapped(shape: tuple[int, ...], old: int, new: int) -> tuple[int, ...]:
-    return tuple(new if e == old else e for e in shape)
-
-
-def _resized(program: Program, shape_of: Callable[[Array], tuple[int, ...]]) -> Program:
-    made = []
-    for item in program.arguments:
-        if isinstance(item, Array) and shape_of(item) != item.shape:
-            shape = shape_of(item)
-            values = item.values
-            if item.fill == "given":  # its first ones along each dimension
-                whole = np.empty(len(values), object)
-                whole[:] = values
-                taken = whole.reshape(item.shape)
-                if len(shape) < len(item.shape):
-                    taken = taken[0]
-                values = tuple(taken[tuple(slice(0, e) for e in shape)].reshape(-1).tolist())
-            item = replace(item, shape=shape, values=values)
-        made.append(item)
-    return replace(program, arguments=tuple(made))
+        yield resized(program, lambda a: a.shape[1:])
 
 
 def _with_argument(program: Program, n: int, item: Array | Number) -> Program:

@@ -149,3 +149,16 @@ def typed_outputs(program: Program) -> list[Any]:
     for step in program.steps:
         held |= typed_values(step, held)
     return [held[name] for name in program.outputs]
+
+
+def is_valid(program: Program) -> bool:
+    """NumPy computes it, and it uses nothing that its values leave undefined."""
+    if not program.steps or not program.outputs:
+        return False
+    try:
+        held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
+        for step in program.steps:
+            held |= checked_values(step, held)
+    except (*ERRORS, NotForUs):
+        return False
+    return set(program.outputs) <= set(held)
