@@ -528,3 +528,18 @@ def test_rounding_gives_numpys_dtype(dtype, decimals):
 def test_bool_is_rounded_to_whole_numbers_only_as_by_numpy():
     with pytest.raises(e.DTypeError, match="round"):
         ow.fuse(lambda x: np.round(x, 1)).lower(np.array([True]))
+
+
+@host
+def test_an_undecided_channel_leaves_one_grey_undecided():
+    x = np.array([[6e4, 1, 2], [0.1, 0.2, 0.3]], np.float16)
+    report = ow.fuse(lambda x: ow.opcodes.grey(ow.opcodes.saturation(x, 100))).check(x)
+
+    assert report.ok
+
+
+@host
+def test_the_sign_of_a_computed_nan_is_undecided():
+    x = np.array([0.5, 1.5], np.float16)
+
+    assert ow.fuse(lambda x: np.signbit(np.arccos(x) * np.float16(3))).check(x).ok

@@ -168,7 +168,7 @@ LAYOUTS: dict[str, Callable[[Made], Made]] = {
 # Views of an earlier argument of the same shape.
 ALIASES: dict[str, Callable[[Made], Made]] = {
     "same": lambda x: x,
-    "reversed": lambda x: x[(slice(None, None, -1),) * min(x.ndim, 1)],
+    "reversed": lambda x: x[(*(slice(None, None, -1),) * min(x.ndim, 1), ...)],
     "transposed": lambda x: x.T,
 }
 
