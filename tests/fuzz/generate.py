@@ -152,7 +152,9 @@ class Maker:
             return (self.picture(row.mixes[0]), *(self.number() for _ in row.params[1:]))
         if row.kind is Kind.CONTRACT or row.name == "linear":
             return self.factors(row)
-        first: Any = self.value()
+        # now and then of a type that nothing has so far, so that every operator meets every type
+        fresh = self.chance(0.15)
+        first: Any = self.array(self.space, self.choice(DTYPES)) if fresh else self.value()
         if row.kind is Kind.COMPOSITE:
             return (first, *(self.number() for _ in row.params[1:]))
         rest = [self.beside(first) for _ in row.params[1:]]
