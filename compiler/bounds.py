@@ -33,6 +33,9 @@ from opweave.opcodes.dtypes import F32, F64, DType
 Array = np.ndarray[Any, Any]
 # Monotone operators from floats to integers: an error of an operand moves them by whole steps.
 STEPS = frozenset(("cast", "to_uint8"))
+# Where channels mix, a value on the way is at most so many times the largest channel times the
+# largest amount: three channels, each with a coefficient of up to three terms (hue_rotation).
+TERMS_OF_CHANNELS = 9
 
 
 def run_bounded(
@@ -101,8 +104,8 @@ class _Bounds:
         errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
         top = None
         if node.operator.mixes is not None:
-            wide = np.abs(operands[0].value) + operands[0].error
-            amounts = [np.abs(o.value) for o in operands[1:]]
+            wide = _finite(np.abs(operands[0].value) + operands[0].error)
+            amounts = [_finite(np.abs(o.value)) for o in operands[1:]]
             top = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):
@@ -153,6 +156,9 @@ class _Bounds:
         elif node.operator.name == "cast" and not _widens(node):
             error = error + 0.5 * spacing(value, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+        if top is not None:
+            loop = F32 if dtype.round else dtype
+            overflows = overflows | (TERMS_OF_CHANNELS * top >= largest(loop))
         return np.where(overflows, np.inf, error)
 
     def _multiplied(self, node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
@@ -227,6 +233,10 @@ def _of_product(
     error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
     # a partial product may overflow where the product itself does not
     return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
+
+
+def _finite(sizes: Array) -> Array:
+    return np.where(np.isfinite(sizes), sizes, 0.0)
 
 
 def _zero(array: Any) -> Array:

@@ -44,6 +44,8 @@ def carried_errors(
     if not erring:
         return [np.zeros(np.shape(v)) for v in values]
     undecided = _undecided(node, operands)
+    if node.operator.mixes is not None:
+        undecided = np.any(undecided, axis=-1, keepdims=True)  # of one channel, so of all
     if node.operator.slope is not None:
         far = node.operator.slope * steps[0]
         found = [np.where(np.isfinite(v), far, 0.0) for v in values]
@@ -154,7 +156,13 @@ def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray(pole | ((values[0] - errors[0] < 0) & (errors[1] > 0)))
 
 
+def _lost_sign(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """A NaN that is computed has either sign: x86 makes a negative one, a GPU a positive one."""
+    return np.asarray(np.isnan(values[0]))
+
+
 BREAKS: dict[str, Break] = {
+    "signbit": _lost_sign,
     "equal": _met,
     "not_equal": _met,
     "logical_and": _truth,

@@ -13,7 +13,13 @@ from typing import Any
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    DTypeError,
+    OpweaveError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 
 
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
@@ -99,12 +105,14 @@ def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
-    if a.dtype.kind != "f" and a.dtype.name != "bfloat16":
+    if a.dtype.kind in "iu":  # bool becomes a float, as in NumPy
         if decimals >= 0:
             return apply(OPERATORS["positive"], a)
         raise UnsupportedError("round: negative decimals of integers are not supported")
     if decimals == 0:
         return apply(OPERATORS["rint"], a)
+    if a.dtype.kind == "b":
+        raise DTypeError("round: bool is rounded to 0 decimals only, as by NumPy")
     scale = 10.0 ** abs(decimals)
     return _rescaled(a, scale, decimals > 0)
 
@@ -237,6 +245,11 @@ def _copy(a: Any, order: str = "C") -> Any:
     return apply(OPERATORS["copy"], a)
 
 
+def _method_copy(a: Any, order: str = "C") -> Any:
+    """Of a 0-d value a scalar or an array, as the value itself is; ``np.copy`` makes an array."""
+    return _astype(a, a.dtype) if a.ndim == 0 else _copy(a, order)
+
+
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
@@ -274,7 +287,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "swapaxes": _swapaxes,
     "squeeze": _squeeze,
     "dot": _dot,
-    "copy": _copy,
+    "copy": _method_copy,
 }
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {

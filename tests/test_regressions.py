@@ -459,3 +459,104 @@ def test_a_number_that_meets_a_text_becomes_static():
 
     assert "3.0f" in source
     assert "include" not in source.replace('#include "opweave.cuh"', "")
+
+
+TOP = np.finfo(np.float32).max
+ON_THE_WAY = [
+    ("running sum", lambda x: x.sum(), [TOP, TOP, -TOP, -TOP]),
+    ("running sum beside an infinity", lambda x: x.sum(), [np.inf, -TOP, -TOP]),
+    ("running product", lambda x: x.prod(), [TOP, 1e-30, TOP, 1e-30]),
+    ("running product that underflows", lambda x: x.prod(), [1e-30, 1e-30, 1e30, 1e30]),
+    ("running product that underflows beside an infinity", lambda x: x.prod(), [1e-30, 1e-30, np.inf]),
+    ("product", lambda x: x @ (x * 0 + np.float32(2)), [TOP, -TOP]),
+]  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize(
+    ("function", "values"), [c[1:] for c in ON_THE_WAY], ids=[c[0] for c in ON_THE_WAY]
+)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_what_overflows_on_the_way_is_undecided(function, values, target):
+    x = np.array(values, np.float32)
+
+    assert ow.fuse(function).lower(x, target=target).check(x).ok
+
+
+@host
+def test_a_check_of_signalling_nans_warns_of_nothing(recwarn):
+    x = np.array([0x7F800001], np.uint32).view(np.float32)
+
+    assert ow.fuse(lambda x: x + 1).check(x).ok
+    assert not recwarn.list
+
+
+@host
+def test_sums_and_products_of_bool_are_or_and_and():
+    x = np.array([[True, False], [False, False], [True, True]])
+    reduced = ow.fuse(lambda x: (x.sum(axis=1, dtype=bool), x.prod(axis=1, dtype=bool)))
+
+    np.testing.assert_array_equal([x.any(axis=1), x.all(axis=1)], reduced(x))
+
+
+@host
+@pytest.mark.parametrize("function", [
+    lambda x: x.copy(), lambda x: (x + 1).copy(), lambda x: np.copy(x + 1),
+    lambda x: x.sum().copy(),
+])  # fmt: skip
+def test_a_copy_of_no_dimensions_is_a_scalar_or_an_array_as_numpys(function):
+    x = np.array(2.5, np.float32)
+
+    assert type(function(x)) is type(ow.fuse(function)(x))
+
+
+MIXED = [(ow.opcodes.white_balance, (2.0, 1, 255)), (ow.opcodes.saturation, (2.0,))]
+
+
+@host
+@pytest.mark.parametrize(("operator", "amounts"), MIXED, ids=lambda v: getattr(v, "name", ""))
+@pytest.mark.parametrize("bad", [np.nan, np.inf, np.finfo(np.float32).max])
+def test_a_channel_that_is_not_finite_leaves_the_bound_of_the_others(operator, amounts, bad):
+    x = np.array([[0.3, bad, -0.7], [0.1, 0.2, 0.3]], np.float32)
+
+    assert ow.fuse(lambda x: operator(x, *amounts)).check(x).ok
+
+
+@host
+def test_a_negative_number_to_an_exponent_that_may_be_whole_is_undecided():
+    x, y = np.array([-0.97], np.float32), np.array([1.0], np.float32)
+
+    assert ow.fuse(lambda x, y: x ** ((y - 0.5) * 2.0**40 + 0.5)).check(x, y).ok
+
+
+@host
+@pytest.mark.parametrize(("dtype", "decimals"), [
+    (bool, 0), (np.uint8, 0), (np.uint8, 2), (np.int64, 1), (np.float16, 0), (np.float16, 2),
+    (np.float32, 1),
+])  # fmt: skip
+def test_rounding_gives_numpys_dtype(dtype, decimals):
+    x = np.array([0, 1, 1, 0, 3]).astype(dtype)
+    expected, made = np.round(x, decimals), ow.fuse(lambda x: np.round(x, decimals))(x)
+
+    assert expected.dtype == made.dtype
+    np.testing.assert_array_equal(expected, made)
+
+
+def test_bool_is_rounded_to_whole_numbers_only_as_by_numpy():
+    with pytest.raises(e.DTypeError, match="round"):
+        ow.fuse(lambda x: np.round(x, 1)).lower(np.array([True]))
+
+
+@host
+def test_an_undecided_channel_leaves_one_grey_undecided():
+    x = np.array([[6e4, 1, 2], [0.1, 0.2, 0.3]], np.float16)
+    report = ow.fuse(lambda x: ow.opcodes.grey(ow.opcodes.saturation(x, 100))).check(x)
+
+    assert report.ok
+
+
+@host
+def test_the_sign_of_a_computed_nan_is_undecided():
+    x = np.array([0.5, 1.5], np.float16)
+
+    assert ow.fuse(lambda x: np.signbit(np.arccos(x) * np.float16(3))).check(x).ok

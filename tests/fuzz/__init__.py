@@ -1,0 +1,1 @@
+"""The graph fuzzer: random programs, judged by several oracles, shrunk and written as tests."""

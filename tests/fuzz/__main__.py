@@ -1,0 +1,172 @@
+"""python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over.
+
+Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
+``--only NUMBER`` replays one program of a seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .coverage import Coverage
+from .generate import generate
+from .oracles import Failure, drawn_plan, judge
+from .program import Program
+from .shrink import shrink
+from .work import Outcome, cpus, judged_apart, outcomes, use_shared_binaries
+from .write import write
+
+# Failures of one oracle that are shrunk; more are counted and listed only.
+MOST_SHRUNK = 8
+
+
+def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long")
+    parser.add_argument("--seed", type=int, default=0, help="of all random numbers")
+    parser.add_argument("--first", type=int, default=0, help="number of the first program")
+    parser.add_argument("--graphs", type=int, default=0, help="how many programs; 0: any number")
+    parser.add_argument("--only", type=int, default=-1, help="replay this program")
+    parser.add_argument("--jobs", type=int, default=cpus(), help="processes")
+    parser.add_argument("--coverage", type=Path, help="write the table of coverage to this file")
+    parser.add_argument(
+        "--cache", type=Path, help="folder of compiled kernels; default: temporary"
+    )
+    parser.add_argument("--no-shrink", action="store_true", help="report failures as they are")
+    return parser.parse_args(arguments)
+
+
+@contextmanager
+def private_cache(folder: Path | None) -> Iterator[None]:
+    """Kernels of a run lie in a folder of their own; nothing is dropped while it lasts."""
+    with tempfile.TemporaryDirectory(prefix="opweave-fuzz-") as made:
+        os.environ["OPWEAVE_CACHE_DIR"] = str((folder or Path(made)).absolute())
+        os.environ["OPWEAVE_CACHE_SIZE"] = "20G"
+        yield
+
+
+class Run:
+    """Counts of a run, and what failed."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.options = options
+        self.started = time.monotonic()
+        self.coverage = Coverage()
+        self.graphs = 0
+        self.compiled = 0
+        self.cpu = 0.0
+        self.undecided = 0
+        self.elements = 0
+        self.ran: Counter[str] = Counter()
+        self.templates: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.failed: list[tuple[int, Failure]] = []
+
+    def is_over(self) -> bool:
+        return time.monotonic() - self.started > 60 * self.options.minutes
+
+    def take(self, found: Outcome) -> None:
+        """Count an outcome; what failed is shown at once."""
+        verdict = found.verdict
+        self.graphs += 1
+        self.compiled += found.compiled
+        self.cpu += found.cpu
+        self.undecided += verdict.undecided
+        self.elements += verdict.elements
+        self.ran.update(verdict.ran)
+        self.templates.update(verdict.templates)
+        if verdict.refused:
+            self.refused[verdict.refused.split(":")[0]] += 1
+        self.coverage.add(found.cells, found.layouts)
+        for failure in verdict.failures:
+            self.failed.append((found.number, failure))
+            print(f"#{found.number} {failure.oracle}: {failure.message[:300]}", flush=True)
+
+    def summary(self) -> str:
+        """The figures of the run."""
+        seconds = time.monotonic() - self.started
+        oracles = Counter(f.oracle for _, f in self.failed)
+        shares = ", ".join(
+            f"{n} {c / max(1, self.graphs):.0%}" for n, c in sorted(self.ran.items())
+        )
+        lines = [
+            f"graphs {self.graphs} in {seconds / 60:.1f} minutes: "
+            f"{self.graphs / seconds * 3600:,.0f} an hour; seed {self.options.seed}",
+            f"processor time {self.cpu / max(1, self.graphs):.3f} s a graph; kernels compiled "
+            f"{self.compiled}; ran on: {shares}",
+            "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
+            f"elements compared with their bound {self.elements:,}, undecided "
+            f"{self.undecided / max(1, self.elements):.1%}",
+            f"refused: {dict(self.refused) or 'none'}",
+            self.coverage.summary(),
+            f"failures {len(self.failed)}: {dict(oracles) or 'none'}",
+        ]
+        return "\n".join(lines)
+
+
+def reported(run: Run) -> None:
+    """Shrink what failed and write it as tests, a few of each oracle."""
+    seed, seen = run.options.seed, Counter[str]()
+    use_shared_binaries()
+    for number, failure in run.failed:
+        seen[failure.oracle] += 1
+        if seen[failure.oracle] > MOST_SHRUNK:
+            continue
+        program, plan = generate(seed, number), drawn_plan(seed, number)
+        ends = failure.message.startswith(("the process", "no answer"))
+        check = judged_apart if ends else judge
+
+        def fails(candidate: Program, check=check, plan=plan, oracle=failure.oracle) -> bool:  # type: ignore[no-untyped-def]
+            return any(f.oracle == oracle for f in check(candidate, plan).failures)
+
+        small = program if run.options.no_shrink else shrink(program, fails)
+        path = write(small, failure, seed, number, plan)
+        print(f"\n#{number} {failure.oracle}: {failure.message}\n{small}wrote {path}", flush=True)
+
+
+def replayed(seed: int, number: int) -> int:
+    """Judge one program and print all about it."""
+    use_shared_binaries()
+    program, plan = generate(seed, number), drawn_plan(seed, number)
+    print(f"{program}{plan}")
+    verdict = judge(program, plan)
+    for failure in verdict.failures:
+        print(f"{failure.oracle}: {failure.message}")
+    print(verdict.refused or ("no failure" if not verdict.failures else ""))
+    return int(bool(verdict.failures))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parsed(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with private_cache(options.cache):
+        if options.only >= 0:
+            return replayed(options.seed, options.only)
+        run = Run(options)
+        numbers: Iterator[int] = itertools.count(options.first)
+        if options.graphs:
+            numbers = iter(range(options.first, options.first + options.graphs))
+        try:
+            for found in outcomes(options.seed, numbers, options.jobs, run.is_over):
+                run.take(found)
+        except KeyboardInterrupt:
+            print("interrupted: what was found so far")
+        print(run.summary())
+        if options.coverage:
+            options.coverage.write_text(run.coverage.markdown())
+        reported(run)
+    return int(bool(run.failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

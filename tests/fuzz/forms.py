@@ -1,0 +1,144 @@
+"""How operators are written: the text of a step for each kind of operator, as tables.
+
+What stands in the registry is found there; only what needs more than operands has a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind, Operator
+
+SYMBOLS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "left_shift": "<<", "right_shift": ">>", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=", "equal": "==", "not_equal": "!=", "matmul": "@",
+}  # fmt: skip
+PREFIXES = {"negative": "-", "positive": "+", "invert": "~"}
+METHODS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip")
+# Array functions that are no operators by their name, but call one.
+CALLS = {"cast": "{{0}}.astype({dtype!r})", "copy": "{{0}}.copy()"}
+
+Rng = np.random.Generator
+
+
+def places(count: int) -> str:
+    return ", ".join(f"{{{n}}}" for n in range(count))
+
+
+def attributes(row: Operator, rank: int, rng: Rng) -> dict[str, Any]:
+    """Random attributes of an operator, for an operand of a rank; what is left out is default."""
+    found: dict[str, Any] = {}
+    for name, default in row.attrs:
+        if name == "axis" and rng.random() < 0.85:
+            found[name] = _axis(rank, rng) if rng.random() < 0.9 else default
+        elif name == "keepdims" and rng.random() < 0.5:
+            found[name] = True
+        elif name == "ddof" and rng.random() < 0.3:
+            found[name] = 1
+        elif name == "dtype" and (row.name == "cast" or rng.random() < 0.2):
+            found[name] = str(rng.choice([d.numpy_name for d in dtypes.ALL]))
+    return found
+
+
+def _axis(rank: int, rng: Rng) -> Any:
+    if rank == 0 or rng.random() < 0.15:
+        return None
+    axis = int(rng.integers(-rank, rank))
+    return (axis,) if rng.random() < 0.05 else axis
+
+
+def text(row: Operator, rank: int, rng: Rng) -> str:
+    """The form of a step: as a function, a method or a Python operator."""
+    given = attributes(row, rank, rng)
+    if row.name in CALLS:
+        return CALLS[row.name].format(**given)
+    shown = "".join(f", {k}={v!r}" for k, v in given.items())
+    style = rng.random()
+    if row.name in SYMBOLS and style < 0.6:
+        return f"{{0}} {SYMBOLS[row.name]} {{1}}"
+    if row.name in PREFIXES and style < 0.6:
+        return f"{PREFIXES[row.name]}{{0}}"
+    rest = ", ".join([*places(row.arity).split(", ")[1:], shown[2:]]).strip(", ")
+    if row.name in METHODS and style < 0.5:
+        return f"{{0}}.{row.name}({rest})"
+    return f"{function(row)}({places(row.arity)}{shown})"
+
+
+def function(row: Operator) -> str:
+    """``np.exp`` where NumPy has the function, else ``ow.opcodes.relu``."""
+    mine = row.numpy is getattr(np, row.name, None)
+    same = mine or (row.kind is Kind.REDUCE) or row.name == "matmul"
+    return f"np.{row.name}" if same else f"ow.opcodes.{row.name}"
+
+
+def _transpose(rank: int, rng: Rng) -> str:
+    if rng.random() < 0.4:
+        return "{0}.T"
+    return f"np.transpose({{0}}, {tuple(int(a) for a in rng.permutation(rank))})"
+
+
+def _swapaxes(rank: int, rng: Rng) -> str:
+    a, b = rng.integers(-rank, rank, 2)
+    return f"np.swapaxes({{0}}, {a}, {b})"
+
+
+def _moveaxis(rank: int, rng: Rng) -> str:
+    a, b = rng.integers(-rank, rank, 2)
+    return f"np.moveaxis({{0}}, {a}, {b})"
+
+
+def _expand_dims(rank: int, rng: Rng) -> str:
+    return f"np.expand_dims({{0}}, {rng.integers(-rank - 1, rank + 1)})"
+
+
+def _squeeze(rank: int, rng: Rng) -> str:
+    return "np.squeeze({0})" if rng.random() < 0.4 else f"{{0}}.squeeze({rng.integers(rank)})"
+
+
+def _round(rank: int, rng: Rng) -> str:
+    return f"np.round({{0}}, {rng.integers(0, 3)})"
+
+
+def _reduce(rank: int, rng: Rng) -> str:
+    name = rng.choice(["add", "multiply", "maximum", "minimum"])
+    return f"np.{name}.reduce({{0}}, axis={rng.integers(-rank, rank)})"
+
+
+def _by_extent(rank: int, rng: Rng) -> str:
+    extent = "size" if rng.random() < 0.3 else f"shape[{rng.integers(rank)}]"
+    return f"{{0}} {rng.choice(['*', '/', '+'])} {{0}}.{extent}"
+
+
+# Functions of one array that are no operators by name, most give a view: lowest rank, and text
+# for a rank.
+CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
+    "transpose": (1, _transpose),
+    "matrix_transpose": (2, lambda rank, rng: "{0}.mT"),
+    "swapaxes": (1, _swapaxes),
+    "moveaxis": (1, _moveaxis),
+    "expand_dims": (0, _expand_dims),
+    "squeeze": (1, _squeeze),
+    "round": (0, _round),
+    "ufunc.reduce": (1, _reduce),
+    "shape, size": (1, _by_extent),
+}
+
+
+# How often operators of a kind are drawn, against each other.
+WEIGHTS = {
+    Kind.MAP: 1.0, Kind.REDUCE: 3.0, Kind.CONTRACT: 5.0, Kind.COMPOSITE: 1.5, Kind.MOVE: 0.0,
+}  # fmt: skip
+
+
+def drawn_names() -> tuple[list[str], np.ndarray[Any, Any]]:
+    """Names of all operators and calls, and how likely each is; new operators come by themselves."""
+    names = [*OPERATORS, *CALLED]
+    weights = [WEIGHTS.get(row.kind, 1.0) for row in OPERATORS.values()] + [1.5] * len(CALLED)
+    total = np.asarray(weights)
+    return names, total / total.sum()

@@ -1,0 +1,350 @@
+"""The oracles: what must hold of every program.  Each has a name, which failures carry.
+
+types      dtype, shape and kind of result are NumPy's
+graph      the traced graph, run by NumPy, gives the bits of the function run by NumPy
+simplify   so does the simplified graph, unless an order of summation changes
+bound      host results lie within their derived bounds
+fused      fused is bit for bit unfused, on the host
+refusal    what NumPy computes and the documents do not exclude is not refused
+verify     fibres: every schedule gives the same bits, with no fault
+verify bound, verify fused    as on the host
+cuda, cuda bound, cuda fused  the same on a GPU, where there is one
+inputs     no argument is modified
+warning, crash, hang          none of them
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from opweave.compiler.reference import run_reference
+from opweave.opcodes import errors
+
+from . import forms
+from .program import Array, Number, Program, resized, swapped
+from .validity import is_valid, typed_outputs
+
+TARGETS = ("sm_75", "sm_80", "sm_90a")
+# Share of programs that run on the host, and of those that run as fibres; each runs on one at least.
+HOST_SHARE = 0.55
+VERIFY_SHARE = 0.5
+# Share of those on the host that write into given arrays too.
+OUT_SHARE = 0.25
+# Typed errors of a program that opweave does not take; a drawn toggle may always be refused.
+REFUSALS = (
+    errors.DTypeError, errors.ShapeError, errors.UnsupportedError, errors.TraceError,
+    errors.ArgumentError,
+)  # fmt: skip
+# Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
+# follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
+# its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
+# of the picture's type.
+MIXING = {r.name for r in ow.OPERATORS.values() if r.mixes} | {"hue"}
+OTHER_BITS = {"matmul", "linear", "mean", "var", "std"} | MIXING
+# Sums whose order follows the layout in NumPy, so that a view that was moved changes their bits.
+ORDERED = frozenset("sum prod mean var std softmax log_softmax ufunc.reduce".split())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong: the oracle's name and what it saw."""
+
+    oracle: str
+    message: str
+
+
+@dataclass
+class Verdict:
+    """What became of a program."""
+
+    failures: list[Failure] = field(default_factory=list)
+    refused: str = ""
+    ran: list[str] = field(default_factory=list)
+    templates: list[str] = field(default_factory=list)
+    undecided: int = 0
+    elements: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which executors a program runs on, drawn from its seed and number."""
+
+    host: bool
+    target: str
+    schedules: tuple[int, ...]
+    out: bool = False
+    other: int = 0
+
+
+def drawn_plan(seed: int, number: int) -> Plan:
+    rng = np.random.default_rng([seed, number, 1])
+    verify = rng.random() < VERIFY_SHARE
+    host = not verify or rng.random() < (HOST_SHARE + VERIFY_SHARE - 1) / VERIFY_SHARE
+    target = TARGETS[int(rng.integers(len(TARGETS)))] if verify else ""
+    schedules = (0, 1, int(rng.integers(2, 1 << 30)))
+    out = bool(rng.random() < OUT_SHARE)
+    return Plan(host, target, schedules, out, int(rng.integers(1, 1 << 30)))
+
+
+class Fault(Exception):
+    """An oracle does not hold."""
+
+    def __init__(self, oracle: str, message: str):
+        super().__init__(message)
+        self.oracle = oracle
+
+
+def judge(program: Program, plan: Plan) -> Verdict:
+    """Hold a program to every oracle; the first that fails of each executor is kept."""
+    verdict = Verdict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for check in (_on_host, _as_fibres, _on_gpu):
+            try:
+                check(program, plan, verdict)
+            except Fault as fault:
+                verdict.failures.append(Failure(fault.oracle, str(fault)))
+            except Warning as found:
+                verdict.failures.append(Failure("warning", f"{type(found).__name__}: {found}"))
+            except errors.ToggleError as found:
+                verdict.refused = f"{type(found).__name__}: {found}"
+            except REFUSALS as found:
+                verdict.failures.append(Failure("refusal", f"{type(found).__name__}: {found}"))
+            except Exception as found:  # every other exception is a fault of opweave
+                verdict.failures.append(Failure("crash", f"{type(found).__name__}: {found}"))
+    return verdict
+
+
+def _fused(program: Program) -> Any:
+    made = ow.fuse(program.function)
+    return made.with_toggles(**dict(program.toggles)) if program.toggles else made
+
+
+def _on_host(program: Program, plan: Plan, verdict: Verdict) -> None:
+    fused = _fused(program)
+    given = program.given()
+    before = [_bytes(a) for a in given]
+    lowered = fused.lower(*given, target="host")
+    _check_graphs(program, lowered, given)
+    if plan.host:
+        verdict.ran.append("host")
+        verdict.templates += [f"host {k.data.template}" for k in lowered.kernels]
+        found = fused(*given)
+        _same("fused", found, _unfused(fused)(*given), program)
+        _check_types(program, found)
+        _check_bound("bound", lowered, given, verdict)
+        _check_guards(program, plan, fused)
+        if plan.out:
+            _check_out(program, fused, found)
+    _check_inputs(before, given)
+
+
+def _check_guards(program: Program, plan: Plan, fused: Any) -> None:
+    other = _varied(program, np.random.default_rng(plan.other)) if plan.other else program
+    if other == program or not is_valid(other):
+        return
+    shapes = [a.shape for a in other.arguments if isinstance(a, Array)]
+    again, fresh = fused(*other.given()), _fused(other)(*other.given())
+    _same("guards", again, fresh, program, f"after a call with other extents than {shapes}")
+
+
+def _varied(program: Program, rng: np.random.Generator) -> Program:
+    """The program with one extent and all numbers exchanged."""
+    shapes = [a.shape for a in program.arguments if isinstance(a, Array)]
+    old = rng.choice(sorted({e for s in shapes for e in s}) or [1])
+    new = rng.choice([1, 2, 3, old + 1, 2 * old, 33, 100, 300])
+    made = resized(program, lambda a: swapped(a.shape, int(old), int(new)))
+    numbers = tuple(
+        replace(a, value=type(a.value)(rng.integers(0, 4))) if isinstance(a, Number) else a
+        for a in made.arguments
+    )
+    return replace(made, arguments=numbers)
+
+
+def _check_out(program: Program, fused: Any, found: tuple[Any, ...]) -> None:
+    """``out=``: an argument itself where one fits, else a strided array."""
+    made = {r for s in program.steps for r in s.results}
+    views = any(s.op in forms.CALLED for s in program.steps)
+    if views or not set(program.outputs) <= made or len(set(program.outputs)) < len(found):
+        return  # some of it is a view, or an argument, which is refused
+    given = program.given()
+    outs = []
+    for value in map(np.asarray, found):
+        alike = [a for a in given if isinstance(a, np.ndarray) and a.flags.writeable and not outs]
+        fitting = [a for a in alike if a.shape == value.shape and a.dtype == value.dtype]
+        wide = np.zeros((*value.shape, 2), value.dtype)[..., 0]
+        outs.append(fitting[0] if fitting else wide)
+    fused(*given, out=tuple(outs))
+    _same("out", found, outs, program)
+
+
+def _as_fibres(program: Program, plan: Plan, verdict: Verdict) -> None:
+    if not plan.target:
+        return
+    fused = _fused(program)
+    given = program.given()
+    before = [_bytes(a) for a in given]
+    lowered = fused.lower(*given, target=plan.target)
+    verdict.ran.append(plan.target)
+    verdict.templates += [f"sm {k.data.template}" for k in lowered.kernels]
+    runs = [_verified(lowered, given, s) for s in plan.schedules]
+    for number, run in enumerate(runs[1:], 1):
+        _same("verify", runs[0], run, program, f"schedules {plan.schedules[0]} and "
+              f"{plan.schedules[number]} of {plan.target}")  # fmt: skip
+    unfused = _unfused(fused).lower(*given, target=plan.target)
+    _same("verify fused", runs[0], _verified(unfused, given, 0), program, plan.target)
+    _check_types(program, runs[0])
+    _check_bound("verify bound", lowered, given, verdict)
+    _check_inputs(before, given)
+
+
+def _verified(lowered: Any, given: list[Any], schedule: int) -> Any:
+    try:
+        return lowered.verify(*given, schedule=schedule)
+    except errors.LaunchError as error:
+        raise Fault("verify", f"schedule {schedule}: {error}") from None
+
+
+def _on_gpu(program: Program, plan: Plan, verdict: Verdict) -> None:
+    cupy = gpu()
+    if cupy is None:
+        return
+    fused = _fused(program)
+    if any(isinstance(a, Array) and a.dtype == "bfloat16" for a in program.arguments):
+        return  # CuPy has no such arrays
+    given = [_copied(cupy, a, v) for a, v in zip(program.arguments, program.given(), strict=True)]
+    verdict.ran.append("cuda")
+    found = fused(*given)
+    _check_bound("cuda bound", fused.lower(*given), given, verdict)
+    _same("cuda fused", _fetched(found), _fetched(_unfused(fused)(*given)), program)
+
+
+def _copied(cupy: Any, argument: Array | Number, value: Any) -> Any:
+    """An argument on the GPU, in the same layout."""
+    if isinstance(argument, Number):
+        return value
+    made = cupy.empty(value.shape, value.dtype)
+    if value.strides and min(value.strides) >= 0 and value.size:
+        order = np.argsort([-s for s in value.strides], kind="stable")
+        packed = cupy.empty([value.shape[d] for d in order], value.dtype)
+        made = packed.transpose(np.argsort(order))
+    made[...] = cupy.asarray(np.ascontiguousarray(value))
+    return made
+
+
+def _fetched(results: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(r.get() if hasattr(r, "get") else r for r in results)
+
+
+_gpu: list[Any] = []
+
+
+def gpu() -> Any:
+    """CuPy where there is a GPU, else None."""
+    if not _gpu:
+        try:
+            from opweave.runtime.cuda import cupy
+
+            _gpu.append(cupy())
+        except errors.OpweaveError:
+            _gpu.append(None)
+    return _gpu[0]
+
+
+def _unfused(fused: Any) -> Any:
+    return fused.unfused()
+
+
+def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
+    """The graph before and after simplification, by NumPy, against the function by NumPy."""
+    if program.deviates:
+        return
+    call = lowered._arguments(tuple(given), {})
+    env = {**call.extents, **call.env}
+    expected = _by_numpy(program, given)
+    traced = run_reference(lowered.variant.trace.graph, call.arrays, env)
+    if not any(s.op in OTHER_BITS for s in program.steps):
+        _same("graph", expected, tuple(traced), program)
+    if not any(s.op in ORDERED or s.op in OTHER_BITS or s.op == "power" for s in program.steps):
+        _same("simplify", expected, lowered.reference(*given), program)
+
+
+def _by_numpy(program: Program, given: list[Any]) -> tuple[Any, ...]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: tuple[Any, ...] = program.function(*given)
+    return found
+
+
+def _check_types(program: Program, found: tuple[Any, ...]) -> None:
+    """dtype, shape and scalar or array, as by NumPy."""
+    deviates = program.deviates
+    expected = typed_outputs(program) if deviates else _by_numpy(program, program.given())
+    for name, want, got in zip(program.outputs, expected, found, strict=True):
+        for what, of in ASPECTS.items():
+            if deviates and what == "type":
+                continue
+            if of(want) != of(got):
+                raise Fault("types", f"{name}: {what} {of(want)} by NumPy, {of(got)} by opweave")
+
+
+ASPECTS: dict[str, Callable[[Any], Any]] = {
+    "dtype": lambda v: np.asarray(v).dtype,
+    "shape": np.shape,
+    "type": lambda v: type(v).__name__ if not isinstance(v, bool | int | float) else "number",
+}
+
+
+def _check_bound(oracle: str, lowered: Any, given: list[Any], verdict: Verdict) -> None:
+    try:
+        report = lowered.check(*given)
+    except errors.CheckError as error:
+        raise Fault(oracle, str(error)) from None
+    verdict.undecided += sum(r.undecided for r in report.rows)
+    verdict.elements += sum(r.elements for r in report.rows)
+
+
+def _same(oracle: str, a: Any, b: Any, program: Program, where: str = "") -> None:
+    """Equal bit for bit; every NaN counts as the same."""
+    for name, one, other in zip(program.outputs, a, b, strict=True):
+        x, y = np.asarray(one), np.asarray(other)
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise Fault(oracle, f"{name}: {x.dtype}{x.shape} against {y.dtype}{y.shape} {where}")
+        differ = np.flatnonzero(bits_of(x) != bits_of(y))
+        if differ.size:
+            at = int(differ[0])
+            raise Fault(
+                oracle,
+                f"{name}: {differ.size} of {x.size} elements differ, the first at {at}: "
+                f"{x.reshape(-1)[at]!r} against {y.reshape(-1)[at]!r} {where}",
+            )
+
+
+def bits_of(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Elements as integers in C order; one pattern for every NaN."""
+    flat = np.ascontiguousarray(x).reshape(-1)
+    if flat.dtype.kind == "f" or flat.dtype.name == "bfloat16":
+        with np.errstate(invalid="ignore"):  # a signalling NaN of bfloat16
+            flat = np.where(np.isnan(flat), np.asarray(np.nan, flat.dtype), flat)
+    return flat.view(f"u{flat.dtype.itemsize}")
+
+
+def _bytes(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    base: Any = value
+    while isinstance(base.base, np.ndarray):
+        base = base.base  # also what lies between the elements of a view
+    return base.tobytes()
+
+
+def _check_inputs(before: list[Any], given: list[Any]) -> None:
+    for number, (old, value) in enumerate(zip(before, given, strict=True)):
+        if isinstance(value, np.ndarray) and old != _bytes(value):
+            raise Fault("inputs", f"argument {number} was modified")

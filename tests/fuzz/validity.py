@@ -1,0 +1,180 @@
+"""What a step means and whether it is for us: NumPy's word, and the rules that NumPy has not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import DTypeError, OpweaveError
+
+from .program import Program, Step, step_values
+
+DTYPES = tuple(d.numpy_name for d in dtypes.ALL)
+FLOAT_NAMES = tuple(d.numpy_name for d in dtypes.FLOATS)
+MOST = 70_000  # elements of one value
+MOST_STEPS_OF_PRODUCT = 300_000
+# What NumPy says of a step that it does not take.
+ERRORS = (ValueError, TypeError, IndexError, OverflowError, AttributeError, ZeroDivisionError)
+
+
+class NotForUs(Exception):
+    """A step whose meaning is not NumPy's alone, or that takes too long."""
+
+
+def checked_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
+    """What a step makes.
+
+    Raises:
+        NotForUs: a type, a size or a value that opweave does not promise to take.
+        Exception: NumPy refuses it, with one of ``ERRORS``.
+    """
+    found = [np.asarray(held.get(o, o) if isinstance(o, str) else o) for o in step.operands]
+    if not any(isinstance(held.get(n), np.ndarray | np.generic) for n in step.names):
+        raise NotForUs
+    if any(rule(step, found) for rule in RULES):
+        raise NotForUs
+    made = typed_values(step, held)
+    if not all(map(_supported, made.values())):
+        raise NotForUs
+    return made
+
+
+def is_float(value: Any) -> bool:
+    return np.asarray(value).dtype.name in FLOAT_NAMES
+
+
+# Rules: a step and its operands as arrays -> it is not for us.
+
+
+def _too_long(step: Step, found: list[Any]) -> bool:
+    if step.op not in ("matmul", "linear"):
+        return False
+    columns = found[1].shape[-1] if found[1].ndim > 1 else 1
+    return bool(found[0].size * columns > MOST_STEPS_OF_PRODUCT)
+
+
+def _axis_of_nothing(step: Step, found: list[Any]) -> bool:
+    """NumPy lets an array of no dimensions have a last one."""
+    row = OPERATORS.get(step.op)
+    last = row is not None and dict(row.attrs).get("axis") is not None
+    return last and not np.ndim(found[0]) and "axis=None" not in step.form
+
+
+def _no_picture(step: Step, found: list[Any]) -> bool:
+    return step.op == "to_uint8" and not is_float(found[0])
+
+
+def _one_over_zero(step: Step, found: list[Any]) -> bool:
+    """NumPy leaves the reciprocal of the integer zero undefined."""
+    x = found[0]
+    return step.op == "reciprocal" and x.dtype.kind in "iu" and bool((x == 0).any())
+
+
+def _undefined_cast(step: Step, found: list[Any]) -> bool:
+    """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
+    source = found[0]
+    target = next((d for d in DTYPES if f"{d!r}" in step.form), None)
+    if target is None or source.dtype.name not in FLOAT_NAMES or source.size == 0:
+        return False
+    row = dtypes.of(target)
+    if row.kind not in "iu":
+        return False
+    limits = np.iinfo(row.numpy)
+    wide = source.astype(np.float64)
+    return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
+
+
+def _does_not_fit(step: Step, found: list[Any]) -> bool:
+    """Only in ``where`` does NumPy wrap a Python integer that the type cannot hold."""
+    numbers = [v for v in found if isinstance(v, int) and not isinstance(v, bool)]
+    kinds = [v.dtype for v in found[1:] if isinstance(v, np.ndarray | np.generic)]
+    if step.op != "where" or not numbers or any(k.kind not in "iu" for k in kinds) or not kinds:
+        return False
+    limits = np.iinfo(np.result_type(*kinds))
+    return any(not limits.min <= n <= limits.max for n in numbers)
+
+
+RULES = (_does_not_fit, _too_long, _axis_of_nothing, _no_picture, _one_over_zero, _undefined_cast)
+
+
+def _supported(value: Any) -> bool:
+    if not isinstance(value, np.ndarray | np.generic) or np.ndim(value) > 5:
+        return False
+    try:
+        dtypes.of(np.asarray(value).dtype)
+    except DTypeError:
+        return False
+    return bool(np.size(value) <= MOST)
+
+
+def typed_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
+    """NumPy's values of a step, in the types that opweave documents for bfloat16."""
+    made = step_values(step, held)
+    found = [held[o] if isinstance(o, str) else o for o in step.operands]
+    row = OPERATORS.get(step.op)
+    if row is None or not any(_is_bfloat16(v) for v in found) or "dtype=" in step.form:
+        return made
+    types = tuple(
+        dtypes.of(v.dtype) if isinstance(v, np.ndarray | np.generic) else _weak(v) for v in found
+    )
+    if row.kind is Kind.COMPOSITE:
+        _promoted(types)
+        return _as_with_float16(step, held, made)
+    try:
+        _, results = row.type_rule(types, (("dtype", None),))
+    except OpweaveError as error:
+        raise TypeError(str(error)) from None
+    if row.name == "cast":
+        return made
+    return {n: v.astype(t.numpy) for (n, v), t in zip(made.items(), results, strict=False)}
+
+
+def _promoted(types: tuple[Any, ...]) -> None:
+    """Refuse what has no common type: bfloat16 and integers."""
+    try:
+        dtypes.promote(*types)
+    except DTypeError as error:
+        raise TypeError(str(error)) from None
+
+
+def _weak(value: Any) -> type:
+    return int if isinstance(value, int) and not isinstance(value, bool) else type(value)
+
+
+def _is_bfloat16(value: Any) -> bool:
+    return getattr(getattr(value, "dtype", None), "name", "") == "bfloat16"
+
+
+def _as_with_float16(step: Step, held: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    """A composite of bfloat16 has the types that it has of float16, whose numbers NumPy keeps."""
+    if any(np.asarray(held[n]).dtype == np.float16 for n in step.names):
+        return made  # two 16-bit types give float32
+    with np.errstate(all="ignore"):
+        other = {n: v.astype(np.float16) if _is_bfloat16(v) else v for n, v in held.items()}
+        like = step_values(step, {n: other[n] for n in step.names})
+        kinds = {n: "bfloat16" if v.dtype == np.float16 else v.dtype for n, v in like.items()}
+        return {n: v.astype(kinds[n]) for n, v in made.items()}
+
+
+def typed_outputs(program: Program) -> list[Any]:
+    """The outputs by NumPy, in the types that opweave documents."""
+    held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
+    for step in program.steps:
+        held |= typed_values(step, held)
+    return [held[name] for name in program.outputs]
+
+
+def is_valid(program: Program) -> bool:
+    """NumPy computes it, and it uses nothing that its values leave undefined."""
+    if not program.steps or not program.outputs:
+        return False
+    try:
+        held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
+        for step in program.steps:
+            held |= checked_values(step, held)
+    except (*ERRORS, NotForUs):
+        return False
+    return set(program.outputs) <= set(held)

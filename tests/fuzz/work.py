@@ -1,0 +1,185 @@
+"""Worker processes: each judges programs by number, so that a crash or a hang costs one number."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from .oracles import Failure, Verdict, drawn_plan, judge
+from .program import Array, Program
+
+# Longest time for one program, compilers included, and for shrinking one.
+SECONDS = 180.0
+# A worker is replaced after so many programs: loaded kernels are never unloaded.
+MOST_PROGRAMS = 2000
+
+
+@dataclass
+class Outcome:
+    """What a worker reports of one program.
+
+    Attributes:
+        number: of the program.
+        verdict: of the oracles.
+        cells, layouts: what it covers, see ``coverage``.
+        compiled: kernels that a compiler built for it.
+        cpu: seconds of processor time, compilers included.
+    """
+
+    number: int
+    verdict: Verdict
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
+    layouts: list[str] = field(default_factory=list)
+    compiled: int = 0
+    cpu: float = 0.0
+
+
+def use_shared_binaries() -> Any:
+    """Make this process look for kernels under other names; returns its builder."""
+    import opweave.runtime.build as build
+    import opweave.runtime.host as host
+    from opweave.runtime import environment
+    from opweave.runtime.cache import DEFAULT_BYTES, DiskCache
+
+    from .sharing import SharingBuilder
+
+    size = environment.cache_bytes(DEFAULT_BYTES)
+    made = SharingBuilder(DiskCache(environment.cache_folder(), size))
+    build.builder = host.builder = lambda: made  # type: ignore[assignment]
+    return made
+
+
+def outcome_of(seed: int, number: int, builder: Any = None) -> Outcome:
+    """Generate and judge one program."""
+    from .coverage import cells
+    from .generate import generate
+
+    before, start = builder.compiled if builder is not None else 0, sum(os.times()[:4])
+    program = generate(seed, number)
+    verdict = judge(program, drawn_plan(seed, number))
+    layouts = [a.layout for a in program.arguments if isinstance(a, Array)]
+    made = builder.compiled - before if builder is not None else 0
+    found = Outcome(number, verdict, cells(program), layouts, made)
+    found.cpu = sum(os.times()[:4]) - start
+    return found
+
+
+def _serve(link: Connection, seed: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    builder = use_shared_binaries()
+    while True:
+        try:
+            task = link.recv()
+        except EOFError:
+            return  # the run is over
+        made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, builder)
+        link.send(made)
+
+
+class Worker:
+    """A process that judges, one program at a time."""
+
+    def __init__(self, seed: int):
+        context = multiprocessing.get_context("spawn")
+        self.link, other = context.Pipe()
+        self.process = context.Process(target=_serve, args=(other, seed), daemon=True)
+        self.process.start()
+        other.close()
+        self.seed = seed
+        self.broken = False
+        self.number = -1
+        self.started = 0.0
+        self.done = 0
+
+    def give(self, number: int) -> None:
+        self.number, self.started = number, time.monotonic()
+        self.link.send(number)
+
+    def answer(self) -> Outcome:
+        """What the worker sent; a crash if it died, a hang if it sends nothing."""
+        self.broken = True
+        if not self.link.poll(0):
+            return failed(self.number, "hang", f"no answer in {SECONDS:.0f} s")
+        try:
+            found: Outcome = self.link.recv()
+        except (EOFError, ConnectionError):
+            self.process.join(5)
+            code = self.process.exitcode
+            return failed(self.number, "crash", f"the process ended with {code}")
+        self.broken = False
+        self.done += 1
+        return found
+
+    def renewed(self) -> Worker:
+        """This worker, or a new one where it is broken or has loaded many kernels."""
+        if not self.broken and self.done < MOST_PROGRAMS:
+            return self
+        self.stop()
+        return Worker(self.seed)
+
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() - self.started > SECONDS
+
+    def stop(self) -> None:
+        self.link.close()
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join(5)
+
+
+def failed(number: int, oracle: str, message: str) -> Outcome:
+    return Outcome(number, Verdict([Failure(oracle, message)]))
+
+
+def outcomes(
+    seed: int, numbers: Iterator[int], jobs: int, is_over: Callable[[], bool]
+) -> Iterator[Outcome]:
+    """Judge programs on several processes until there are no more, or the time is over."""
+    idle = [Worker(seed) for _ in range(jobs)]
+    busy: list[Worker] = []
+    try:
+        while True:
+            while idle and not is_over():
+                number = next(numbers, None)
+                if number is None:
+                    break
+                worker = idle.pop()
+                worker.give(number)
+                busy.append(worker)
+            if not busy:
+                return
+            ready = wait([w.link for w in busy], timeout=1.0)
+            for worker in [w for w in busy if w.link in ready or w.is_late]:
+                found = worker.answer()
+                busy.remove(worker)
+                idle.append(worker.renewed())
+                yield found
+    finally:
+        for worker in (*idle, *busy):
+            worker.stop()
+
+
+def judged_apart(program: Program, plan: Any) -> Verdict:
+    """Judge in a process of its own, for programs that may end it."""
+    worker = Worker(0)
+    try:
+        worker.link.send((program, plan))
+        if not worker.link.poll(SECONDS):
+            return Verdict([Failure("hang", f"no answer in {SECONDS:.0f} s")])
+        found: Verdict = worker.link.recv()
+    except (EOFError, ConnectionError):
+        return Verdict([Failure("crash", "the process ended")])
+    finally:
+        worker.stop()
+    return found
+
+
+def cpus() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,182 @@
+"""The fuzzer: a short run of it, and that it finds and shrinks faults that were put in."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fuzz import arrays, forms, work
+from fuzz.generate import generate
+from fuzz.oracles import Failure, Plan, bits_of, judge
+from fuzz.program import Array, Program, Step
+from fuzz.shrink import shrink
+from fuzz.write import argument_text, text
+
+import opweave as ow
+import opweave.compiler.driver as driver
+import opweave.runtime.build as build
+import opweave.runtime.host as host
+from opweave.opcodes import OPERATORS
+from opweave.runtime.arrays import layout_of
+
+ON_HOST = Plan(True, "", (0,))
+AS_FIBRES = Plan(False, "sm_80", (0, 1, 7))
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Binaries shared between kernels that differ in names only, in this test alone."""
+    for module in (build, host):
+        monkeypatch.setattr(module, "builder", module.builder)
+    return work.use_shared_binaries()
+
+
+@pytest.mark.host
+def test_a_short_run_finds_nothing(shared):
+    found = {n: work.outcome_of(0, n, shared).verdict.failures for n in range(20)}
+
+    assert {n: f for n, f in found.items() if f} == {}
+
+
+def test_a_program_is_the_same_for_the_same_seed_and_number():
+    assert [str(generate(3, n)) for n in range(12)] == [str(generate(3, n)) for n in range(12)]
+
+
+def test_every_operator_may_be_drawn_and_new_ones_too():
+    ow.operator("twice", "x + x", "same", lambda x: x + x)
+    names, weights = forms.drawn_names()
+    drawn = {n for n, w in zip(names, weights, strict=True) if w > 0}
+
+    assert set(OPERATORS) - drawn == {
+        "view"
+    }  # that one is made by transpose, squeeze and the like
+    assert forms.function(OPERATORS["twice"]) == "ow.opcodes.twice"
+
+
+def wrong_exp(monkeypatch):
+    row = OPERATORS["exp"]
+    codes = tuple(replace(c, fragment="exp(x) + (T)0.01") for c in row.opcodes)
+    original = row.opcodes
+    object.__setattr__(row, "opcodes", codes)
+    return lambda: object.__setattr__(row, "opcodes", original)
+
+
+def rendered_as(change):
+    def patch(monkeypatch):
+        original = driver.render
+        monkeypatch.setattr(driver, "render", lambda kernel: change(original(kernel)))
+        return lambda: None
+
+    return patch
+
+
+def without_barriers(source):
+    return source.replace("__syncthreads();", ";")
+
+
+def fused_differences_turned(source):
+    """A subtraction goes the other way, in kernels of several operators only."""
+    several = re.search(r"// fused: .*,", source)
+    return (
+        re.sub(r"= (\S+) - (\S+);  // subtract", r"= \2 - \1;  // subtract", source)
+        if several
+        else source
+    )
+
+
+def array(name, shape, dtype="float32", layout="C"):
+    return Array(name, dtype, shape, layout, "unit", 5)
+
+
+def step(result, op, form, *operands):
+    return Step((result,), op, form, operands)
+
+
+CHAIN = Program(
+    (array("a0", (3, 40), layout="Fortran"), array("a1", (40,)), array("a2", (3, 1))),
+    (
+        step("v0", "multiply", "{0} * {1}", "a0", "a1"),
+        step("v1", "tanh", "np.tanh({0})", "v0"),
+        step("v2", "subtract", "{0} - {1}", "v1", "a2"),
+        step("v3", "exp", "np.exp({0})", "v2"),
+        step("v4", "add", "{0} + {1}", "v3", 2),
+        step("v5", "transpose", "{0}.T", "v4"),
+    ),
+    ("v5", "v1"),
+)
+ROWS = Program(
+    (array("a0", (2, 2049)), array("a1", (2049,))),
+    (
+        step("v0", "multiply", "{0} * {1}", "a0", "a1"),
+        step("v1", "sum", "{0}.sum(axis=-1, keepdims=True)", "v0"),
+        step("v2", "divide", "{0} / {1}", "v0", "v1"),
+        step("v3", "floor", "np.floor({0})", "v2"),
+    ),
+    ("v2", "v3"),
+)
+FAULTS = [
+    ("a wrong fragment", wrong_exp, CHAIN, ON_HOST, "bound", "exp"),
+    ("fusion that changes bits", rendered_as(fused_differences_turned), CHAIN, ON_HOST, "fused", "subtract"),
+    ("a missing barrier", rendered_as(without_barriers), ROWS, AS_FIBRES, "verify", "sum"),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    ("patch", "program", "plan", "oracle", "culprit"),
+    [f[1:] for f in FAULTS],
+    ids=[f[0] for f in FAULTS],
+)
+def test_a_fault_is_found_and_shrunk(shared, monkeypatch, patch, program, plan, oracle, culprit):
+    assert judge(program, plan).failures == []
+    undo = patch(monkeypatch)
+    try:
+        (failure, *_) = judge(program, plan).failures
+
+        def fails(candidate):
+            return any(f.oracle == failure.oracle for f in judge(candidate, plan).failures)
+
+        small = shrink(program, fails, seconds=20)
+    finally:
+        undo()
+
+    assert failure.oracle.startswith(oracle)
+    assert len(small.steps) <= 3
+    assert culprit in [s.op for s in small.steps]
+    assert len(small.outputs) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "uint64"])
+@pytest.mark.parametrize("layout", arrays.LAYOUTS)
+def test_a_written_argument_is_the_argument(layout, dtype):
+    for shape in ((5,), (3, 4), (2, 3, 150), (), (0, 3)):
+        item = Array("a0", dtype, shape, layout, "mixed", 3)
+        made, wanted = eval(argument_text(item), {"np": np}), arrays.make(item, {})
+
+        assert (made.dtype, made.shape) == (wanted.dtype, wanted.shape)
+        assert np.array_equal(bits_of(made), bits_of(wanted))
+        assert layout_of(made) == layout_of(wanted)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("oracle", ["bound", "graph", "types", "out", "verify fused"])
+def test_a_written_test_runs_by_itself(shared, oracle):
+    made = text(CHAIN, Failure(oracle, "an example"), 1, 2, AS_FIBRES)
+    scope = {"__name__": "written"}
+    exec(compile(made, "<written>", "exec"), scope)
+    scope["test_fused_and_unfused_agree_with_numpy"]()
+
+    assert "--seed 1 --only 2" in made
+
+
+def test_a_worker_that_ends_is_a_crash_and_is_replaced():
+    worker = work.Worker(0)
+    worker.process.kill()
+    worker.process.join()
+    worker.number = 5
+    (failure,) = worker.answer().verdict.failures
+    other = worker.renewed()
+    other.stop()
+
+    assert failure.oracle == "crash"
+    assert other is not worker
