@@ -89,12 +89,13 @@ def _undefined_cast(step: Step, found: list[Any]) -> bool:
 
 def _does_not_fit(step: Step, found: list[Any]) -> bool:
     """Only in ``where`` does NumPy wrap a Python integer that the type cannot hold."""
-    numbers = [v for v in found if isinstance(v, int) and not isinstance(v, bool)]
-    kinds = [v.dtype for v in found[1:] if isinstance(v, np.ndarray | np.generic)]
-    if step.op != "where" or not numbers or any(k.kind not in "iu" for k in kinds) or not kinds:
+    choices = found[1:] if step.op == "where" else []
+    numbers = [v for v in choices if v.ndim == 0 and v.dtype.kind == "i"]
+    kinds = [v.dtype for v in choices if v.ndim > 0]
+    if not numbers or not kinds or any(k.kind not in "iu" for k in kinds):
         return False
     limits = np.iinfo(np.result_type(*kinds))
-    return any(not limits.min <= n <= limits.max for n in numbers)
+    return any(not limits.min <= int(n) <= limits.max for n in numbers)
 
 
 RULES = (_does_not_fit, _too_long, _axis_of_nothing, _no_picture, _one_over_zero, _undefined_cast)
