@@ -73,6 +73,19 @@ def _one_over_zero(step: Step, found: list[Any]) -> bool:
     return step.op == "reciprocal" and x.dtype.kind in "iu" and bool((x == 0).any())
 
 
+def _wrapped_number(step: Step, found: list[Any]) -> bool:
+    """np.where wraps a Python integer that its type cannot hold; opweave refuses it."""
+    if step.op != "where":
+        return False
+    whole = [x for x in found[1:] if x.dtype.kind in "iu"]
+    numbers = [x for x in whole if x.ndim == 0]
+    return any(
+        not np.iinfo(x.dtype).min <= int(n) <= np.iinfo(x.dtype).max
+        for x in whole
+        for n in numbers
+    )
+
+
 def _undefined_cast(step: Step, found: list[Any]) -> bool:
     """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
     source = found[0]
@@ -87,7 +100,14 @@ def _undefined_cast(step: Step, found: list[Any]) -> bool:
     return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
 
 
-RULES = (_too_long, _axis_of_nothing, _no_picture, _one_over_zero, _undefined_cast)
+RULES = (
+    _too_long,
+    _axis_of_nothing,
+    _no_picture,
+    _one_over_zero,
+    _wrapped_number,
+    _undefined_cast,
+)
 
 
 def _supported(value: Any) -> bool:
