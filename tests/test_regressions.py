@@ -541,9 +541,10 @@ def test_an_undecided_channel_leaves_one_grey_undecided():
 
 @host
 def test_the_sign_of_a_computed_nan_is_undecided():
-    x = np.array([0.5, 1.5], np.float16)
+    x = np.array([0.5, 1.5, np.inf], np.float16)
 
     assert ow.fuse(lambda x: np.signbit(np.arccos(x) * np.float16(3))).check(x).ok
+    assert ow.fuse(lambda x: np.signbit(np.arccos(x))).check(x).ok
 
 
 @host
