@@ -252,4 +252,6 @@ def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
 
 def _widens(node: Node) -> bool:
     source, target = node.operands[0].dtype, node.result.dtype
-    return (source.is_float and target.digits >= source.digits) or source.kind == "b"
+    # float16 has more digits than bfloat16, and not its small numbers
+    holds = target.digits >= source.digits and target.tiny_exponent <= source.tiny_exponent
+    return (source.is_float and holds) or source.kind == "b"

@@ -41,7 +41,7 @@ def carried_errors(
     """
     steps = [_step(o) for o in operands]
     erring = [i for i, o in enumerate(operands) if np.any(o.error)]
-    if not erring:
+    if not erring and node.operator.name != "signbit":
         return [np.zeros(np.shape(v)) for v in values]
     undecided = _undecided(node, operands)
     if node.operator.mixes is not None:
@@ -157,7 +157,7 @@ def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
 
 
 def _lost_sign(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    """A NaN that is computed has either sign: x86 makes a negative one, a GPU a positive one."""
+    """A computed NaN has either sign: x86 makes a negative one, a GPU a positive one."""
     return np.asarray(np.isnan(values[0]))
 
 

@@ -180,7 +180,7 @@ def _finish(
 
 
 def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
-    """0-d outputs that NumPy returns as arrays: from where, and casts of such values."""
+    """0-d outputs that NumPy returns as arrays: from where, what ends in it, casts of such."""
     producers = graph.producers()
 
     def is_boxed(value: Value) -> bool:
@@ -193,7 +193,7 @@ def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
         if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
             of_scalar = node.values[0].shape == () and not is_boxed(node.values[0])
             return value.id not in hidden and not of_scalar
-        return node.operator.name in ("where", "copy")
+        return node.operator.name in ("where", "copy", "to_uint8")
 
     return frozenset(
         i for i, o in enumerate(graph.outputs) if isinstance(o, Value) and is_boxed(o)

@@ -8,6 +8,7 @@ from data import hold, wide
 
 import opweave as ow
 from opweave.compiler.names import template_names
+from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 
 X = np.arange(6, dtype=np.float32)
@@ -557,6 +558,22 @@ def test_an_undecided_channel_leaves_one_grey_undecided():
 
 @host
 def test_the_sign_of_a_computed_nan_is_undecided():
-    x = np.array([0.5, 1.5], np.float16)
+    x = np.array([0.5, 1.5, np.inf], np.float16)
 
     assert ow.fuse(lambda x: np.signbit(np.arccos(x) * np.float16(3))).check(x).ok
+    assert ow.fuse(lambda x: np.signbit(np.arccos(x))).check(x).ok
+
+
+@host
+def test_a_cast_of_bfloat16_to_float16_may_underflow():
+    x = np.array([1.2e-38, 3e-8, 1.0]).astype(dtypes.BF16.numpy)
+
+    assert ow.fuse(lambda x: x.astype(np.float16)).check(x).ok
+
+
+@host
+def test_to_uint8_of_no_dimensions_is_an_array_as_by_numpy():
+    x = np.array(0.4, np.float32)
+    made = ow.fuse(lambda x: ow.opcodes.to_uint8(x))(x)
+
+    assert type(made) is type(ow.opcodes.to_uint8(x))

@@ -8,6 +8,7 @@ fused      fused is bit for bit unfused, on the host
 refusal    what NumPy computes and the documents do not exclude is not refused
 verify     fibres: every schedule gives the same bits, with no fault
 verify bound, verify fused    as on the host
+sanitize   the SIMT checker finds nothing
 cuda, cuda bound, cuda fused  the same on a GPU, where there is one
 inputs     no argument is modified
 warning, crash, hang          none of them
@@ -36,6 +37,8 @@ HOST_SHARE = 0.55
 VERIFY_SHARE = 0.5
 # Share of those on the host that write into given arrays too.
 OUT_SHARE = 0.25
+# Share of those that run as fibres that the SIMT checker runs too: its kernels compile slowly.
+SANITIZE_SHARE = 0.1
 # Typed errors of a program that opweave does not take; a drawn toggle may always be refused.
 REFUSALS = (
     errors.DTypeError, errors.ShapeError, errors.UnsupportedError, errors.TraceError,
@@ -80,6 +83,7 @@ class Plan:
     schedules: tuple[int, ...]
     out: bool = False
     other: int = 0
+    sanitize: bool = False
 
 
 def drawn_plan(seed: int, number: int) -> Plan:
@@ -89,7 +93,8 @@ def drawn_plan(seed: int, number: int) -> Plan:
     target = TARGETS[int(rng.integers(len(TARGETS)))] if verify else ""
     schedules = (0, 1, int(rng.integers(2, 1 << 30)))
     out = bool(rng.random() < OUT_SHARE)
-    return Plan(host, target, schedules, out, int(rng.integers(1, 1 << 30)))
+    other = int(rng.integers(1, 1 << 30))
+    return Plan(host, target, schedules, out, other, bool(rng.random() < SANITIZE_SHARE))
 
 
 class Fault(Exception):
@@ -199,6 +204,10 @@ def _as_fibres(program: Program, plan: Plan, verdict: Verdict) -> None:
               f"{plan.schedules[number]} of {plan.target}")  # fmt: skip
     unfused = _unfused(fused).lower(*given, target=plan.target)
     _same("verify fused", runs[0], _verified(unfused, given, 0), program, plan.target)
+    if plan.sanitize:
+        report = ow.sanitize(lowered, *given, schedules=1)
+        if not report.ok:
+            raise Fault("sanitize", str(report))
     _check_types(program, runs[0])
     _check_bound("verify bound", lowered, given, verdict)
     _check_inputs(before, given)

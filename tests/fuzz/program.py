@@ -198,13 +198,13 @@ def resized(program: Program, shape_of: Callable[[Array], tuple[int, ...]]) -> P
         if isinstance(item, Array) and shape_of(item) != item.shape:
             shape = shape_of(item)
             values = item.values
-            if item.fill == "given":  # its first ones along each dimension
+            if item.fill == "given" and values:  # its first ones along each dimension
                 whole = np.empty(len(values), object)
                 whole[:] = values
                 taken = whole.reshape(item.shape)
                 if len(shape) < len(item.shape):
-                    taken = taken[0]
-                values = tuple(taken[tuple(slice(0, e) for e in shape)].reshape(-1).tolist())
+                    taken = taken[:1].reshape(item.shape[1:])
+                values = tuple(taken[(*(slice(0, e) for e in shape), ...)].reshape(-1).tolist())
             item = replace(item, shape=shape, values=values)
         made.append(item)
     return replace(program, arguments=tuple(made))

@@ -73,6 +73,19 @@ def _one_over_zero(step: Step, found: list[Any]) -> bool:
     return step.op == "reciprocal" and x.dtype.kind in "iu" and bool((x == 0).any())
 
 
+def _wrapped_number(step: Step, found: list[Any]) -> bool:
+    """np.where wraps a Python integer that its type cannot hold; opweave refuses it."""
+    if step.op != "where":
+        return False
+    whole = [x for x in found[1:] if x.dtype.kind in "iu"]
+    numbers = [x for x in whole if x.ndim == 0]
+    return any(
+        not np.iinfo(x.dtype).min <= int(n) <= np.iinfo(x.dtype).max
+        for x in whole
+        for n in numbers
+    )
+
+
 def _undefined_cast(step: Step, found: list[Any]) -> bool:
     """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
     source = found[0]
@@ -87,18 +100,14 @@ def _undefined_cast(step: Step, found: list[Any]) -> bool:
     return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
 
 
-def _does_not_fit(step: Step, found: list[Any]) -> bool:
-    """Only in ``where`` does NumPy wrap a Python integer that the type cannot hold."""
-    choices = found[1:] if step.op == "where" else []
-    numbers = [v for v in choices if v.ndim == 0 and v.dtype.kind == "i"]
-    kinds = [v.dtype for v in choices if v.ndim > 0]
-    if not numbers or not kinds or any(k.kind not in "iu" for k in kinds):
-        return False
-    limits = np.iinfo(np.result_type(*kinds))
-    return any(not limits.min <= int(n) <= limits.max for n in numbers)
-
-
-RULES = (_does_not_fit, _too_long, _axis_of_nothing, _no_picture, _one_over_zero, _undefined_cast)
+RULES = (
+    _too_long,
+    _axis_of_nothing,
+    _no_picture,
+    _one_over_zero,
+    _wrapped_number,
+    _undefined_cast,
+)
 
 
 def _supported(value: Any) -> bool:
