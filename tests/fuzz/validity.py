@@ -96,7 +96,8 @@ def _undefined_cast(step: Step, found: list[Any]) -> bool:
     if row.kind not in "iu":
         return False
     limits = np.iinfo(row.numpy)
-    wide = source.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        wide = source.astype(np.float64)
     return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
 
 
