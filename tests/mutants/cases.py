@@ -145,6 +145,26 @@ def narrow(x, y):
     return x * y + x, np.maximum(x, y), x.astype(np.float32) * 3
 
 
+def reciprocals(x):
+    return np.reciprocal(x), x * 2
+
+
+def unsigned(x, y):
+    return x // y, x % y, x**y, np.left_shift(x, y), np.reciprocal(x)
+
+
+def ends(x):
+    return x.max(axis=-1), x.min(axis=-1)
+
+
+def largest_and_sum(x):
+    return x.max(axis=-1), np.abs(x).sum(axis=-1)
+
+
+def saturated(img, colour):
+    return ow.pixels.saturation(img, 1.5) * colour
+
+
 def quantise(img):
     return ow.pixels.to_uint8(img)
 
@@ -168,8 +188,38 @@ with np.errstate(all="ignore"):
             {},
         ),
     }
+SMALL = {"CHUNKS": 2, "BLOCK": 32}
+THROUGH_MEMORY = {"USE_WARP_SHUFFLE": 0}
+NAIVE = {"BLOCK_M": 16, "BLOCK_N": 16, "THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1}
+WIDE = [array((40, 21)), array((21, 200)), array((200,))]
+LOW = np.full((3, 130), -(2**31), np.int32)
+CASES |= {
+    "map in chunks": (lambda x: x * 2 + 1, [array((1030,))], SMALL),
+    "map of rows in chunks": (lambda x, b: x * 2 + b, [array((3, 1100)), array((1100,))], SMALL),
+    "pixels in chunks": (grade, [array((40, 50, 3))], SMALL),
+    "pixels of rows in chunks": (grade, [array((5, 1600, 3))[:, ::2]], SMALL),
+    "pixels and a colour": (saturated, [array((7, 9, 3)), array((3,))], {}),
+    "grey": (lambda img: ow.pixels.grey(img), [array((7, 9, 3))], {}),
+    "rows of the largest": (softmax, [array((6, 36)) - 10], THROUGH_MEMORY),
+    "long rows of the largest": (softmax, [array((3, 2500)) - 10], THROUGH_MEMORY),
+    "product in whole tiles": (
+        lambda x, w: x @ w, [array((3, 32, 16)), array((3, 16, 48))], NAIVE),
+    "product in fragments": (
+        lambda x, w, b: x @ w + b, [array((70, 33)), array((33, 140)), array((140,))],
+        {"BLOCK_M": 32, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 8}),
+    "product and wide rows": (scores, WIDE, {}),
+    "product and wide rows through memory": (scores, WIDE, THROUGH_MEMORY),
+    "reduce rows": (largest_and_sum, [array((3, 40003))], {}),
+    "ends of integers": (ends, [aligned(LOW)], {}),
+    "ends of long integers": (ends, [aligned(LOW.astype(np.int64) * 2**32)], {}),
+    "reciprocals": (reciprocals, [pairs(INT_EDGES, np.int32)[0]], {}),
+    "long reciprocals": (reciprocals, [LONG[0]], {}),
+    "reciprocals of bytes": (unsigned, pairs([0, 1, 2, 3, 7, 8, 200, 255], np.uint8), {}),
+    "unsigned": (unsigned, pairs([0, 1, 2, 3, 7, 63, 64, 2**40, 2**63], np.uint64), {}),
+}  # fmt: skip
 HELPER_CASES = [
-    "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
+    "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
+    "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
     "bytes of floats",
 ]  # fmt: skip

@@ -115,10 +115,9 @@ def swapped() -> list[tuple[Mutant, list[tuple[str, str]]]]:
     """Mutants of rendered kernels: the operators of their reductions."""
     made: dict[str, tuple[Mutant, list[tuple[str, str]]]] = {}
     for case in CASES:
-        template = program(case).lowered.kernels[0].template
-        if template not in ("row", "reduce", "product", "product_rows"):
+        if program(case).lowered.kernels[0].template in ("map", "pixel", "tile"):
             continue
-        for mutant in mutants(f"{template} kernels", program(case).source, SWAPS):
+        for mutant in mutants("rendered kernels", program(case).source, SWAPS):
             made.setdefault(mutant.key, (mutant, []))[1].append((case, mutant.text))
     return list(made.values())
 

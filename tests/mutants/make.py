@@ -45,7 +45,7 @@ DECLARATION = re.compile(
 )
 # Reductions as they stand in a rendered kernel, where their operators come from op-codes.
 SWAPS = (
-    ("swap a reduction", r"(?<== )(\w+(?:\[[^\]]*\])*) \+ (?=\w)", r"\1 - "),
+    ("swap a reduction", r"(?<== )(mine|\w+\[[^\]]*\](?:\[\w+\])?) \+ (?=\w)", r"\1 - "),
     ("swap a reduction", r"(?<== )max_nan\(", "min_nan("),
     ("swap a reduction", r"(?<== )fma\(([^,]*), ([^,]*), ", r"fma(-\1, \2, "),
     ("drop a carry", r"fma\(([^,]*), ([^,]*), [^)]*\)", r"(\1 * \2)"),
