@@ -101,7 +101,14 @@ def _undefined_cast(step: Step, found: list[Any]) -> bool:
     return not bool(np.all((wide > limits.min - 1.0) & (wide < limits.max)))
 
 
+def _sign_of_nan(step: Step, found: list[Any]) -> bool:
+    """Which sign a NaN has is nobody's promise: it follows the order in which a compiler adds."""
+    asks = {"signbit": 0, "copysign": 1}.get(step.op)
+    return asks is not None and is_float(found[asks]) and bool(np.isnan(found[asks]).any())
+
+
 RULES = (
+    _sign_of_nan,
     _too_long,
     _axis_of_nothing,
     _no_picture,
