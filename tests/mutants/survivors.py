@@ -7,7 +7,40 @@ import re
 from mutants.make import Mutant
 
 # pattern over "file:line: change: `before` -> `after`", reason
-EXPLAINED: tuple[tuple[str, str], ...] = ()
+EXPLAINED: tuple[tuple[str, str], ...] = (
+    (
+        r"_tile\[r\]\[j0\], \{\{ end \}\} \+ j0",
+        "What lies behind a row of the tile is read into registers that no store takes.",
+    ),
+    (
+        r"`\{\{ into \}\}\[l\] = 0;`",
+        "What stands for elements outside of the array is never stored, whatever it is.",
+    ),
+    (
+        r"k0 <= depth",
+        "One more tile of zeros and minus zeros, whose products add nothing, not even a sign.",
+    ),
+    (
+        r"const index_t chunks = |c <= chunks",
+        "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
+    ),
+    (r"raised <= high", "The two are equal."),
+    (r"T\(-1\) <= T\(0\)", "T(-1) is never 0: the question is whether the type is signed."),
+    (
+        r"(\(x <= 0\)|\(y <= 0\)|\(rest <= 0\))",
+        "The quotient or remainder of zeros is decided before: here x, y and the rest are not 0.",
+    ),
+    (r"x <= 1 \? x \* 255", "1 gives 255.5 on either side."),
+    (
+        r"WHOLE <= 16|\(WHOLE < 16, true\)",
+        "No chunk has a larger power of two in it than 16 bytes.",
+    ),
+    (r"inside > N", "A whole chunk, element by element: the same elements."),
+    (
+        r"for \(int l = 0; l < N; \+\+l\)` -> `for \(int l = 0; l <= N",
+        "The guard in the loop, l < inside, is stricter: inside is less than N there.",
+    ),
+)
 
 
 def reason_of(mutant: Mutant) -> str:
