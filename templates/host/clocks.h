@@ -25,7 +25,7 @@ struct Snapshot {
     uint64 taken_by;
 };
 
-struct Knowledge {  // of one thread
+struct ThreadClocks {  // of one thread
     unsigned clock;
     unsigned lane[32];
     unsigned* far;
@@ -35,9 +35,9 @@ struct Knowledge {  // of one thread
 
 enum { BUCKETS = 256, ARENA = 1 << 30 };
 
-struct Meta {  // of one block
+struct BlockClocks {  // of one block
     unsigned epoch;
-    Knowledge threads[MOST_THREADS];
+    ThreadClocks threads[MOST_THREADS];
     Known* bucket[BUCKETS];  // snapshots of other blocks that all its threads know, by their block
     Known* foreign;          // the same as one list
     Snapshot* fenced;        // what its threads had fenced at the last barrier
@@ -68,31 +68,31 @@ bool covers(const Snapshot& s, unsigned epoch, int warp, int lane, unsigned cloc
 }
 
 // Does the current thread know what a lane of this or another block did at a clock?
-bool knows(const Meta& meta, long long owner, unsigned epoch, int warp, int lane, unsigned clock) {
-    const Knowledge& k = meta.threads[current];
+bool knows(const BlockClocks& clocks, long long owner, unsigned epoch, int warp, int lane, unsigned clock) {
+    const ThreadClocks& k = clocks.threads[current];
     if (owner == block->number) {
-        if (epoch < meta.epoch || (warp == current / 32 && k.lane[lane] >= clock)) return true;
+        if (epoch < clocks.epoch || (warp == current / 32 && k.lane[lane] >= clock)) return true;
         return k.far && k.far[32 * warp + lane] >= clock;
     }
     for (const Known* n = k.foreign; n; n = n->next)
         if (n->what->block == owner && covers(*n->what, epoch, warp, lane, clock)) return true;
-    for (const Known* n = meta.bucket[owner % BUCKETS]; n; n = n->next)
+    for (const Known* n = clocks.bucket[owner % BUCKETS]; n; n = n->next)
         if (n->what->block == owner && covers(*n->what, epoch, warp, lane, clock)) return true;
     return false;
 }
 
-unsigned* far_of(Knowledge& k) {
+unsigned* far_of(ThreadClocks& k) {
     if (!k.far) k.far = (unsigned*)take(sizeof(unsigned) * MOST_THREADS);
     return k.far;
 }
 void raise(unsigned& known, unsigned to) { if (known < to) known = to; }
 
 // Lanes of a warp have met: each knows what any of them knew.
-void join_warp(Meta& meta, int warp, unsigned mask) {
+void join_warp(BlockClocks& clocks, int warp, unsigned mask) {
     unsigned lane[32] = {0};
     unsigned* far = 0;
     Known* foreign = 0;
-    Knowledge* first = meta.threads + 32 * warp;
+    ThreadClocks* first = clocks.threads + 32 * warp;
     for (int l = 0; l < 32; ++l) {
         if (!(mask >> l & 1u)) continue;
         raise(lane[l], first[l].clock);
@@ -112,30 +112,30 @@ void join_warp(Meta& meta, int warp, unsigned mask) {
 }
 
 // The current thread orders what it knows before what it does next.
-void fence(Meta& meta, bool device) {
-    Knowledge& k = meta.threads[current];
+void fence(BlockClocks& clocks, bool device) {
+    ThreadClocks& k = clocks.threads[current];
     Snapshot* s = (Snapshot*)take(sizeof(Snapshot));
     s->block = block->number;
-    s->epoch = meta.epoch;
+    s->epoch = clocks.epoch;
     s->warp = current / 32;
     s->device = device;
     memcpy(s->lane, k.lane, sizeof k.lane);
     raise(s->lane[current % 32], k.clock);
     if (k.far) s->far = (unsigned*)memcpy(take(sizeof(unsigned) * MOST_THREADS), k.far, sizeof(unsigned) * threads);
     s->mine = k.foreign;
-    s->blocks = meta.foreign;
+    s->blocks = clocks.foreign;
     (device ? k.fenced : k.fenced_block) = s;
     ++k.clock;
 }
 
-void learn(Meta& meta, Snapshot* s) {
-    Knowledge& k = meta.threads[current];
+void learn(BlockClocks& clocks, Snapshot* s) {
+    ThreadClocks& k = clocks.threads[current];
     const uint64 me = thread_id(block->number, current);
     if (s->taken_by == me) return;
     s->taken_by = me;
     if (s->block != block->number) {
         k.foreign = with(s, k.foreign);
-    } else if (s->epoch == meta.epoch) {
+    } else if (s->epoch == clocks.epoch) {
         unsigned* far = far_of(k);
         for (int l = 0; l < 32; ++l) {
             raise(far[32 * s->warp + l], s->lane[l]);
@@ -143,29 +143,29 @@ void learn(Meta& meta, Snapshot* s) {
         }
         for (int t = 0; s->far && t < threads; ++t) raise(far[t], s->far[t]);
     }
-    for (Known* n = s->mine; n; n = n->next) learn(meta, n->what);
-    for (Known* n = s->blocks; n; n = n->next) learn(meta, n->what);
+    for (Known* n = s->mine; n; n = n->next) learn(clocks, n->what);
+    for (Known* n = s->blocks; n; n = n->next) learn(clocks, n->what);
 }
 
 // All threads of the block have met: a new epoch, in which each knows what any knew.
-void join_block(Meta& meta) {
+void join_block(BlockClocks& clocks) {
     Snapshot* fenced = 0;
     for (int t = 0; t < threads; ++t) {
-        Knowledge& k = meta.threads[t];
+        ThreadClocks& k = clocks.threads[t];
         for (Known* n = k.foreign; n; n = n->next) {
-            Known*& bucket = meta.bucket[n->what->block % BUCKETS];
+            Known*& bucket = clocks.bucket[n->what->block % BUCKETS];
             bool had = false;
             for (Known* m = bucket; m && !had; m = m->next) had = m->what == n->what;
             if (had) continue;
             bucket = with(n->what, bucket);
-            meta.foreign = with(n->what, meta.foreign);
+            clocks.foreign = with(n->what, clocks.foreign);
         }
         const Snapshot* s = k.fenced;
-        if (!s || s->epoch != meta.epoch) continue;
+        if (!s || s->epoch != clocks.epoch) continue;
         if (!fenced) {
             fenced = (Snapshot*)take(sizeof(Snapshot));
             fenced->block = block->number;
-            fenced->epoch = meta.epoch;
+            fenced->epoch = clocks.epoch;
             fenced->warp = -1;
             fenced->device = true;
             fenced->far = (unsigned*)take(sizeof(unsigned) * MOST_THREADS);
@@ -175,10 +175,10 @@ void join_block(Meta& meta) {
         for (Known* n = s->mine; n; n = n->next) fenced->mine = with(n->what, fenced->mine);
         fenced->blocks = s->blocks;
     }
-    if (fenced) meta.fenced = fenced;
-    ++meta.epoch;
+    if (fenced) clocks.fenced = fenced;
+    ++clocks.epoch;
     for (int t = 0; t < threads; ++t) {
-        Knowledge& k = meta.threads[t];
+        ThreadClocks& k = clocks.threads[t];
         k.clock = 1;
         memset(k.lane, 0, sizeof k.lane);
         if (k.far) memset(k.far, 0, sizeof(unsigned) * threads);
@@ -203,22 +203,22 @@ Place* place_of(const void* address, bool make) {
     return 0;
 }
 
-void acquire(Meta& meta, const void* address) {
+void acquire(BlockClocks& clocks, const void* address) {
     const Place* place = place_of(address, false);
     for (const Known* n = place ? place->left : 0; n; n = n->next)
-        if (n->what->device || n->what->block == block->number) learn(meta, n->what);
+        if (n->what->device || n->what->block == block->number) learn(clocks, n->what);
 }
 void leave(Place& place, Snapshot* s) {
     for (const Known* n = place.left; n; n = n->next)
         if (n->what == s) return;
     place.left = with(s, place.left);
 }
-void release(Meta& meta, const void* address, bool replaces) {
+void release(BlockClocks& clocks, const void* address, bool replaces) {
     Place* place = place_of(address, true);
     if (!place) return;
     if (replaces) place->left = 0;
-    const Knowledge& k = meta.threads[current];
-    Snapshot* all[] = {k.fenced, k.fenced_block, meta.fenced};
+    const ThreadClocks& k = clocks.threads[current];
+    Snapshot* all[] = {k.fenced, k.fenced_block, clocks.fenced};
     for (Snapshot* s : all)
         if (s) leave(*place, s);
 }

@@ -1,5 +1,5 @@
 // The host executor: fibres for verify mode, a pool of threads for run mode.  Compiled once and cached.
-#include "fibres.h"
+#include "grid.h"
 
 extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);

@@ -3,7 +3,7 @@
 // Without OW_VERIFY (run mode) a block is one thread, blocks run on all cores, and barriers and
 // shuffles have nothing to do.  With OW_VERIFY each thread of a block is a fibre of the scheduler in
 // fibres.h; every meeting point goes through it, with its line.  With OW_SANITIZE too, the compiler
-// puts a call to the checker (checker.h) in front of every access.
+// puts a call to the checker (accesses.h) in front of every access.
 #pragma once
 
 #ifdef OW_VERIFY
