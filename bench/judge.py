@@ -1,0 +1,113 @@
+"""The figures of the judge, in one command: ``python bench/judge.py [--json FILE]``.
+
+Verdicts of the SIMT checker on the table of right and wrong kernels, its time against plain verify
+mode, what ``docs/mutants.md`` counts, and, with ``--fuzz-minutes``, random graphs an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
+
+import numpy as np  # noqa: E402
+from machine import describe  # noqa: E402
+from mutants.cases import CASES  # noqa: E402
+from sanitized import CORRECT, FAULTY  # noqa: E402
+
+import opweave as ow  # noqa: E402
+from opweave.runtime.executors import SanitizeExecutor  # noqa: E402
+
+REPEATS = 5
+
+
+def verdicts() -> dict[str, Any]:
+    """Kernels by hand: misses and false alarms."""
+    missed, alarms = [], []
+    for case in (*CORRECT, *FAULTY):
+        report = ow.sanitize_source(
+            case.source, "k", case.grid, case.block, case.arguments(), case.shared
+        )
+        found = {f.kind for f in report.findings}
+        missed += [case.name] if case.kinds - found else []
+        alarms += [case.name] if found - case.kinds else []
+    return {
+        "correct": len(CORRECT), "faulty": len(FAULTY), "missed": missed, "false alarms": alarms,
+    }  # fmt: skip
+
+
+def slowdown() -> dict[str, Any]:
+    """Time of a checked run over that of a run in verify mode, kernel by kernel, both warm."""
+    ratios = {}
+    for name, (function, arguments, toggles) in CASES.items():
+        made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target="sm_80")
+        plain = _median(lambda: made.verify(*arguments))  # noqa: B023
+        checked = _median(lambda: made._run(SanitizeExecutor(), arguments, {}))  # noqa: B023
+        ratios[name] = checked / plain
+    values = list(ratios.values())
+    return {
+        "kernels": len(values), "median": statistics.median(values), "most": max(values),
+        "slowest": max(ratios, key=lambda n: ratios[n]), "ratios": ratios,
+    }  # fmt: skip
+
+
+def _median(run: Any) -> float:
+    run()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def mutants() -> dict[str, int]:
+    """What the last whole run of ``python -m tests.mutants`` counted."""
+    page = (ROOT / "docs" / "mutants.md").read_text()
+    found = re.search(r"(\d+) mutants that compile .*?(\d+) killed, (\d+) survive", page)
+    assert found is not None
+    return dict(zip(("made", "killed", "survive"), map(int, found.groups()), strict=True))
+
+
+def fuzzed(minutes: float) -> str:
+    """The summary of a run of the fuzzer."""
+    command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", "1"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--fuzz-minutes", type=float, default=0.0)
+    options = parser.parse_args()
+    with np.errstate(all="ignore"):
+        found = {
+            "machine": describe(), "verdicts": verdicts(), "slowdown": slowdown(),
+            "mutants": mutants(),
+        }  # fmt: skip
+    if options.fuzz_minutes:
+        found["fuzz"] = fuzzed(options.fuzz_minutes)
+    v, s, m = found["verdicts"], found["slowdown"], found["mutants"]
+    print(f"verdicts: {v['correct']} correct and {v['faulty']} faulty kernels; "
+          f"missed {len(v['missed'])}, false alarms {len(v['false alarms'])}")  # fmt: skip
+    print(f"checker against verify mode: median {s['median']:.1f} times, at most {s['most']:.1f} "
+          f"({s['slowest']}; {s['kernels']} kernels; limit 20)")  # fmt: skip
+    print(f"mutants: {m['made']} made, {m['killed']} killed, {m['survive']} explained")
+    print(found.get("fuzz", "fuzz: not run; --fuzz-minutes N"))
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+    return int(bool(v["missed"] or v["false alarms"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
