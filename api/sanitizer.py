@@ -16,6 +16,7 @@ import numpy as np
 
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.arrays import is_array, is_cupy
+from opweave.runtime.checker import MOST_FAULTS
 from opweave.runtime.findings import Finding, findings
 from opweave.runtime.handwritten import Handwritten, Uninitialised
 
@@ -34,7 +35,9 @@ class Report:
         findings: the faults, by line; empty if there is none.
         args: arrays as the kernel left them, in the place of those given; scalars as given.
         schedules: orders of threads and blocks that were run.
-        varies: numbers of the arguments whose contents depend on the schedule.
+        varies: numbers of the arguments (of a fused function: of the results) whose contents
+            depend on the schedule.
+        complete: False if there were more places with faults than the checker keeps.
         result: what a fused function returned, under the first schedule.
     """
 
@@ -42,6 +45,7 @@ class Report:
     args: list[Any]
     schedules: int
     varies: tuple[int, ...] = ()
+    complete: bool = True
     result: Any = field(default=None, repr=False)
 
     @property
@@ -52,7 +56,8 @@ class Report:
     def __str__(self) -> str:
         lines = list(map(str, self.findings)) or ["no findings"]
         shown = ", ".join(map(str, self.varies))
-        note = [f"contents depend on the schedule: argument {shown}"] if self.varies else []
+        note = [f"contents depend on the schedule: {shown}"] if self.varies else []
+        note += [] if self.complete else [f"only the first {MOST_FAULTS} places are kept"]
         return "\n".join([*lines, *note, f"{self.schedules} schedules"])
 
 
@@ -108,10 +113,11 @@ def sanitize_source(
     """
     _check_schedules(schedules)
     launched = Handwritten(source, kernel, grid, block, args, shared_bytes)
-    faults, contents = [], []
+    faults, contents, complete = [], [], True
     for schedule in range(schedules):
         found, arrays = launched.run(schedule)
         faults += found
+        complete = complete and len(found) < MOST_FAULTS
         contents.append(arrays)
     made = findings(faults, kernel, launched.grid, launched.block)
     _refuse_stopped(made)
@@ -121,7 +127,7 @@ def sanitize_source(
         for n, array in enumerate(first)
         if is_array(array) and any(c[n].tobytes() != array.tobytes() for c in contents[1:])
     ]
-    return Report(made, first, schedules, tuple(varies))
+    return Report(made, first, schedules, tuple(varies), complete)
 
 
 def sanitize(
@@ -157,12 +163,13 @@ def sanitize(
     if program.target == "host":
         raise ArgumentError("sanitize: expected a program for an sm target, found one for host")
     seen: dict[int, tuple[Any, list[Any]]] = {}
-    results = []
+    results, complete = [], True
     for schedule in range(schedules):
         executor = SanitizeExecutor(schedule, program.fused.options.fast)
         results.append(program._run(executor, args, kwargs))
         for number, launch in enumerate(executor.seen):
             seen.setdefault(number, (launch, []))[1].extend(launch.faults)
+            complete = complete and len(launch.faults) < MOST_FAULTS
     made: list[Finding] = []
     for launch, faults in seen.values():
         kernel = launch.kernel
@@ -174,7 +181,7 @@ def sanitize(
         for n, first in enumerate(outputs[0])
         if any(np.asarray(o[n]).tobytes() != np.asarray(first).tobytes() for o in outputs[1:])
     ]
-    return Report(made, list(args), schedules, tuple(varies), results[0])
+    return Report(made, list(args), schedules, tuple(varies), complete, results[0])
 
 
 def _check_schedules(schedules: int) -> None:
