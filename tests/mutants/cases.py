@@ -195,18 +195,23 @@ WIDE = [array((40, 21)), array((21, 200)), array((200,))]
 LOW = np.full((3, 130), -(2**31), np.int32)
 CASES |= {
     "map in chunks": (lambda x: x * 2 + 1, [array((1030,))], SMALL),
-    "map of rows in chunks": (lambda x, b: x * 2 + b, [array((3, 1100)), array((1100,))], SMALL),
+    "map of rows in chunks": (lambda x, b: x * 2 + b, [array((3, 2100)), array((2100,))], SMALL),
     "pixels in chunks": (grade, [array((40, 50, 3))], SMALL),
-    "pixels of rows in chunks": (grade, [array((5, 1600, 3))[:, ::2]], SMALL),
+    "pixels of rows in chunks": (grade, [array((2, 4200, 3))[:, ::2]], SMALL),
     "pixels and a colour": (saturated, [array((7, 9, 3)), array((3,))], {}),
     "grey": (lambda img: ow.pixels.grey(img), [array((7, 9, 3))], {}),
     "rows of the largest": (softmax, [array((6, 36)) - 10], THROUGH_MEMORY),
     "long rows of the largest": (softmax, [array((3, 2500)) - 10], THROUGH_MEMORY),
     "product in whole tiles": (
-        lambda x, w: x @ w, [array((3, 32, 16)), array((3, 16, 48))], NAIVE),
+        lambda x, w: x @ w, [array((3, 64, 16)), array((3, 16, 32))], NAIVE),
     "product in fragments": (
         lambda x, w, b: x @ w + b, [array((70, 33)), array((33, 140)), array((140,))],
         {"BLOCK_M": 32, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 8}),
+    "product in fragments straight from memory": (
+        lambda x, w, b: x @ w + b,
+        [array((70, 33)), array((33, 140)), array((140,))],
+        {"BLOCK_M": 32, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 8, "USE_SHARED_MEMORY": 0},
+    ),
     "product and wide rows": (scores, WIDE, {}),
     "product and wide rows through memory": (scores, WIDE, THROUGH_MEMORY),
     "reduce rows": (largest_and_sum, [array((3, 40003))], {}),

@@ -9,6 +9,11 @@ from mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
+        r"reduce\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        "The fence of the reading side: the checker takes what an atomic has read as known, as the "
+        "programming guide's own example does, which has no such fence.",
+    ),
+    (
         r"_tile\[r\]\[j0\], \{\{ end \}\} \+ j0",
         "What lies behind a row of the tile is read into registers that no store takes.",
     ),
