@@ -192,6 +192,7 @@ def _check_schedules(schedules: int) -> None:
 
 
 def _refuse_stopped(found: Sequence[Finding]) -> None:
+    others = [str(f) for f in found if f.kind != "stopped"]
     for finding in found:
         if finding.kind == "stopped":
-            raise LaunchError(str(finding))
+            raise LaunchError("\n".join([str(finding), *others]))

@@ -191,9 +191,17 @@ class Checked:
     @classmethod
     def of(cls, binary: Binary) -> Checked:
         """The kernel of a binary, loaded once."""
-        if binary.key not in _checked:
-            _checked[binary.key] = cls(binary)
-        return _checked[binary.key]
+        with LOCK:  # loading runs code of the library, which asks the checker
+            if binary.key not in _checked:
+                _checked[binary.key] = cls(binary)
+            return _checked[binary.key]
+
+    def parameters(self, kind: Any, most: int) -> list[Any]:
+        """What the kernel takes, as structures of a kind; see cuda/signature.cuh."""
+        found = (kind * most)()
+        with LOCK:
+            count = self.library.ow_signature(found)
+        return list(found[:count])
 
     def __post_init__(self) -> None:
         _library()
@@ -257,7 +265,23 @@ def run_sanitized(
     Args:
         slots: packs the arguments, given the addresses of the pieces of memory.
         memory: the pieces; their contents are those after the run.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
     """
+    with LOCK:
+        return _run_locked(kernel, grid, block, slots, memory, schedule, shared_bytes)
+
+
+def _run_locked(
+    kernel: Checked,
+    grid: Sequence[int],
+    block: Sequence[int],
+    slots: Callable[[Sequence[int]], bytes],
+    memory: Sequence[Memory],
+    schedule: int,
+    shared_bytes: int,
+) -> list[Fault]:
     for piece in memory:
         piece.fill()
     static, variables, owner = kernel.shared()
@@ -278,8 +302,7 @@ def run_sanitized(
     args = slots([piece.address for piece in memory])
     places = (static.begin, static.end), (first, shared_bytes)
     launch, _kept = launch_of(kernel.library, grid, block, args, *places, schedule)
-    with LOCK:
-        count = _run(launch, regions, found, kernel.base)
+    count = _run(launch, regions, found, kernel.base)
     for address, contents in before:  # the next schedule begins with the same
         ctypes.memmove(address, contents, len(contents))
     del owner
@@ -291,6 +314,8 @@ def _run(launch: Launch, regions: Any, found: Any, base: int) -> int:
     made = _library().ow_sanitize(
         ctypes.byref(launch), regions, len(regions), found, ctypes.c_void_p(base)
     )
+    if made < 0:
+        raise KeyboardInterrupt
     return int(made)
 
 

@@ -33,7 +33,7 @@ HEADERS = {
     "cuda_bf16.h": "cuda/fp16.cuh",
     "cooperative_groups.h": "cuda/groups.cuh",
 }
-INCLUDE = re.compile(r'^([ \t]*#[ \t]*)include[ \t]*[<"]([^">\n]+)[">].*$', re.MULTILINE)
+INCLUDE = re.compile(r'^([ \t]*#[ \t]*)include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s,:<>*&-]*>)?")
 TOKEN = re.compile(
     r"""(?P<marker>^\#[^\n]*$)
@@ -54,6 +54,9 @@ PRELUDE = """#include "simt.cuh"
 namespace {
 #include "cuda/cuda.cuh"
 """
+OWN_STDINT = re.compile(r"\btypedef\b[^;]*\bu?int(8|16|32|64)_t\s*;")
+# What may stand in front of __shared__ and belongs behind it.
+QUALIFIERS = ("static", "volatile", "const", "alignas", "__align__", "__attribute__")
 ASM = ("asm", "__asm__", "__asm")
 MOST_BYTES = 4 << 20
 
@@ -78,6 +81,9 @@ def host_source(source: str, kernel: str) -> str:
     """
     if not isinstance(source, str) or "\0" in source or len(source) > MOST_BYTES:
         raise ArgumentError("source: expected CUDA C++ as a string without NUL, at most 4 MiB")
+    source = source.removeprefix("\ufeff")
+    if source != source.encode(errors="replace").decode():
+        raise ArgumentError("source: expected text; it has characters that no encoding has")
     if not isinstance(kernel, str) or not NAME.fullmatch(kernel):
         raise ArgumentError(
             f"kernel={kernel!r}: expected the name of a __global__ function, such as 'add' or "
@@ -92,9 +98,17 @@ def host_source(source: str, kernel: str) -> str:
             f"it has {', '.join(names) or 'none'}"
         )
     text = rewritten(tokens)
-    for name in sorted(set(re.findall(r"^#pragma ow_include (.*)$", text, re.MULTILINE))):
-        text = text.replace(f"#pragma ow_include {name}\n", f'#include "{name}"\n')
-    return f"{PRELUDE}{text}\n}}\nOW_SIGNATURE({kernel})\n"
+    included: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        if match[1] in included:
+            return match[2]
+        included.add(match[1])
+        return f'#include "{match[1]}"{match[2]}'
+
+    text = re.sub(r"^#pragma ow_include (\S+)(.*)$", once, text, flags=re.MULTILINE)
+    own = "#define OW_OWN_STDINT\n" if OWN_STDINT.search(text) else ""
+    return f"{own}{PRELUDE}{text}\n}}\nOW_SIGNATURE({kernel})\n"
 
 
 def preprocessed(source: str) -> str:
@@ -103,7 +117,8 @@ def preprocessed(source: str) -> str:
     def include(match: re.Match[str]) -> str:
         name = match[2].strip()
         if name not in HEADERS:
-            return f"{match[1]}pragma ow_unknown {name}"
+            line = source.count("\n", 0, match.start()) + 1
+            return f"{match[1]}pragma ow_unknown {line} {name}"
         return f"{match[1]}pragma ow_include {HEADERS[name]}" if HEADERS[name] else ""
 
     text = f'#line 1 "{KERNEL_FILE}"\n{INCLUDE.sub(include, source)}\n'
@@ -120,11 +135,10 @@ def preprocessed(source: str) -> str:
             source=source,
             log=error.log,
         ) from None
-    unknown = re.search(r"^#pragma ow_unknown (.*)$", made, re.MULTILINE)
+    unknown = re.search(r"^#pragma ow_unknown (\d+) (\S*)", made, re.MULTILINE)
     if unknown:
-        line = source[: source.find(unknown[1])].count("\n") + 1
         raise UnsupportedError(
-            f"line {line}: the header {unknown[1]!r} is not known here: expected one of "
+            f"line {unknown[1]}: the header {unknown[2]!r} is not known here: expected one of "
             f"{', '.join(HEADERS)}; put what the kernel needs of it into the source"
         )
     return made[made.index(f'# 1 "{KERNEL_FILE}"') :]
@@ -182,6 +196,8 @@ def rewritten(tokens: Sequence[Token]) -> str:
         text = token.text
         if token.text in ASM and token.kind == "word":
             text, end = _asm(tokens, at, line)
+        elif token.text in QUALIFIERS and token.kind == "word":
+            text, end = _qualified(tokens, at)
         elif token.text in ("extern", "__shared__") and token.kind == "word":
             text, end = _dynamic(tokens, at, line)
         consumed = "".join(t.text for t in tokens[at:end])
@@ -189,6 +205,23 @@ def rewritten(tokens: Sequence[Token]) -> str:
         line += consumed.count("\n")
         at = end
     return "".join(out)
+
+
+def _qualified(tokens: Sequence[Token], at: int) -> tuple[str, int]:
+    """``volatile __shared__ T x`` as ``__shared__ volatile T x``; anything else as it is."""
+    end = at
+    words = [t.text for t in tokens[at : at + 40]]
+    while at <= end < at + len(words) and words[end - at] != "__shared__":
+        word = words[end - at]
+        if word == "(":
+            end = at + _closing(words, end - at)
+        elif word not in QUALIFIERS and not word.isspace():
+            return tokens[at].text, at + 1
+        end += 1
+    if end - at >= len(words):
+        return tokens[at].text, at + 1
+    front = "".join(w for w in words[: end - at] if w != "static")
+    return f"__shared__ {front}", end + 1
 
 
 def _dynamic(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
@@ -211,8 +244,7 @@ def _dynamic(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
             f"line {line}: {' '.join(text.split())!r}: expected dynamic shared memory as one "
             "array without an extent, such as: extern __shared__ float tile[];"
         )
-    kind = re.sub(r"\bvolatile\b", "volatile", found["type"])
-    return f"{kind}(*{found['name']}){found['rest']} = OwDynamic()", end
+    return f"{found['type']}(*{found['name']}){found['rest']} = OwDynamic()", end
 
 
 def _asm(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
@@ -234,7 +266,7 @@ def _asm(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
         end += 1
         if end >= len(tokens):
             raise UnsupportedError(f"line {line}: an asm statement has no end")
-    template = _strings(sections[0])
+    template = _strings(sections[0], line)
     outputs = _split(sections[1]) if len(sections) > 1 else []
     inputs = _split(sections[2]) if len(sections) > 2 else []
     bound = [f"auto&& ow_p{n} = {_operand(o, line)};" for n, o in enumerate(outputs)]
@@ -244,9 +276,18 @@ def _asm(tokens: Sequence[Token], at: int, line: int) -> tuple[str, int]:
     return f"do {{ {' '.join(bound)} {body} }} while (0)", end + 1
 
 
-def _strings(tokens: Sequence[Token]) -> str:
+def _strings(tokens: Sequence[Token], line: int) -> str:
     """The text of adjacent string literals; of escapes only those that PTX is written with."""
-    text = "".join(t.text[1:-1] for t in tokens if t.kind == "string")
+    text = ""
+    for token in tokens:
+        if token.kind == "raw":
+            text += token.text[token.text.index("(") + 1 : token.text.rindex(")")].replace(
+                "\\", "\\\\"
+            )
+        elif token.kind == "string":
+            text += token.text[1:-1]
+        elif token.kind != "space":
+            raise UnsupportedError(f"line {line}: an asm template is not a string: {token.text!r}")
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), text)
 
 

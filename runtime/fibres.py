@@ -89,6 +89,7 @@ def run_verify(
 
     Raises:
         LaunchError: a divergent barrier, an access outside every array, a misaligned access.
+        KeyboardInterrupt: Ctrl-C.
     """
     library, runtime = loaded(binary), runtime_library()
     memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
@@ -101,6 +102,8 @@ def run_verify(
     with LOCK:
         failed = runtime.ow_verify(ctypes.byref(launch))
         message = runtime.ow_message().decode(errors="replace")
+    if failed < 0:
+        raise KeyboardInterrupt
     if failed:
         raise LaunchError(f"{name}: {message}")
     for copy in copies:

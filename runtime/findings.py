@@ -142,7 +142,7 @@ def _finding(
         kind = "warp-sync-missing"
     threads = tuple(Thread(_unflattened(b, grid), _unflattened(t, block)) for b, t in m.threads)
     says = SENTENCES.get(kind, _plain)(m)
-    advice = ADVICE.get(kind)
+    advice = None if says.startswith("no thread can go on") else ADVICE.get(kind)
     message = f"{says}; {advice}" if advice else says
     fault = m.first
     return Finding(kind, fault.line, message, threads, fault.other_line, kernel, m.count)

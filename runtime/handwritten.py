@@ -77,6 +77,8 @@ class Handwritten:
         self.shared_bytes = shared_bytes
         self.name = kernel
         self.checked = Checked.of(_built(source, kernel))
+        if not isinstance(args, (list, tuple)):
+            raise ArgumentError(f"args={args!r}: expected a list of the kernel's arguments")
         self.args = list(args)
         self.scalars: dict[int, bytes] = {}
         self.given: dict[int, np.ndarray[Any, Any]] = {}
@@ -96,16 +98,16 @@ class Handwritten:
                 value = aligned_empty(value.shape, value.dtype)
             elif is_cupy(value):
                 value = value.get()
-            if is_array(value) and value.ndim + value.size > 0 and not np.isscalar(value):
+            if is_array(value) and value.ndim == 0 and chr(parameter.kind) != "p":
+                value = value[()]
+            if is_array(value):
                 _check_array(value, parameter, where)
                 self.given[number] = value
             else:
                 self.scalars[number] = _scalar(value, parameter, where)
 
     def _parameters(self) -> list[_Parameter]:
-        found = (_Parameter * MOST_PARAMETERS)()
-        count = self.checked.library.ow_signature(found)
-        return list(found[:count])
+        return self.checked.parameters(_Parameter, MOST_PARAMETERS)
 
     def run(self, schedule: int) -> tuple[list[Fault], list[Any]]:
         """Run under one schedule: what was seen, and the arguments after the run."""
@@ -144,6 +146,8 @@ def _built(source: str, kernel: str) -> Any:
         return builder().build(text, kernel, "host", mode="sanitize")
     except CompileError as error:
         first = next((t.strip() for t in error.log.split("\n") if "error" in t), "")
+        if "deduce" in first and "auto" in first:
+            first = f"it is a template or overloaded: ask for an instance, '{kernel}<float, 256>'"
         numbered = "\n".join(f"{n:4} {t}" for n, t in enumerate(source.split("\n"), 1))
         raise CompileError(
             f"the host compiler refuses {kernel}: {first}; the error's .source and .log have the "
@@ -157,7 +161,7 @@ def _three(name: str, given: Any, most: Sequence[int]) -> tuple[int, int, int]:
     extents = given if isinstance(given, (tuple, list)) else (given,)
     try:
         numbers = [n.__index__() for n in extents]
-    except AttributeError:
+    except (AttributeError, TypeError):
         numbers = []
     if not 1 <= len(numbers) <= 3 or isinstance(given, bool):
         raise ArgumentError(f"{name}={given!r}: expected a number, or up to three")
@@ -177,7 +181,12 @@ def _check_array(array: np.ndarray[Any, Any], parameter: _Parameter, where: str)
     if chr(parameter.kind) != "p":
         raise ArgumentError(f"{where}: expected a number, found an array of {array.dtype}")
     kind, element = chr(parameter.element_kind), OF_DTYPE.get(array.dtype.kind)
-    if kind == "s" or array.dtype.itemsize == 1 or element is None:
+    dtype = array.dtype
+    if dtype.hasobject or dtype.kind not in "iufbcV" or not dtype.isnative:
+        raise ArgumentError(
+            f"{where}: found an array of {dtype}; expected numbers in native order"
+        )
+    if kind == "s" or dtype in (np.uint8, np.int8) or parameter.element_bytes == 1:
         return  # a struct, or plain bytes
     integers = kind in "iu" and element in "iu"
     if array.dtype.itemsize != parameter.element_bytes or not (kind == element or integers):
@@ -196,6 +205,8 @@ def _scalar(value: Any, parameter: _Parameter, where: str) -> bytes:
     kind, size = chr(parameter.kind), parameter.bytes
     if kind == "p" and value is None:
         return bytes(8)
+    if kind == "s":
+        raise ArgumentError(f"{where}: structs by value cannot be passed; pass an array of them")
     if kind not in "iuf":
         raise ArgumentError(f"{where}: found {type(value).__name__}; expected an array")
     wanted = np.dtype(f"{kind}{size}")
@@ -209,8 +220,9 @@ def _scalar(value: Any, parameter: _Parameter, where: str) -> bytes:
     if not isinstance(value, int if kind in "iu" else (int, float)):
         raise ArgumentError(f"{where}: found {value!r}; expected a number of that type")
     try:
-        return np.array(value, wanted).tobytes().ljust(8, b"\0")
-    except (OverflowError, ValueError):
+        with np.errstate(over="raise"):
+            return np.array(value, wanted).tobytes().ljust(8, b"\0")
+    except (OverflowError, ValueError, FloatingPointError):
         raise ArgumentError(f"{where}: {value!r} does not fit") from None
 
 

@@ -167,7 +167,9 @@ def _bits(names: Sequence[str]) -> str:
 
 def _assign(match: re.Match[str], operands: list[str]) -> str:
     to, source = operands
-    return f"{to} = {source};"
+    if "," in to or "," in source:  # packing and unpacking
+        raise ValueError(match[0])
+    return f"ow_move({to}, ({source}));" if match[0].startswith("mov") else f"{to} = {source};"
 
 
 def _barrier(match: re.Match[str], operands: list[str]) -> str:

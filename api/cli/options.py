@@ -42,7 +42,9 @@ examples:
   opweave explain package.module:softmax --arg "bf16[4096,1000]" --target host --json
 """
 SANITIZE = """\
-arguments, in order, one --arg each:
+FILE.py:FUNCTION, or a CUDA file such as kernel.cu with --kernel, --grid and --block
+
+arguments of a kernel, in order and without names, one --arg each:
   --arg "f32[1024]=random"     an array; or =zeros, =ones, =arange, =uninitialised, =3
   --arg 1024  --arg f32=2.5    a number, of the parameter's type or of its own
   dtypes: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 b1, or NumPy's names
@@ -51,7 +53,7 @@ examples:
   opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random" --arg 1024
   opweave sanitize app.py:softmax --arg "f32[64,1000]" --schedules 4
 
-exit status: 0 nothing found, 1 findings, 2 a mistake in the request
+exit status: 0 nothing found, 1 findings, 2 it could not be checked
 """
 DOCTOR = """\
 example:

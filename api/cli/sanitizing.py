@@ -18,7 +18,7 @@ from opweave.cli.arguments import WORDS
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
-from opweave.opcodes.errors import FileError, RequestError
+from opweave.opcodes.errors import FileError, OpweaveError, RequestError
 from opweave.sanitizer import Report, sanitize, sanitize_source, uninitialised
 
 FOUND = 1  # exit status
@@ -60,7 +60,12 @@ FILLS: Mapping[str, Callable[[tuple[int, ...], np.dtype[Any]], Any]] = {
 def run(options: Namespace) -> int:
     """Check, print the report, and return 1 if there was a finding."""
     is_cuda = options.function.endswith((".cu", ".cuh"))
-    report = of_file(options) if is_cuda else of_function(options)
+    try:
+        report = of_file(options) if is_cuda else of_function(options)
+    except RequestError:
+        raise
+    except OpweaveError as error:  # 1 means findings: what could not be checked is something else
+        raise RequestError(str(error)) from error
     if options.json:
         found = [asdict(f) for f in report.findings]
         print_json({"what": options.function, "ok": report.ok, "schedules": report.schedules,

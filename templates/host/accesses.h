@@ -91,11 +91,28 @@ bool belongs(unsigned pc) {
     return suspect.pc && suspect.thread == current && pc - suspect.pc < SUSPECT_CODE;
 }
 
+// A plain read in a loop that waits for another thread, which it may never see: let the others run.
+void yield_to_others(const char* p, unsigned pc) {
+    static const char* last;
+    static unsigned last_pc;
+    static uint64 since;
+    if (p != last || pc != last_pc || steps < since) {
+        last = p;
+        last_pc = pc;
+        since = steps;
+    } else if (steps - since > MOST_REPEATS) {
+        watch().looks[current].pc = pc;
+        wait_at(WAITING_FOR_MEMORY, 0, 0, 0, 0);
+        since = steps;
+    }
+}
+
 void touch(const char* p, int bytes, int kind, unsigned pc) {
     if (++steps > MOST_STEPS) {
         complain(STOPPED, 0, 0, current, "a thread runs on and on without a meeting");
         abandon();
     }
+    if (!(kind & (WRITE | VOLATILE))) yield_to_others(p, pc);
     Region* r = region_at(p);
     if (!r || !inside(*r, p, bytes)) return report_outside(r, p, bytes, kind, pc);
     const bool shared = r->kind != GLOBAL;
@@ -105,10 +122,12 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
         suspect.pc = 0;
     }
     if (kind & WRITE && !(kind & ATOMIC)) ++progress;  // what an atomic changes, the next look shows
-    if (shared) kind &= ~VOLATILE;  // volatile orders nothing between the lanes of a warp
     Granule* granules = shared ? watch().shared[r->kind - 1] : r->granules;
     const char* first = first_granule(*r);
     bool told = false;
+    // a struct may have padding that nobody writes: half of it says more
+    const int enough = bytes > 8 ? bytes / 2 : 1;
+    int unknown = 0;
     for (const char* at = p; at < p + bytes;) {
         const long long number = (at - first) / 4;
         const int low = (int)((at - first) % 4);
@@ -121,9 +140,12 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
             continue;
         }
         const bool reads = !(kind & WRITE) || kind & ATOMIC;
-        if (reads && mask & ~g.known && (shared || r->unwritten) && !told) {
-            report_unwritten(*r, g, pc, bytes, p);
-            told = true;
+        if (reads && mask & ~g.known && (shared || r->unwritten)) {
+            unknown += __builtin_popcount(mask & ~g.known);
+            if (unknown >= enough && !told) {
+                report_unwritten(*r, g, pc, bytes, p);
+                told = true;
+            }
         }
         if (kind & WRITE && !(kind & ASYNC)) g.known |= mask;
         visit(*r, g, mask, kind, pc, p, bytes);
@@ -170,11 +192,9 @@ void hook_volatile(const void* p, int bytes, int kind, const void* pc) {
     if (is_own(p)) return;
     Region* r = region_at((const char*)p);
     if (r && inside(*r, (const char*)p, bytes)) {
-        if (!(kind & WRITE)) look(p, bytes, relative(pc), r->kind == GLOBAL);
-        if (r->kind == GLOBAL) {
-            if (kind & WRITE) release(watch().clocks, p, true);
-            else acquire(watch().clocks, p);
-        }
+        if (!(kind & WRITE)) look(p, bytes, relative(pc), true);
+        if (kind & WRITE) release(watch().clocks, p, true);
+        else acquire(watch().clocks, p);
     }
     touch((const char*)p, bytes, kind | VOLATILE, relative(pc));
 }

@@ -94,7 +94,7 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
     regions = given;
     region_count = count;
     faults = found;
-    fault_count = faults_lost = 0;
+    fault_count = 0;
     image = library;
     if (!unwritten) unwritten = (Read*)reserve(sizeof(Read) * MOST_UNWRITTEN);
     unwritten_count = 0;
@@ -116,7 +116,7 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
     }
     forget_slots();
     forget_launch();
-    return fault_count;
+    return interrupted ? -1 : fault_count;
 }
 
 // ---- what instrumented kernels call ----------------------------------------------------------------
@@ -166,13 +166,14 @@ extern "C" void __ubsan_handle_out_of_bounds(const Outside* o, unsigned long ind
     Raw& r = note(OUT_OF_BOUNDS, relative(PC), 0, 0, 0, -2);
     snprintf(r.text, sizeof r.text, "index %lld of %s", (long long)(int)index, o->array->name);
     add_thread(r, block->number, current);
+    if (is_lost(r)) return;
     suspect.pc = r.pc;
     suspect.fault = (int)(&r - faults);
     suspect.thread = current;
 }
 
 // What simt.cuh and cuda.cuh call.
-extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc) {
+extern "C" void ow_touch_atomic(void* p, int bytes, int device, int polls, void* pc) {
     Region* r = region_at((const char*)p);
     if (is_own(p)) return;
     if (r && inside(*r, (const char*)p, bytes)) {
@@ -182,7 +183,7 @@ extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc) {
             add_thread(found, block->number, current);
             abandon();
         }
-        look(p, bytes, relative(pc), false);
+        if (polls) look(p, bytes, relative(pc), false);
         acquire(watch().clocks, p);
         release(watch().clocks, p, false);
     }
@@ -190,5 +191,5 @@ extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc) {
 }
 extern "C" void ow_fence(int device, void*) { fence(watch().clocks, device); }
 extern "C" void ow_touch(const void* p, int bytes, int writes, int line) {
-    if (!is_own(p)) touch((const char*)p, bytes, writes ? WRITE : READ, LINE | (unsigned)line);
+    if (!is_own(p)) touch((const char*)p, bytes, writes ? WRITE : READ, LINE | (unsigned)line_of(line));
 }

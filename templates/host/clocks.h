@@ -23,6 +23,7 @@ struct Snapshot {
     unsigned* far;        // clocks of all threads of the block, or null: none known
     Known *mine, *blocks; // snapshots of other blocks that it knew
     uint64 taken_by;
+    bool kept;            // somebody may hold it: it must not change
 };
 
 struct ThreadClocks {  // of one thread
@@ -92,12 +93,18 @@ void join_warp(BlockClocks& clocks, int warp, unsigned mask) {
     unsigned lane[32] = {0};
     unsigned* far = 0;
     Known* foreign = 0;
+    static uint64 joins;
+    const uint64 stamp = 1ull << 63 | ++joins;
     ThreadClocks* first = clocks.threads + 32 * warp;
     for (int l = 0; l < 32; ++l) {
         if (!(mask >> l & 1u)) continue;
         raise(lane[l], first[l].clock);
         for (int k = 0; k < 32; ++k) raise(lane[k], first[l].lane[k]);
-        for (Known* n = first[l].foreign; n; n = n->next) foreign = with(n->what, foreign);
+        for (Known* n = first[l].foreign; n; n = n->next) {
+            if (n->what->taken_by == stamp) continue;
+            n->what->taken_by = stamp;
+            foreign = with(n->what, foreign);
+        }
         if (!first[l].far) continue;
         if (!far) far = (unsigned*)take(sizeof(unsigned) * MOST_THREADS);
         for (int t = 0; t < threads; ++t) raise(far[t], first[l].far[t]);
@@ -114,7 +121,8 @@ void join_warp(BlockClocks& clocks, int warp, unsigned mask) {
 // The current thread orders what it knows before what it does next.
 void fence(BlockClocks& clocks, bool device) {
     ThreadClocks& k = clocks.threads[current];
-    Snapshot* s = (Snapshot*)take(sizeof(Snapshot));
+    Snapshot* before = device ? k.fenced : k.fenced_block;
+    Snapshot* s = before && !before->kept && !before->far && !k.far ? before : (Snapshot*)take(sizeof(Snapshot));
     s->block = block->number;
     s->epoch = clocks.epoch;
     s->warp = current / 32;
@@ -211,6 +219,7 @@ void acquire(BlockClocks& clocks, const void* address) {
 void leave(Place& place, Snapshot* s) {
     for (const Known* n = place.left; n; n = n->next)
         if (n->what == s) return;
+    s->kept = true;
     place.left = with(s, place.left);
 }
 void release(BlockClocks& clocks, const void* address, bool replaces) {

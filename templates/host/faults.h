@@ -8,6 +8,7 @@
 namespace {
 
 enum { MOST_FAULTS = 2048, EXAMPLES = 8, TRIES = 32, RECENT = 4, MOST_UNWRITTEN = 1 << 16 };
+const uint64 MOST_REPEATS = 20000;  // plain reads of one address at one place, one after the other
 const uint64 MOST_STEPS = 400000000;  // of one thread without a meeting: it never ends
 const unsigned LINE = 0x80000000u;    // marks a "pc" that is a line number
 
@@ -22,7 +23,7 @@ struct Raw {
     char text[256];
 };
 Raw* faults;
-int fault_count, faults_lost;
+int fault_count;
 const char* image;  // where the kernel's library lies: program counters are relative to it
 
 // An index outside of its array type, until an access tells whether it stays in the array's memory:
@@ -47,14 +48,16 @@ struct Watch {
 
 Watch& watch() { return *block->watch; }
 
+Raw lost;  // where faults go that have no place any more
+bool is_lost(const Raw& r) { return &r == &lost; }
+
 Raw& note(int kind, unsigned pc, unsigned other_pc, int line, int other_line, int region) {
-    static Raw lost;
     for (int i = 0; i < fault_count; ++i) {
         Raw& r = faults[i];
         if (r.kind == kind && r.pc == pc && r.other_pc == other_pc && r.line == line && r.other_line == other_line && r.region == region)
             return ++r.count, r;
     }
-    if (fault_count == MOST_FAULTS) return ++faults_lost, lost;
+    if (fault_count == MOST_FAULTS) return lost.examples = 0, lost;
     Raw& r = faults[fault_count++];
     memset(&r, 0, sizeof r);
     r.kind = kind;
@@ -126,7 +129,7 @@ void report_unwritten(const Region& r, Granule& g, unsigned pc, int bytes, const
         --found.count;
     }
     add_thread(found, block->number, current);
-    if (unwritten_count == MOST_UNWRITTEN) return;
+    if (is_lost(found) || unwritten_count == MOST_UNWRITTEN) return;
     unwritten[unwritten_count].granule = &g;
     unwritten[unwritten_count++].fault = (int)(&found - faults);
 }

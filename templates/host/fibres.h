@@ -48,7 +48,9 @@ enum Fault {
     WARP_SYNC_MISSING, ASYNC_WAIT_MISSING, SHUFFLE_MASK, STOPPED, WAITS,
 };
 enum Meeting { WARP_BARRIER, EXCHANGE };
-enum { MOST_THREADS = 1024, WARPS = MOST_THREADS / 32, MOST_RESIDENT = 64, STACK = 256 * 1024 };
+// A thread of a GPU may have 512 KiB of local memory; pages that nobody touches cost nothing.
+enum { MOST_THREADS = 1024, WARPS = MOST_THREADS / 32, MOST_RESIDENT = 512, STACK = 640 * 1024 };
+enum { LINE_BITS = 18 };  // of a site, see OW_SITE in simt.cuh
 
 // An asynchronous copy that has not landed; it lands as late as the program allows.
 struct Copy { char* to; const char* from; int bytes, given, group, line; };
@@ -58,7 +60,7 @@ struct Fibre {
     alignas(16) char jump[256];
     State state;
     bool started;
-    int line, kind;
+    int site, line, kind;
     unsigned mask;
     uint64 value;
     Triple thread;
@@ -77,7 +79,7 @@ struct Block {
     bool abandoned;
     int counted;  // threads that came to the last barrier with a predicate that held
     uint64 progress;
-    uint64 exchanged[WARPS][32];
+    uint64 exchanged[WARPS][33];  // by lane, and behind them the mask of those that came
     Watch* watch;
 };
 
@@ -94,7 +96,7 @@ const char* arguments;
 long long arguments_bytes;
 Range shared_static, shared_dynamic;
 char message[512];
-bool failed;
+bool failed, interrupted;
 uint64 progress;  // counts what may let a waiting thread go on
 uint64 steps;     // accesses of a thread since it was resumed
 
@@ -125,10 +127,13 @@ void fibre_main() {
     }
 }
 
-void wait_at(State state, int line, int kind, unsigned mask, uint64 value) {
+int line_of(int site) { return site & ((1 << LINE_BITS) - 1); }
+
+void wait_at(State state, int site, int kind, unsigned mask, uint64 value) {
     Fibre& f = block->fibres[current];
     f.state = state;
-    f.line = line;
+    f.site = site;
+    f.line = line_of(site);
     f.kind = kind;
     f.mask = mask;
     f.value = value;
@@ -151,9 +156,10 @@ int count(bool predicate, int line) {
 
 const uint64* meet(unsigned mask, uint64 value, int kind, int line) {
     if (!(mask >> current % 32 & 1u)) {
-        complain(SHUFFLE_MASK, line, 0, current, "a lane calls it with a mask that leaves the lane out");
+        complain(SHUFFLE_MASK, line_of(line), 0, current, "a lane calls it with a mask that leaves the lane out");
         if (failed) abandon();
         block->exchanged[current / 32][current % 32] = value;
+        block->exchanged[current / 32][32] = 0;
         return block->exchanged[current / 32];
     }
     wait_at(AT_MEETING, line, kind, mask, value);
@@ -167,7 +173,7 @@ unsigned gather(int line) {
 }
 
 void fail(int kind, const char* what, int line) {
-    complain(kind, line, 0, current, what);
+    complain(kind, line_of(line), 0, current, what);
     if (failed || kind == MISALIGNED || kind == STOPPED) abandon();
 }
 
@@ -183,7 +189,7 @@ void copy_async(void* to, const void* from, int bytes, int given, int line) {
         c.first = more;
         c.room = room;
     }
-    Copy made = {(char*)to, (const char*)from, bytes, given, c.group, line};
+    Copy made = {(char*)to, (const char*)from, bytes, given, c.group, line_of(line)};
     c.first[c.count++] = made;
     watch_copy(made);
 }

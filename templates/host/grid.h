@@ -7,13 +7,14 @@
 #include "fibres.h"
 
 extern "C" {
+unsigned long pthread_self(void);
 int sigaction(int, const void*, void*);
 int sigaltstack(const void*, void*);
 }
 
 namespace {
 
-enum { MOST_IDLE_ROUNDS = 4096 };  // turns for all before a grid that waits is given up
+enum { MOST_IDLE_ROUNDS = 256 };  // turns for all before a grid that waits is given up
 
 // Release the lanes of a warp that stand at one meeting with everyone in their mask.
 bool release_meetings(int first) {
@@ -26,16 +27,19 @@ bool release_meetings(int first) {
         for (int k = 0; k < lanes; ++k) {
             const Fibre& g = warp[k];
             if (!(f.mask >> k & 1u)) continue;
-            all = all && g.state == AT_MEETING && g.line == f.line && g.mask == f.mask;
+            all = all && g.state == AT_MEETING && g.site == f.site && g.mask == f.mask;
         }
         if (!all) continue;
         const unsigned mask = f.mask;
+        unsigned came = 0;
         watch_meeting(*block, first / 32, mask, f.kind);
         for (int k = 0; k < lanes; ++k)
             if (mask >> k & 1u) {
                 block->exchanged[first / 32][k] = warp[k].value;
+                came |= 1u << k;
                 warp[k].state = READY;
             }
+        block->exchanged[first / 32][32] = came;
         ++progress;
         return true;
     }
@@ -49,8 +53,8 @@ bool release_gathering(int first) {
     unsigned mask = 0;
     int line = 0;
     for (int l = 0; l < lanes; ++l) {
-        if (warp[l].state != AT_GATHERING || (mask && warp[l].line != line)) continue;
-        line = warp[l].line;
+        if (warp[l].state != AT_GATHERING || (mask && warp[l].site != line)) continue;
+        line = warp[l].site;
         mask |= 1u << l;
     }
     for (int l = 0; l < lanes; ++l)
@@ -82,10 +86,10 @@ void run_warp(int first, const int* order) {
 
 // Release the block if every thread stands at the same barrier.
 bool release_barrier() {
-    const int line = block->fibres[0].line;
+    const int site = block->fibres[0].site;
     for (int t = 0; t < threads; ++t) {
         const Fibre& f = block->fibres[t];
-        if (f.state != AT_BARRIER || f.line != line) return false;
+        if (f.state != AT_BARRIER || f.site != site) return false;
     }
     watch_barrier(*block);
     block->counted = 0;
@@ -236,7 +240,7 @@ void run_grid(int* orders, int blocks, int schedule) {
     int* block_order = orders;
     fill_order(block_order, blocks, schedule);
     int next = 0, live = 0, idle = 0;
-    while (!failed && (live || next < blocks)) {
+    while (!failed && !interrupted && (live || next < blocks)) {
         const uint64 before = progress;
         for (int s = 0; s < live && !failed; ++s) {
             load_block(slots[s]);
@@ -271,19 +275,33 @@ struct Launch {  // the same struct as Launch in runtime/fibres.py
     int* orders;
 };
 
+// Ctrl-C stops the kernel; who launched it raises what Python would have raised.
+unsigned long launcher;  // the thread whose stack the fibres leave and come back to
+void on_interrupt(int, void*, void*) {
+    interrupted = true;
+    if (pthread_self() != launcher || !block) return;
+    failed = true;
+    abandon();
+}
+
 // Run a kernel under a schedule; faults go to `complain`.
 void run_launch(const Launch& l) {
     // Faults are caught on a stack of their own; SA_SIGINFO | SA_ONSTACK | SA_NODEFER.
     static char fault_stack[65536];
     struct { void* pointer; int flags; unsigned long size; } alternate = {fault_stack, 0, sizeof fault_stack}, old_alternate;
     struct Action { void (*handler)(int, void*, void*); unsigned long mask[16]; int flags; void (*restorer)(); };
-    Action action, old_segv, old_bus;
+    Action action, interrupt, old_segv, old_bus, old_interrupt;
     memset(&action, 0, sizeof action);
     action.handler = on_fault;
     action.flags = 4 | 0x08000000 | 0x40000000;
     sigaltstack(&alternate, &old_alternate);
     sigaction(11, &action, &old_segv);
     sigaction(7, &action, &old_bus);
+    interrupt = action;
+    interrupt.handler = on_interrupt;
+    sigaction(2, &interrupt, &old_interrupt);
+    interrupted = false;
+    launcher = pthread_self();
 
     run_thread = l.thread;
     arguments = l.args;
@@ -307,6 +325,7 @@ void run_launch(const Launch& l) {
 
     sigaction(11, &old_segv, 0);
     sigaction(7, &old_bus, 0);
+    sigaction(2, &old_interrupt, 0);
     sigaltstack(&old_alternate, 0);
 }
 

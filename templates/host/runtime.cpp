@@ -35,10 +35,11 @@ void complain(int, int line, int, int example, const char* what) {
 
 extern "C" const char* ow_message() { return message; }
 
-// Run a kernel under a schedule.  Returns 0, or 1 with ow_message().
+// Run a kernel under a schedule.  Returns 0, 1 with ow_message(), or -1 after Ctrl-C.
 extern "C" int ow_verify(const Launch* launch) {
     run_launch(*launch);
-    return failed;
+    block = 0;
+    return interrupted ? -1 : failed;
 }
 
 // ---- run mode: blocks on all cores ----------------------------------------------------------------

@@ -69,13 +69,16 @@ static char ow_dynamic[256 * 1024] __attribute__((aligned(1024)));
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_ow_shared[];
 extern "C" __attribute__((weak, visibility("hidden"))) char __stop_ow_shared[];
 #endif
-#define __syncthreads() (ow_host->barrier(__LINE__))
-#define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, OW_WARP_BARRIER, __LINE__))
+// Where a meeting stands: its line, and a number of its own, for a line may have several.
+#define OW_SITE ((__COUNTER__ % 8192) << 18 | __LINE__)
+#define __syncthreads() (ow_host->barrier(OW_SITE))
+#define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, OW_WARP_BARRIER, OW_SITE))
 OW_INLINE unsigned ow_mask(unsigned mask = 0xffffffffu) { return mask; }
 OW_INLINE unsigned ow_thread_number() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 OW_INLINE int ow_lane() { return ow_thread_number() % 32; }
+// Values by lane, and behind them the mask of the lanes that came.
 OW_INLINE const unsigned long long* ow_meet(unsigned mask, unsigned long long value, int line) {
     return ow_host->meet(mask, value, OW_EXCHANGE, line);
 }
@@ -83,8 +86,10 @@ template <class T> OW_INLINE T ow_exchange(unsigned mask, T value, int source, i
     unsigned long long bits = 0;
     __builtin_memcpy(&bits, &value, sizeof(T));
     const unsigned long long* lanes = ow_meet(mask, bits, line);
-    if (!(mask >> source & 1u)) {
-        ow_host->fail(OW_SHUFFLE_MASK, "a shuffle reads a lane outside its mask", line);
+    if (!(lanes[32] >> source & 1u)) {
+        const bool named = mask >> source & 1u;
+        ow_host->fail(OW_SHUFFLE_MASK, named ? "a shuffle reads a lane that the block does not have"
+                                             : "a shuffle reads a lane outside its mask", line);
         return value;
     }
     __builtin_memcpy(&value, &lanes[source], sizeof(T));
@@ -111,17 +116,17 @@ OW_INLINE unsigned ow_vote(unsigned mask, bool predicate, int line) {
     const unsigned long long* lanes = ow_meet(mask, predicate, line);
     unsigned found = 0;
     for (int l = 0; l < 32; ++l)
-        if (mask >> l & 1u) found |= (unsigned)lanes[l] << l;
+        if (lanes[32] >> l & 1u) found |= (unsigned)lanes[l] << l;
     return found;
 }
 OW_INLINE int ow_width(int width = 32) { return width; }
-#define __shfl_sync(m, v, s, ...) ow_exchange(m, v, ow_from_lane(s, ow_width(__VA_ARGS__)), __LINE__)
-#define __shfl_down_sync(m, v, d, ...) ow_exchange(m, v, ow_from_above(d, ow_width(__VA_ARGS__)), __LINE__)
-#define __shfl_up_sync(m, v, d, ...) ow_exchange(m, v, ow_from_below(d, ow_width(__VA_ARGS__)), __LINE__)
-#define __shfl_xor_sync(m, v, d, ...) ow_exchange(m, v, ow_from_other(d, ow_width(__VA_ARGS__)), __LINE__)
-#define __ballot_sync(m, p) ow_vote(m, (p) != 0, __LINE__)
-#define __any_sync(m, p) (ow_vote(m, (p) != 0, __LINE__) != 0)
-#define __all_sync(m, p) (ow_vote(m, (p) != 0, __LINE__) == (m))
+#define __shfl_sync(m, v, s, ...) ow_exchange(m, v, ow_from_lane(s, ow_width(__VA_ARGS__)), OW_SITE)
+#define __shfl_down_sync(m, v, d, ...) ow_exchange(m, v, ow_from_above(d, ow_width(__VA_ARGS__)), OW_SITE)
+#define __shfl_up_sync(m, v, d, ...) ow_exchange(m, v, ow_from_below(d, ow_width(__VA_ARGS__)), OW_SITE)
+#define __shfl_xor_sync(m, v, d, ...) ow_exchange(m, v, ow_from_other(d, ow_width(__VA_ARGS__)), OW_SITE)
+#define __ballot_sync(m, p) ow_vote(m, (p) != 0, OW_SITE)
+#define __any_sync(m, p) (ow_vote(m, (p) != 0, OW_SITE) != 0)
+#define __all_sync(m, p) (ow_vote(m, (p) == 0, OW_SITE) == 0)
 #define DYNAMIC_SHARED(TYPE, NAME) TYPE* NAME = (TYPE*)ow_host->dynamic_shared
 OW_INLINE void ow_check_aligned(const void* p, int bytes, int line) {
     if ((unsigned long long)p % bytes) ow_host->fail(OW_MISALIGNED, "a wide access is misaligned", line);
@@ -142,16 +147,18 @@ OW_INLINE void ow_check_aligned(const void*, int, int) {}
 
 #ifdef OW_SANITIZE
 // The checker sees an atomic and a fence as such, not the plain accesses that they are made of.
-extern "C" void ow_touch_atomic(void* p, int bytes, int device, void* pc);
+extern "C" void ow_touch_atomic(void* p, int bytes, int device, int polls, void* pc);
 extern "C" void ow_fence(int device, void* pc);
 extern "C" void ow_touch(const void* p, int bytes, int writes, int line);
 #define OW_ATOMIC static __attribute__((noinline, no_sanitize("thread", "undefined")))
-#define OW_TOUCH(P, DEVICE) ow_touch_atomic((void*)(P), sizeof(*(P)), DEVICE, __builtin_return_address(0))
+// POLLS: it may be there to look, for another thread to write
+#define OW_TOUCH(P, DEVICE, POLLS) \
+    ow_touch_atomic((void*)(P), sizeof(*(P)), DEVICE, POLLS, __builtin_return_address(0))
 OW_ATOMIC void __threadfence() { ow_fence(1, __builtin_return_address(0)); }
 OW_ATOMIC void __threadfence_block() { ow_fence(0, __builtin_return_address(0)); }
 #else
 #define OW_ATOMIC OW_INLINE
-#define OW_TOUCH(P, DEVICE) ((void)0)
+#define OW_TOUCH(P, DEVICE, POLLS) ((void)0)
 OW_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 OW_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 #endif
@@ -167,27 +174,28 @@ template <class T> struct OwSame { typedef T type; };
     while (!__atomic_compare_exchange(p, &old, &made, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
     return old
 #endif
-#define OW_ATOMICS(NAME, DEVICE, MADE)                                                \
+#define OW_ATOMICS(NAME, DEVICE, MADE, POLLS)                                          \
     template <class T> OW_ATOMIC T NAME(T* p, typename OwSame<T>::type x) {            \
-        OW_TOUCH(p, DEVICE);                                                          \
+        OW_TOUCH(p, DEVICE, POLLS);                                                   \
         OW_UPDATE(MADE);                                                              \
     }
-#define OW_ATOMIC_SCOPES(NAME, MADE)                                                  \
-    OW_ATOMICS(NAME, 1, MADE) OW_ATOMICS(NAME##_block, 0, MADE) OW_ATOMICS(NAME##_system, 1, MADE)
-OW_ATOMIC_SCOPES(atomicAdd, old + x)
-OW_ATOMIC_SCOPES(atomicSub, old - x)
-OW_ATOMIC_SCOPES(atomicMax, old > x ? old : x)
-OW_ATOMIC_SCOPES(atomicMin, old < x ? old : x)
-OW_ATOMIC_SCOPES(atomicExch, x)
-OW_ATOMIC_SCOPES(atomicAnd, old & x)
-OW_ATOMIC_SCOPES(atomicOr, old | x)
-OW_ATOMIC_SCOPES(atomicXor, old ^ x)
-OW_ATOMIC_SCOPES(atomicInc, old >= x ? 0 : old + 1)
-OW_ATOMIC_SCOPES(atomicDec, old == 0 || old > x ? x : old - 1)
+#define OW_ATOMIC_SCOPES(NAME, MADE, POLLS)                                           \
+    OW_ATOMICS(NAME, 1, MADE, POLLS)                                                  \
+    OW_ATOMICS(NAME##_block, 0, MADE, POLLS) OW_ATOMICS(NAME##_system, 1, MADE, POLLS)
+OW_ATOMIC_SCOPES(atomicAdd, old + x, x == T(0))
+OW_ATOMIC_SCOPES(atomicSub, old - x, x == T(0))
+OW_ATOMIC_SCOPES(atomicMax, old > x ? old : x, 0)
+OW_ATOMIC_SCOPES(atomicMin, old < x ? old : x, 0)
+OW_ATOMIC_SCOPES(atomicExch, x, 1)
+OW_ATOMIC_SCOPES(atomicAnd, old & x, 1)
+OW_ATOMIC_SCOPES(atomicOr, old | x, 1)
+OW_ATOMIC_SCOPES(atomicXor, old ^ x, x == T(0))
+OW_ATOMIC_SCOPES(atomicInc, old >= x ? 0 : old + 1, 0)
+OW_ATOMIC_SCOPES(atomicDec, old == 0 || old > x ? x : old - 1, 0)
 #define OW_CAS(NAME, DEVICE)                                                          \
     template <class T>                                                                \
     OW_ATOMIC T NAME(T* p, typename OwSame<T>::type expected, typename OwSame<T>::type x) { \
-        OW_TOUCH(p, DEVICE);                                                          \
+        OW_TOUCH(p, DEVICE, 1);                                                       \
         OW_UPDATE(old == expected ? x : old);                                         \
     }
 OW_CAS(atomicCAS, 1)

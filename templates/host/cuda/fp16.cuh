@@ -28,6 +28,8 @@
     OW_INLINE bool __hgt(NAME x, NAME y) { return (float)x > (float)y; }                      \
     OW_INLINE bool __hle(NAME x, NAME y) { return (float)x <= (float)y; }                     \
     OW_INLINE bool __hge(NAME x, NAME y) { return (float)x >= (float)y; }                     \
+    OW_INLINE bool __hne(NAME x, NAME y) { return (float)x != (float)y; }                     \
+    OW_INLINE bool __hisnan(NAME x) { return (float)x != (float)x; }                          \
     OW_INLINE bool __heq(NAME x, NAME y) { return (float)x == (float)y; }                     \
     OW_INLINE NAME hexp(NAME x) { return NAME(__builtin_expf(x)); }                           \
     OW_INLINE NAME hlog(NAME x) { return NAME(__builtin_logf(x)); }                           \
@@ -37,6 +39,14 @@
     OW_INLINE NAME##2 operator+(NAME##2 a, NAME##2 b) { return {a.x + b.x, a.y + b.y}; }      \
     OW_INLINE NAME##2 operator-(NAME##2 a, NAME##2 b) { return {a.x - b.x, a.y - b.y}; }      \
     OW_INLINE NAME##2 operator*(NAME##2 a, NAME##2 b) { return {a.x * b.x, a.y * b.y}; }      \
+    OW_INLINE NAME##2 operator/(NAME##2 a, NAME##2 b) { return {a.x / b.x, a.y / b.y}; }      \
+    OW_INLINE NAME##2 operator-(NAME##2 a) { return {-a.x, -a.y}; }                           \
+    OW_INLINE NAME##2 __hneg2(NAME##2 a) { return {-a.x, -a.y}; }                             \
+    OW_INLINE NAME##2 __habs2(NAME##2 a) { return {__habs(a.x), __habs(a.y)}; }               \
+    OW_INLINE NAME##2 __h2div(NAME##2 a, NAME##2 b) { return {a.x / b.x, a.y / b.y}; }        \
+    OW_INLINE NAME##2 __hmax2(NAME##2 a, NAME##2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; } \
+    OW_INLINE NAME##2 __hmin2(NAME##2 a, NAME##2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; } \
+    OW_INLINE NAME##2 h2exp(NAME##2 a) { return {NAME(__builtin_expf(a.x)), NAME(__builtin_expf(a.y))}; } \
     OW_INLINE NAME##2 __hadd2(NAME##2 a, NAME##2 b) { return a + b; }                         \
     OW_INLINE NAME##2 __hsub2(NAME##2 a, NAME##2 b) { return a - b; }                         \
     OW_INLINE NAME##2 __hmul2(NAME##2 a, NAME##2 b) { return a * b; }                         \

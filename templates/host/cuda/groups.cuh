@@ -43,7 +43,11 @@ struct ow_lanes {
     bool any(int p, int line = __builtin_LINE()) const { return ow_vote(mask, p != 0, line) != 0; }
     bool all(int p, int line = __builtin_LINE()) const { return ow_vote(mask, p != 0, line) == mask; }
 };
-template <int N, class P = thread_block> struct thread_block_tile : ow_lanes {};
+template <int N, class P = thread_block> struct thread_block_tile : ow_lanes {
+    template <class T> T shfl(T v, int rank, int line = __builtin_LINE()) const {  // modulo its size
+        return ow_exchange(mask, v, lane_of((int)((unsigned)rank % N)), line);
+    }
+};
 typedef ow_lanes coalesced_group;
 template <int N, class G> OW_INLINE thread_block_tile<N> tiled_partition(const G&) {
     thread_block_tile<N> made;

@@ -95,6 +95,14 @@ OW_INLINE unsigned __float2uint_rn(float x) { return ow_uint(__builtin_rint(x));
 OW_INLINE unsigned __float2uint_rz(float x) { return ow_uint(x); }
 OW_INLINE int __double2int_rn(double x) { return ow_int(__builtin_rint(x)); }
 OW_INLINE int __double2int_rz(double x) { return ow_int(x); }
+OW_INLINE double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
+OW_INLINE double __drcp_rn(double x) { return 1.0 / x; }
+OW_INLINE float rcbrtf(float x) { return 1.0f / __builtin_cbrtf(x); }
+OW_INLINE float normcdff(float x) { return 0.5f * __builtin_erfcf(-0.70710678f * x); }
+OW_INLINE long long __float2ll_rn(float x) { return (long long)__builtin_rintf(x); }
+OW_INLINE float __ll2float_rn(long long x) { return (float)x; }
+OW_INLINE unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
+OW_INLINE unsigned umax(unsigned x, unsigned y) { return x > y ? x : y; }
 OW_INLINE float __int2float_rn(int x) { return (float)x; }
 OW_INLINE float __uint2float_rn(unsigned x) { return (float)x; }
 OW_INLINE double __int2double_rn(int x) { return x; }
@@ -124,6 +132,9 @@ OW_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
     unsigned made = 0;
     for (int i = 0; i < 4; ++i) made |= (unsigned)(both >> 8 * (s >> 4 * i & 7u) & 0xffu) << 8 * i;
     return made;
+}
+OW_INLINE unsigned long long __brevll(unsigned long long x) {
+    return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
 OW_INLINE int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
 OW_INLINE unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((unsigned long long)x * y >> 32); }

@@ -38,6 +38,12 @@ template <int N, bool TRANSPOSED> OW_INLINE void ow_ldmatrix(unsigned (&made)[N]
     }
 }
 
+// mov: the bits, whatever the types.
+template <class To, class From> OW_INLINE void ow_move(To& to, From from) {
+    static_assert(sizeof(To) == sizeof(From), "mov between registers of different widths");
+    __builtin_memcpy(&to, &from, sizeof to);
+}
+
 // Elements of a 32-bit register of a fragment.
 struct OwF16 { enum { EACH = 2 }; static float of(unsigned r, int i) { return half_to_float((unsigned short)(r >> 16 * i)); } };
 struct OwBF16 { enum { EACH = 2 }; static float of(unsigned r, int i) { return host_float(r >> 16 * i << 16); } };

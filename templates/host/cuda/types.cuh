@@ -30,6 +30,7 @@ struct dim3 {
     dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
 
+#ifndef OW_OWN_STDINT  // unless the kernel has its own
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -38,6 +39,7 @@ typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned uint32_t;
 typedef unsigned long uint64_t;
+#endif
 typedef unsigned long uintptr_t;
 typedef long intptr_t;
 typedef unsigned long size_t;
