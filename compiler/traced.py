@@ -275,7 +275,8 @@ class TracedArray(ArrayOperators):
     def _power(self, exponent: Any) -> Operator:
         if type(exponent) in (int, float):
             is_float = self.value.dtype.is_float
-            short = POWERS.get(exponent) if is_float or exponent == 2 else None
+            is_square = type(exponent) is int and exponent == 2  # 2.0 makes floats of integers
+            short = POWERS.get(exponent) if is_float or is_square else None
             if short is not None:
                 return OPERATORS[short]
             if type(exponent) is int and exponent < 0 and not is_float:

@@ -220,7 +220,8 @@ def _qualified(tokens: Sequence[Token], at: int) -> tuple[str, int]:
         end += 1
     if end - at >= len(words):
         return tokens[at].text, at + 1
-    front = "".join(w for w in words[: end - at] if w != "static")
+    # an alignment as an attribute may stand anywhere, as alignas only in front
+    front = "".join({"static": "", "alignas": "__align__"}.get(w, w) for w in words[: end - at])
     return f"__shared__ {front}", end + 1
 
 

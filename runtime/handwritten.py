@@ -188,7 +188,7 @@ def _check_array(array: np.ndarray[Any, Any], parameter: _Parameter, where: str)
         )
     if kind == "s" or dtype in (np.uint8, np.int8) or parameter.element_bytes == 1:
         return  # a struct, or plain bytes
-    integers = kind in "iu" and element in "iu"
+    integers = kind in ("i", "u") and element in ("i", "u")
     if array.dtype.itemsize != parameter.element_bytes or not (kind == element or integers):
         raise ArgumentError(
             f"{where}: found an array of {array.dtype}; convert it, or pass its .view(np.uint8) "

@@ -81,7 +81,8 @@ def _statement(instruction: str, count: int, line: int) -> str:
         match = known.pattern.fullmatch(opcode)
         if match:
             try:
-                return known.lower(match, [_renamed(o, count) for o in operands])
+                named = operands if opcode == ".reg" else [_renamed(o, count) for o in operands]
+                return known.lower(match, named)
             except (IndexError, KeyError, ValueError):
                 break
     raise UnsupportedError(

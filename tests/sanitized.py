@@ -322,6 +322,41 @@ template <int N> __device__ float turned(float v) {
     y[i] = s[t];"""),
     correct("writes into memory that nobody wrote", "    y[i] = x[i];\n    y[i] += 1;", args=("x", "raw")),
     correct("local arrays", "    float r[4];\n    for (int j = 0; j < 4; ++j) r[j] = x[i] + j;\n    y[i] = r[t % 4];"),
+    correct("struct with padding", """    __shared__ P s[64];
+    s[t].value = x[i];
+    s[t].index = t;
+    __syncthreads();
+    P other = s[63 - t];
+    y[i] = other.value + other.index;""", before="struct P { double value; int index; };"),
+    correct("warps that hand over by a volatile flag in shared memory", """    __shared__ float s[32];
+    __shared__ volatile int ready;
+    if (t == 0) ready = 0;
+    __syncthreads();
+    if (t == 0) {
+        s[0] = x[i];
+        __threadfence_block();
+        ready = 1;
+    }
+    if (t == 32) {
+        while (ready == 0) {}
+        __threadfence_block();
+        y[i] = s[0];
+    }"""),
+    correct("many atomics that change nothing", "    if (i == 0) for (int j = 0; j < 30000; ++j) atomicMax((int*)y, 1);"),
+    correct("votes in part of a warp", "    y[i] = __ballot_sync(~0u, 1) == 0xfffffu && __all_sync(~0u, 1) && __reduce_min_sync(~0u, 5u + t) == 5;",
+            block=20, grid=1),
+    correct("half and bfloat16", "    y[i] = __half2float(__float2half(x[i])) + __bfloat162float(__float2bfloat16(x[i]));",
+            before="#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <stdint.h> /* on\n two lines */"),
+    correct("own integers, clocks, qualifiers", """    static __shared__ volatile float s[64];
+    volatile __shared__ float r[64];
+    alignas(16) __shared__ float q[64];
+    long long begun = clock64();
+    s[t] = r[t] = q[t] = x[i];
+    float a[2], b[2];
+    memset(a, 0, sizeof a);
+    memcpy(b, a, sizeof a);
+    y[i] = s[t] + r[t] + q[t] + b[0] + (clock64() < begun) + warpSize;""",
+            before="typedef unsigned long long uint64_t;\n#define SIDE 4\nconst int sides = SIDE;"),
     correct("in place", "    y[i] = y[i] * 2;", parameters="float* y", args=("y",)),
     correct("several kernels in one source", "    y[i] = x[i];", before='__global__ void other(float* y) { __shared__ float s[8]; s[0] = y[0]; }'),
     correct("one thread per row of a struct", "    P& p = rows[i];\n    p.x += p.y;", before="struct P { float x, y; };", parameters="P* rows", args=("big",)),
@@ -401,5 +436,12 @@ FAULTY = [
     faulty("full mask in a branch", "shuffle-mask", "    float v = x[i];\n    if (t % 32 < 16) v += __shfl_down_sync(0xffffffffu, v, 8);  // FAULT\n    y[i] = v;"),
     faulty("source lane outside the mask", "shuffle-mask", "    float v = x[i];\n    if (t % 32 < 16) v = __shfl_sync(0x0000ffffu, v, 20);  // FAULT\n    y[i] = v;"),
     faulty("a lane that its own mask leaves out", "shuffle-mask", "    y[i] = __shfl_sync(0x0000ffffu, x[i], 0);  // FAULT"),
+    faulty("reduction over half a warp", "shuffle-mask", "    float v = x[i];\n    for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(~0u, v, o);  // FAULT\n    y[i] = v;", block=20, grid=1),
+    faulty("two barriers on one line", "barrier-divergence", "    if (t & 1) __syncthreads(); else __syncthreads();  // FAULT"),
+    faulty("two shuffles on one line", "shuffle-mask", "    int v = t % 32 < 16 ? __shfl_sync(~0u, t, 0) : __shfl_sync(~0u, t, 1);  // FAULT\n    y[i] = v;"),
+    faulty("a plain flag that is waited for", "global-race", """    volatile int* ready = (volatile int*)y;
+    if (t == 0) while (*(int*)y == 0) {}  // FAULT
+    if (t == 32) *(int*)y = 1;  // FAULT
+    if (t == 64) *ready = 0;""", grid=1),
     faulty("lanes that returned", "shuffle-mask", "    if (t % 32 > 20) return;\n    y[i] = __ballot_sync(0xffffffffu, x[i] > 0);  // FAULT"),
 ]  # fmt: skip

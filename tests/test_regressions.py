@@ -577,3 +577,14 @@ def test_to_uint8_of_no_dimensions_is_an_array_as_by_numpy():
     made = ow.fuse(lambda x: ow.opcodes.to_uint8(x))(x)
 
     assert type(made) is type(ow.opcodes.to_uint8(x))
+
+
+@host
+@pytest.mark.parametrize("exponent", [2.0, 1.0, 0.5, 2, np.float64(2)])
+@pytest.mark.parametrize("function", [lambda x, e: x**e, lambda x, e: np.max(x) ** e])
+def test_an_integer_to_a_float_power_is_a_float(function, exponent):
+    x = np.arange(1, 6)
+    found = ow.fuse(lambda x: function(x, exponent))(x)
+
+    assert np.asarray(found).dtype == np.asarray(function(x, exponent)).dtype
+    np.testing.assert_allclose(function(x, exponent), found)

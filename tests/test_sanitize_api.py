@@ -1,6 +1,10 @@
 """``ow.sanitize`` and ``ow.sanitize_source``: results, arguments, messages, and bad input."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,6 +178,94 @@ def test_a_source_that_does_not_compile_says_where(source, message):
 def test_a_kernel_that_stops_itself_is_an_error(body, message):
     with pytest.raises(LaunchError, match=message):
         ow.sanitize_source(kernel(body), "k", 1, 32, [floats(32), floats(32)])
+
+
+@pytest.mark.parametrize(("statement", "expected"), [
+    ('asm("mov.b32 %0, %1;" : "=r"(u) : "f"(1.5f));', 0x3FC00000),
+    ('asm(R"(mov.u32 %0, 5;)" : "=r"(u));', 5),
+    ('asm("{ .reg .u32 t; mov.u32 t, %1; mov.u32 %0, t; } // copy" : "=r"(u) : "r"(9u));', 9),
+])  # fmt: skip
+def test_moves_copy_bits(statement, expected):
+    source = kernel(f"    unsigned u = 7;\n    {statement}\n    y[i] = u;", "unsigned* y")
+    report = ow.sanitize_source(source, "k", 1, 1, [np.zeros(1, np.uint32)], schedules=1)
+
+    assert report.args[0][0] == expected
+
+
+@pytest.mark.parametrize("statement", [
+    'asm("mov.b64 %0, {%1, %2};" : "=l"(w) : "r"(1), "r"(2));',
+    'asm(R"(frobnicate.u32 %0, %%laneid;)" : "=r"(u));',
+])  # fmt: skip
+def test_what_would_be_translated_wrongly_is_refused(statement):
+    source = kernel(
+        f"    unsigned u = 7; unsigned long w = 0;\n    {statement}\n    y[i] = u + w;"
+    )
+
+    with pytest.raises(UnsupportedError, match="line 5: the PTX instruction"):
+        ow.sanitize_source(source, "k", 1, 1, [floats(1), floats(1)])
+
+
+@pytest.mark.parametrize("array", [
+    np.array([None, 1], object), np.array(["a"]), floats(4).astype(">f4"), np.zeros(4, bool),
+    np.zeros(4, "M8[s]"),
+], ids=lambda a: str(a.dtype))  # fmt: skip
+def test_arrays_that_a_kernel_would_misread_are_refused(array):
+    with pytest.raises(ArgumentError, match="found an array of"):
+        add(array, floats(4), 1.0, 1)
+
+
+def test_threads_may_check_at_once(tmp_path):
+    """In a process of its own with an empty cache, so that all of it is built by two threads."""
+    code = f"""
+import sys, threading
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from sanitized import FAULTY
+import opweave as ow
+case, found = FAULTY[0], []
+def check():
+    report = ow.sanitize_source(case.source, "k", 2, 64, case.arguments(), schedules=2)
+    found.append(report.ok)
+threads = [threading.Thread(target=check) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert found == [False] * 4, found
+"""
+    environment = os.environ | {"OPWEAVE_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_ctrl_c_stops_a_kernel_that_never_ends():
+    code = """
+import os, signal, threading, time
+import opweave as ow
+signal.signal(signal.SIGINT, signal.default_int_handler)
+source = 'extern "C" __global__ void k(float* y) { while (true) {} }'
+threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    ow.sanitize_source(source, "k", 1, 1, [__import__("numpy").zeros(1, "f4")])
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100
+    )
+
+    assert ran.stdout == "stopped\n", ran.stderr
+
+
+def test_more_faults_than_are_kept_are_said():
+    reads = "\n".join(f"    y[0] += x[{n}];" for n in range(2100))
+    report = ow.sanitize_source(
+        kernel(reads), "k", 1, 1, [ow.uninitialised(2100, "f4"), floats(1)], schedules=1
+    )
+
+    assert not report.complete
+    assert len(report.findings) > 2000
+    assert "places are kept" in str(report)
 
 
 def test_every_launch_starts_from_the_same_device_variables():
