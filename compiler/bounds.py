@@ -97,7 +97,7 @@ class _Bounds:
         if node.is_reduction:
             return [self._reduced(node, operands[0], values[0])]
         if node.is_view:
-            (error,) = self._apply(node, [operands[0].error])
+            error = node.operator.numpy(operands[0].error, **numpy_attributes(node))
             return [Bounded(values[0], error)]
         if node.is_product:
             return [self._multiplied(node, operands[0], operands[1], values[0])]
@@ -146,15 +146,17 @@ class _Bounds:
             # a rounding that goes the other way shows in the result's own unit
             return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
         code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
+        # a unit is that of the value which rounds: it may lie in the next binade already
+        reach = np.where(np.isfinite(error), np.abs(value) + error, value)
         if not code.exact:
             ulp = node.operator.ulp.on(self.executor).of(dtype)
-            scale = value if top is None else np.maximum(np.abs(value), top)
+            scale = reach if top is None else np.maximum(reach, top)
             if dtype.round:  # computed in float32, then rounded
-                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(value, dtype)
+                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(reach, dtype)
             else:
                 error = error + ulp * spacing(scale, dtype)
         elif node.operator.name == "cast" and not _widens(node):
-            error = error + 0.5 * spacing(value, dtype)
+            error = error + 0.5 * spacing(reach, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         if top is not None:
             loop = F32 if dtype.round else dtype

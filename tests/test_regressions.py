@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from data import hold, wide
+from data import dtype_of, hold, wide
 
 import opweave as ow
 from opweave.compiler.names import template_names
@@ -588,3 +588,20 @@ def test_an_integer_to_a_float_power_is_a_float(function, exponent):
 
     assert np.asarray(found).dtype == np.asarray(function(x, exponent)).dtype
     np.testing.assert_allclose(function(x, exponent), found)
+
+
+@host
+def test_what_no_bound_decides_stays_so_behind_a_view_of_integers():
+    x = np.array([[6, 1, 0], [6, 1, 2**63]], np.uint64)
+    fused = ow.fuse(lambda x: np.multiply.reduce((x == np.tan(x)).mT, axis=-1))
+
+    assert fused.check(x).ok
+    assert min(np.asarray(b.error).min() for b in fused.lower(x, target="host").bounds(x)) >= 0
+
+
+@host
+def test_a_unit_is_that_of_the_binade_that_a_value_rounds_into():
+    """tan of 1.0 - 1.9921875 + ..., whose exact value lies just below a power of two."""
+    x = (np.arange(1, 1249) / 640).astype(dtype_of("bfloat16"))
+
+    assert ow.fuse(lambda x: np.tan(x - -1.0)).check(x).ok
