@@ -59,9 +59,11 @@ def test_every_part_of_the_key_counts(cache, change):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("change", [{"fast": True}, {"verify": True}, {"arch": "sm_80"}])
+@pytest.mark.parametrize(
+    "change", [{"fast": True}, {"mode": "verify"}, {"mode": "sanitize"}, {"arch": "sm_80"}]
+)
 def test_flags_and_targets_give_other_keys(change):
-    base = {"arch": "host", "fast": False, "verify": False}
+    base = {"arch": "host", "fast": False, "mode": "run"}
 
     assert key_of(key_parts(SOURCE, **base)) != key_of(key_parts(SOURCE, **(base | change)))
     assert key_of(key_parts(SOURCE, **base)) == key_of(key_parts(SOURCE, **base))
