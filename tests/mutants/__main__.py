@@ -133,7 +133,7 @@ def report(verdicts) -> str:
         "",
         "## Survivors",
         "",
-        "Each changes nothing that a kernel computes; the reason stands with it.",
+        "The reason stands with each.",
         "",
     ]
     for reason in dict.fromkeys(reason_of(m) for m, _ in alive):
