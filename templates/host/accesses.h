@@ -117,10 +117,7 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
     if (!r || !inside(*r, p, bytes)) return report_outside(r, p, bytes, kind, pc);
     const bool shared = r->kind != GLOBAL;
     if (r->owner && r->owner[p - r->begin] == COMPILERS_OWN) return;
-    if (shared && belongs(pc)) {
-        --faults[suspect.fault].count;
-        suspect.pc = 0;
-    }
+    if (shared && belongs(pc)) suspect.pc = 0;
     if (kind & WRITE && !(kind & ATOMIC)) ++progress;  // what an atomic changes, the next look shows
     Granule* granules = shared ? watch().shared[r->kind - 1] : r->granules;
     const char* first = first_granule(*r);
@@ -184,9 +181,16 @@ bool is_own(const void* p) {  // the thread's stack, the indices that the schedu
            within(p, arguments, arguments_bytes) || within(p, block->exchanged, sizeof block->exchanged);
 }
 
+void report_index() {
+    Raw& r = note(OUT_OF_BOUNDS, suspect.pc, 0, 0, 0, -2);
+    snprintf(r.text, sizeof r.text, "index %lld of %s", suspect.index, suspect.array);
+    add_thread(r, block->number, current);
+    suspect.pc = 0;
+}
+
 void hook(const void* p, int bytes, int kind, const void* pc) {
     if (!is_own(p)) touch((const char*)p, bytes, kind, relative(pc));
-    else if (suspect.pc && belongs(relative(pc))) suspect.pc = 0;
+    else if (suspect.pc && belongs(relative(pc))) report_index();
 }
 void hook_volatile(const void* p, int bytes, int kind, const void* pc) {
     if (is_own(p)) return;

@@ -163,13 +163,11 @@ extern "C" void __ubsan_handle_type_mismatch_v1(const Mismatch* m, unsigned long
     abandon();
 }
 extern "C" void __ubsan_handle_out_of_bounds(const Outside* o, unsigned long index) {
-    Raw& r = note(OUT_OF_BOUNDS, relative(PC), 0, 0, 0, -2);
-    snprintf(r.text, sizeof r.text, "index %lld of %s", (long long)(int)index, o->array->name);
-    add_thread(r, block->number, current);
-    if (is_lost(r)) return;
-    suspect.pc = r.pc;
-    suspect.fault = (int)(&r - faults);
+    if (!block) return;
+    suspect.pc = relative(PC);
     suspect.thread = current;
+    suspect.index = (int)index;
+    suspect.array = o->array->name;
 }
 
 // What simt.cuh and cuda.cuh call.

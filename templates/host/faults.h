@@ -26,9 +26,9 @@ Raw* faults;
 int fault_count;
 const char* image;  // where the kernel's library lies: program counters are relative to it
 
-// An index outside of its array type, until an access tells whether it stays in the array's memory:
-// `tile[0][i]` may run over the end of a row of shared memory, which is one array to a GPU.
-struct Suspect { unsigned pc; int fault, thread; };
+// An index outside of its array type, until an access tells what it meant: local memory, or a row of
+// shared memory, which is one array to a GPU (`tile[0][i]`), or no access at all (`&tile[r][i]`).
+struct Suspect { unsigned pc; int thread; long long index; const char* array; };
 enum { SUSPECT_CODE = 256 };  // bytes of code within which the access belongs to the index
 Suspect suspect;
 
