@@ -605,3 +605,15 @@ def test_a_unit_is_that_of_the_binade_that_a_value_rounds_into():
     x = (np.arange(1, 1249) / 640).astype(dtype_of("bfloat16"))
 
     assert ow.fuse(lambda x: np.tan(x - -1.0)).check(x).ok
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_an_extent_that_is_a_parameter_meets_no_name_of_the_template(target):
+    """Batches that do not fall together bring their extents along, n0 among them."""
+    x = np.ones((3, 1, 64, 7), np.float16)
+    y = np.ones((1, 11), np.float16)
+    fused = ow.fuse(lambda x, y: np.transpose(x, (2, 0, 3, 1)) @ y)
+
+    found = fused.lower(x, y, target=target)(x, y)
+    np.testing.assert_array_equal(np.transpose(x, (2, 0, 3, 1)) @ y, found)

@@ -36,7 +36,7 @@ linear_relu_product_f32(
     // index: a block is a tile, tiles along a row of tiles first
     const index_t tiles_n = (cols + BLOCK_N - 1) / BLOCK_N;
     const index_t m0 = blockIdx.x / tiles_n * BLOCK_M;
-    const index_t n0 = blockIdx.x % tiles_n * BLOCK_N;
+    const index_t col0 = blockIdx.x % tiles_n * BLOCK_N;
     const int thread_m = threadIdx.x / (BLOCK_N / THREAD_N) * THREAD_M;
     const int thread_n = threadIdx.x % (BLOCK_N / THREAD_N) * WIDTH;
 
@@ -63,8 +63,8 @@ linear_relu_product_f32(
         for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
             float chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
-            const index_t inside = k0 + k < depth ? cols - n0 - i : 0;
-            load_chunk(chunk, w + n0 + i + (k0 + k) * w_s0, inside, (float)-0.0f);
+            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, (float)-0.0f);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
         }
@@ -90,7 +90,7 @@ linear_relu_product_f32(
         float left[THREAD_M], right[FRAGMENTS][WIDTH];
         load_strided(left, x + (m0 + thread_m) * x_s0 + k, x_s0, rows - m0 - thread_m);
         for (int q = 0; q < FRAGMENTS; ++q) {
-            const index_t j0 = n0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
+            const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
             load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
         }
 #pragma unroll
@@ -108,7 +108,7 @@ linear_relu_product_f32(
         const index_t width = row < rows ? cols : 0;
 #pragma unroll
         for (int q = 0; q < FRAGMENTS; ++q) {
-            const index_t j0 = n0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
+            const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
             float b_v[WIDTH];
             load_chunk(b_v, b + j0, width - j0);
             float out_v[WIDTH];

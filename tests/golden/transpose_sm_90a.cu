@@ -27,7 +27,7 @@ transposed_map_f32(
     // index: a block is a tile, tiles along a row of tiles first
     const index_t tiles_n = (cols + TILE - 1) / TILE;
     const index_t m0 = blockIdx.x / tiles_n * TILE;
-    const index_t n0 = blockIdx.x % tiles_n * TILE;
+    const index_t col0 = blockIdx.x % tiles_n * TILE;
 #if USE_SHARED_MEMORY
 
     // load: along the rows, column by column
@@ -35,9 +35,9 @@ transposed_map_f32(
 #pragma unroll
     for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
         const int j = e / ACROSS % TILE, i = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
-        const index_t inside = n0 + j < cols ? rows - m0 - i : 0;
+        const index_t inside = col0 + j < cols ? rows - m0 - i : 0;
         float x_view_v[VECTOR];
-        load_chunk(x_view_v, x_view + m0 + i + (n0 + j) * x_view_s1, inside);
+        load_chunk(x_view_v, x_view + m0 + i + (col0 + j) * x_view_s1, inside);
         for (int l = 0; l < VECTOR; ++l) x_view_tile[j][i + l] = x_view_v[l];
     }
     __syncthreads();
@@ -46,7 +46,7 @@ transposed_map_f32(
     // row by row
     for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
         const int i = e / ACROSS % TILE, j = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
-        const index_t row = m0 + i, j0 = n0 + j;
+        const index_t row = m0 + i, j0 = col0 + j;
         const index_t width = row < rows ? cols : 0;
         float x_view_v[VECTOR];
 #if USE_SHARED_MEMORY
