@@ -8,6 +8,7 @@ each operator, which for + - * / and sqrt equals computing in the narrow type it
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -97,12 +98,18 @@ def of(dtype: Any) -> DType:
         raise DTypeError(f"{text[:80]} is not a dtype: expected one of {_EXPECTED}") from None
 
 
+# How a dtype may be written.
+SPELT = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
+
+
 @cache
 def _of(dtype: Any) -> DType:
     if isinstance(dtype, DType):
         if not any(dtype is row for row in ALL):
             raise DTypeError(f"{dtype.name!r} is no row of the table: expected one of {_EXPECTED}")
         return dtype
+    if isinstance(dtype, str) and not SPELT.fullmatch(dtype):
+        raise ValueError(dtype)  # NumPy takes the character NUL for bool
     found = np.dtype(_numpy_dtype(dtype) if dtype == "bfloat16" else dtype)
     name = found.name if found.isnative else str(found)
     if name not in _BY_NAME:

@@ -81,7 +81,7 @@ def converting(name):
 
 
 def summing(name):
-    return ow.fuse(lambda x: np.sum(x, dtype=None if name == "bool" else name))
+    return ow.fuse(lambda x: np.sum(x, dtype=name))
 
 
 def known_tokens():
