@@ -13,20 +13,21 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+import numpy as np
+from machine import describe
+from mutants.cases import CASES
+from sanitized import CORRECT, FAULTY
+
+import opweave as ow
+from opweave.runtime.executors import SanitizeExecutor
+
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
-
-import numpy as np  # noqa: E402
-from machine import describe  # noqa: E402
-from mutants.cases import CASES  # noqa: E402
-from sanitized import CORRECT, FAULTY  # noqa: E402
-
-import opweave as ow  # noqa: E402
-from opweave.runtime.executors import SanitizeExecutor  # noqa: E402
-
 REPEATS = 5
 
 
@@ -50,14 +51,18 @@ def slowdown() -> dict[str, Any]:
     ratios = {}
     for name, (function, arguments, toggles) in CASES.items():
         made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target="sm_80")
-        plain = _median(lambda: made.verify(*arguments))  # noqa: B023
-        checked = _median(lambda: made._run(SanitizeExecutor(), arguments, {}))  # noqa: B023
+        plain = _median(partial(made.verify, *arguments))
+        checked = _median(partial(_sanitized, made, arguments))
         ratios[name] = checked / plain
     values = list(ratios.values())
     return {
         "kernels": len(values), "median": statistics.median(values), "most": max(values),
         "slowest": max(ratios, key=lambda n: ratios[n]), "ratios": ratios,
     }  # fmt: skip
+
+
+def _sanitized(program: ow.Program, arguments: list[Any]) -> None:
+    program._run(SanitizeExecutor(), tuple(arguments), {})
 
 
 def _median(run: Any) -> float:

@@ -51,9 +51,8 @@ class _Raw(ctypes.Structure):
         ("pc", ctypes.c_uint),
         ("other_pc", ctypes.c_uint),
         ("offset", ctypes.c_longlong),
-        ("variable", ctypes.c_int),
-        ("pad", ctypes.c_int),
         ("blocks", ctypes.c_longlong * EXAMPLES),
+        ("variable", ctypes.c_int),
         ("threads", ctypes.c_int * EXAMPLES),
         ("text", ctypes.c_char * 256),
     )  # fmt: skip
@@ -302,9 +301,11 @@ def _run_locked(
     args = slots([piece.address for piece in memory])
     places = (static.begin, static.end), (first, shared_bytes)
     launch, _kept = launch_of(kernel.library, grid, block, args, *places, schedule)
-    count = _run(launch, regions, found, kernel.base)
-    for address, contents in before:  # the next schedule begins with the same
-        ctypes.memmove(address, contents, len(contents))
+    try:
+        count = _run(launch, regions, found, kernel.base)
+    finally:
+        for address, contents in before:  # the next schedule begins with the same
+            ctypes.memmove(address, contents, len(contents))
     del owner
     names = [(piece.name, piece.bytes) for piece in memory]
     return [_fault(kernel, raw, names, variables, shared_bytes) for raw in found[:count]]

@@ -170,7 +170,9 @@ def _assign(match: re.Match[str], operands: list[str]) -> str:
     to, source = operands
     if "," in to or "," in source:  # packing and unpacking
         raise ValueError(match[0])
-    return f"ow_move({to}, ({source}));" if match[0].startswith("mov") else f"{to} = {source};"
+    is_register = re.fullmatch(r"ow_p\d+|[A-Za-z_]\w*", source)  # and no number or index
+    copies = match[0].startswith("mov") and is_register
+    return f"ow_move({to}, {source});" if copies else f"{to} = {source};"
 
 
 def _barrier(match: re.Match[str], operands: list[str]) -> str:

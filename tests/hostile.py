@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001
+# ruff: noqa: RUF001  (characters that look like others are what is tested)
 """Hostile values, and every way by which a value of a user's reaches a kernel or a path."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001
+# ruff: noqa: RUF001  (characters that look like others are what is tested)
 """Hostile values are refused before rendering, or the kernel is, token for token, a benign one.
 
 ``python tests/test_hostile.py`` prints how many values went which way.

@@ -12,8 +12,12 @@ from sanitized import ASYNC, ASYNC_PTX, CORRECT, TILE, floats, kernel
 from variants import VARIANTS
 
 import opweave as ow
+from opweave.cli import sanitizing
 from opweave.cli.main import main
+from opweave.cli.options import parser
 from opweave.opcodes.errors import ArgumentError, CompileError, LaunchError, UnsupportedError
+from opweave.runtime import checker
+from opweave.runtime.handwritten import Handwritten
 
 pytestmark = pytest.mark.host
 ADD = kernel("    if (i < n) y[i] = x[i] + a;", "const float* x, float* y, float a, int n")
@@ -350,3 +354,42 @@ def test_the_command_line_checks_a_function(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["findings"] == []
     assert main([*argv, "--grid", "4"]) == 2
     assert "belongs to a .cu file" in capsys.readouterr().err
+
+
+def test_contents_belong_to_the_argument_that_is_named(tmp_path):
+    path = tmp_path / "app.py"
+    path.write_text("def take(x, y):\n    return x + y\n")
+    given = {}
+
+    def seen(fused, x, y, **options):
+        given.update(x=x, y=y)
+        return ow.sanitize(fused, x, y, schedules=1)
+
+    options = parser().parse_args(
+        ["sanitize", f"{path}:take", "--arg", "y=f32[8]=zeros", "--arg", "x=f32[8]=ones"]
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sanitizing, "sanitize", seen)
+        assert sanitizing.of_function(options).ok
+
+    assert (given["x"] == 1).all()
+    assert (given["y"] == 0).all()
+
+
+def test_ctrl_c_leaves_device_variables_as_they_were():
+    source = kernel(
+        "    if (t == 0) y[0] = atomicAdd(&hits, 1);", before="__device__ int hits = 7;"
+    )
+    launch = Handwritten(source, "k", 1, 32, [floats(1), floats(1)], 0)
+    with pytest.MonkeyPatch.context() as patch:
+        run = checker._run
+
+        def stopped(*args):
+            run(*args)
+            raise KeyboardInterrupt
+
+        patch.setattr(checker, "_run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            launch.run(0)
+
+    assert launch.run(0)[1][1][0] == 7

@@ -78,11 +78,8 @@ def parse(text: str, name: str, is_static: bool, static: Sequence[str] = ()) -> 
         RequestError: it does not parse; says what would.
     """
     text = text.strip()
-    if text in WORDS:
-        return WORDS[text]
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
+    if is_plain(text):
+        return plain(text)
     array = ARRAY.fullmatch(text)
     if array:
         return make_array(array["dtype"], array["extents"], array["order"] or "C", text)
@@ -95,6 +92,27 @@ def parse(text: str, name: str, is_static: bool, static: Sequence[str] = ()) -> 
         f"--arg {shown(text)} for {name!r}: {EXPECTED}; a string needs static_argnames or "
         f"--static ({known} here)"
     )
+
+
+def is_plain(text: str) -> bool:
+    """True for a number, True, False or None."""
+    with suppress(ValueError):
+        plain(text)
+        return True
+    return False
+
+
+def plain(text: str) -> Any:
+    """A number, True, False or None.
+
+    Raises:
+        ValueError: none of these.
+    """
+    if text in WORDS:
+        return WORDS[text]
+    with suppress(ValueError):
+        return int(text)
+    return float(text)
 
 
 def make_array(dtype: str, extents: str, order: str, text: str) -> np.ndarray[Any, Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from opweave.cli.arguments import WORDS
+from opweave.cli.arguments import is_plain, plain
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
@@ -90,15 +89,25 @@ def of_function(options: Namespace) -> Report:
     fills = [p["fill"] if p else "random" for p in parts]
     texts = [p["array"] if p else text for p, text in zip(parts, options.arguments, strict=True)]
     request = requested(Namespace(**{**vars(options), "arguments": texts}))
-    arrays = iter(fills[n] for n, text in enumerate(texts) if "[" in text)
+    names = [name for name, _ in request.fused.parameters]
+    filled = dict(zip(_named(texts, names), fills, strict=True))
     arguments = [
-        _filled(a, next(arrays, "random")) if isinstance(a, np.ndarray) else a
-        for a in request.arguments
+        _filled(a, filled.get(name, "random")) if isinstance(a, np.ndarray) else a
+        for name, a in zip(names, request.arguments, strict=True)
     ]
     with users_code(request.file, "lowering"):
         return sanitize(
             request.fused, *arguments, schedules=options.schedules, target=request.target
         )
+
+
+def _named(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The parameter that each text is for, as ``arguments.bind`` takes them."""
+    found: list[str] = []
+    for text in texts:
+        name = text.partition("=")[0].strip()
+        found.append(name if name in names else next(n for n in names if n not in found))
+    return found
 
 
 def _filled(array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
@@ -145,11 +154,8 @@ def value(text: str) -> Any:
         RequestError: it does not parse; says what would.
     """
     text = text.strip()
-    if text in WORDS:
-        return WORDS[text]
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
+    if is_plain(text):
+        return plain(text)
     array = ARRAY.fullmatch(text)
     if array:
         extents = [p.strip() for p in array["extents"].split(",") if p.strip()]

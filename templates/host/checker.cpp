@@ -48,7 +48,7 @@ void watch_meeting(Block&, int warp, unsigned mask, int kind) {
     if (kind == WARP_BARRIER) join_warp(watch().clocks, warp, mask);  // an exchange orders no memory
 }
 void watch_end(Block&) {
-    settle_unwritten(true);
+    settle_unwritten(&watch());
     for (int i = 0; i < region_count; ++i) {
         if (regions[i].kind == GLOBAL) continue;
         Granule* granules = watch().shared[regions[i].kind - 1];
@@ -102,7 +102,7 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
         if (given[i].kind == GLOBAL) given[i].granules = (Granule*)reserve(granules_of(given[i]) * sizeof(Granule));
     run_launch(*launch);
     block = 0;
-    settle_unwritten(false);
+    settle_unwritten(0);
     for (int i = 0; i < count; ++i)
         if (given[i].kind == GLOBAL) munmap(given[i].granules, granules_of(given[i]) * sizeof(Granule));
     for (int s = 0; s < MOST_RESIDENT && slots[s]; ++s) {
@@ -156,7 +156,7 @@ struct Mismatch { const char* file; unsigned line, column; const Described* type
 struct Outside { const char* file; unsigned line, column; const Described *array, *index; };
 extern "C" void __ubsan_handle_type_mismatch_v1(const Mismatch* m, unsigned long p) {
     const int wanted = 1 << m->log_alignment;
-    if (!p || p % wanted == 0) return;
+    if (!block || !p || p % wanted == 0) return;
     Raw& r = note(MISALIGNED, relative(PC), 0, 0, 0, -1);
     snprintf(r.text, sizeof r.text, "%s needs a multiple of %d bytes, and is %d off", m->type->name, wanted, (int)(p % wanted));
     add_thread(r, block->number, current);

@@ -17,8 +17,8 @@ struct Raw {
     int kind, line, other_line, access, other_access, bytes, region, crosses, count, examples;
     unsigned pc, other_pc;
     long long offset;
-    int variable, pad;
     long long blocks[EXAMPLES];
+    int variable;
     int threads[EXAMPLES];
     char text[256];
 };
@@ -35,7 +35,8 @@ Suspect suspect;
 // What a thread last looked at through volatile reads and atomics, to tell when it waits.
 struct Looks { const void* address[RECENT]; uint64 value[RECENT]; int next, tries; unsigned pc; };
 
-struct Read { Granule* granule; int fault; };  // of memory that nobody had written
+struct Watch;
+struct Read { Granule* granule; int fault; const Watch* by; };  // of memory that nobody had written
 Read* unwritten;
 int unwritten_count;
 
@@ -130,18 +131,18 @@ void report_unwritten(const Region& r, Granule& g, unsigned pc, int bytes, const
     }
     add_thread(found, block->number, current);
     if (is_lost(found) || unwritten_count == MOST_UNWRITTEN) return;
-    unwritten[unwritten_count].granule = &g;
-    unwritten[unwritten_count++].fault = (int)(&found - faults);
+    const Read read = {&g, (int)(&found - faults), r.kind == GLOBAL ? 0 : &watch()};
+    unwritten[unwritten_count++] = read;
 }
 
-// Reads that a race explains are not reported a second time as reads of what nobody wrote.
-void settle_unwritten(bool shared_only) {
+// Reads that a race explains are not reported a second time as reads of what nobody wrote.  Those of
+// shared memory are settled when their block ends, the others (of nobody's) at last.
+void settle_unwritten(const Watch* whose) {
     int left = 0;
     for (int i = 0; i < unwritten_count; ++i) {
-        Granule* g = unwritten[i].granule;
-        const Region* r = regions + faults[unwritten[i].fault].region;
-        if (shared_only && r->kind == GLOBAL) unwritten[left++] = unwritten[i];
-        else if (!g->raced) ++faults[unwritten[i].fault].count;
+        const Read& read = unwritten[i];
+        if (read.by != whose) unwritten[left++] = read;
+        else if (!read.granule->raced) ++faults[read.fault].count;
     }
     unwritten_count = left;
 }

@@ -126,7 +126,7 @@ def reported(run: Run) -> None:
         ends = failure.message.startswith(("the process", "no answer"))
         check = judged_apart if ends else judge
 
-        def fails(candidate: Program, check=check, plan=plan, oracle=failure.oracle) -> bool:  # type: ignore[no-untyped-def]
+        def fails(candidate: Program, check=check, plan=plan, oracle=failure.oracle) -> bool:
             return any(f.oracle == oracle for f in check(candidate, plan).failures)
 
         small = program if run.options.no_shrink else shrink(program, fails)

@@ -51,7 +51,7 @@ def use_shared_binaries() -> Any:
 
     size = environment.cache_bytes(DEFAULT_BYTES)
     made = SharingBuilder(DiskCache(environment.cache_folder(), size))
-    build.builder = host.builder = lambda: made  # type: ignore[assignment]
+    build.builder = host.builder = lambda: made
     return made
 
 
