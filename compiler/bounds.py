@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.carried import Bounded, carried_errors
+from opweave.compiler.carried import Bounded, carried_errors, signs_of_zero, zero_of
 from opweave.compiler.ir import (
     Graph,
     Node,
@@ -203,7 +203,11 @@ class _Bounds:
             undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
             return Bounded(value, np.where(undecided, np.inf, 0.0))
         if node.operator.name in ("max", "min"):
-            return Bounded(value, np.max(operand.error, axis=axes, keepdims=keep, initial=0.0))
+            error = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0)
+            signs = signs_of_zero(operand.value)
+            plus, minus = (np.any(side, axis=axes, keepdims=keep) for side in signs)
+            is_open = plus & minus & (value == 0)
+            return Bounded(value, np.maximum(error, zero_of(is_open, dtype)))
         extent = count((node.values[0].shape[a] for a in axes), self.extents)
         assert node.plan is not None
         assert node.operator.accumulator is not None

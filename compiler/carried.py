@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.ir import Node
-from opweave.compiler.rounding import distance
+from opweave.compiler.rounding import distance, spacing
+from opweave.opcodes.dtypes import F32, DType
 
 Array = np.ndarray[Any, Any]
 Apply = Callable[[list[Any]], list[Array]]
@@ -42,7 +44,7 @@ def carried_errors(
     steps = [_step(o) for o in operands]
     erring = [i for i, o in enumerate(operands) if np.any(o.error)]
     if not erring and node.operator.name != "signbit":
-        return [np.zeros(np.shape(v)) for v in values]
+        return [np.zeros(np.shape(v)) + picked_error(node, operands, v) for v in values]
     undecided = _undecided(node, operands)
     if node.operator.mixes is not None:
         undecided = np.any(undecided, axis=-1, keepdims=True)  # of one channel, so of all
@@ -57,7 +59,33 @@ def carried_errors(
     if node.operator.name in ("remainder", "divmod"):
         found[-1] = _wrapped(operands, steps, found[-1])
     spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
-    return [np.where(spread, np.inf, f) for f in found]
+    picked = [picked_error(node, operands, v) for v in values]
+    return [np.where(spread, np.inf, np.maximum(f, p)) for f, p in zip(found, picked, strict=True)]
+
+
+# What picks one of its operands, or a zero of its own: which of 0.0 and -0.0 is not specified.
+PICKS: dict[str, tuple[float, ...]] = {"maximum": (), "minimum": (), "clip": (), "relu": (0.0,)}
+
+
+def picked_error(node: Node, operands: Operands, value: Array) -> Array:
+    """An error at a zero of open sign, so that what depends on the sign is undecided."""
+    own = PICKS.get(node.operator.name)
+    if own is None or not _is_float(operands[0]):
+        return np.zeros(())
+    signs = [signs_of_zero(c) for c in (*(o.value for o in operands), *own)]
+    plus, minus = (reduce(np.logical_or, side) for side in zip(*signs, strict=True))
+    return zero_of(plus & minus & (value == 0), node.result.dtype)
+
+
+def signs_of_zero(value: Any) -> tuple[Array, Array]:
+    """Where a value is 0.0, and where it is -0.0."""
+    zero, negative = np.equal(value, 0), np.signbit(value)
+    return zero & ~negative, zero & negative
+
+
+def zero_of(is_open: Array, dtype: DType) -> Array:
+    """The smallest error of a loop's numbers, where the sign of a zero is open."""
+    return np.where(is_open, spacing(np.zeros(()), F32 if dtype.round else dtype), 0.0)
 
 
 def _is_float(operand: Bounded) -> bool:
@@ -80,7 +108,8 @@ def _at_corners(
     for signs in product((1, -1), repeat=len(moving)):
         moved = [o.value for o in operands]
         for position, sign in zip(moving, signs, strict=True):
-            moved[position] = moved[position] + sign * steps[position]
+            value, step = moved[position], sign * steps[position]
+            moved[position] = np.where(step == 0, value, value + step)  # -0.0 + 0.0 is 0.0
         results = apply(moved)
         found = [
             np.maximum(f, distance(r, v)) for f, r, v in zip(found, results, values, strict=True)

@@ -144,6 +144,26 @@ def test_nothing_decides_what_an_error_may_turn_over(function):
     assert bound(function, S).undecided == S.size
 
 
+Z = np.array([[0.0, -0.0], [-0.0, -0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize(("function", "undecided"), [
+    (lambda x: 1 / np.maximum(x, 0.0), [0, 1, 1, 1, 0, 0]),
+    (lambda x: 1 / np.minimum(x, -0.0), [1, 0, 0, 0, 1, 0]),
+    (lambda x: 1 / np.clip(x, 0.0, 1.0), [0, 1, 1, 1, 0, 0]),
+    (lambda x: ow.opcodes.rsqrt(ow.opcodes.relu(x)), [0, 1, 1, 1, 0, 0]),
+    (lambda x: 1 / -np.maximum(x, 0.0), [0, 1, 1, 1, 0, 0]),
+    (lambda x: 1 / x.max(axis=1), [1, 0, 0]),
+    (lambda x: 1 / x.min(axis=1), [1, 0, 0]),
+    (lambda x: 2 + np.maximum(x, 0.0), [0] * 6),
+])  # fmt: skip
+def test_the_sign_of_a_zero_that_is_picked_is_open(function, undecided, dtype):
+    found = bound(function, Z.astype(dtype))
+
+    assert np.isinf(found.error).ravel().tolist() == undecided
+
+
 @pytest.mark.host
 @pytest.mark.parametrize(("function", "x"), [
     (lambda x: (x * 0.1) * 3 == x * 0.3, S),

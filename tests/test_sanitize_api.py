@@ -346,7 +346,7 @@ def test_the_command_line_checks_a_cuda_file(tmp_path, capsys, argv, status, say
 
 
 def test_the_command_line_checks_a_function(tmp_path, capsys):
-    path = tmp_path / "app.py"
+    path = tmp_path / "one_of_checker.py"
     path.write_text("def norm(x, y):\n    return x / x.sum(axis=-1, keepdims=True) + y\n")
     argv = ["sanitize", f"{path}:norm", "--arg", "f32[8,64]=ones", "--arg", "2.0", "--json"]
 
@@ -357,7 +357,7 @@ def test_the_command_line_checks_a_function(tmp_path, capsys):
 
 
 def test_contents_belong_to_the_argument_that_is_named(tmp_path):
-    path = tmp_path / "app.py"
+    path = tmp_path / "two_of_checker.py"
     path.write_text("def take(x, y):\n    return x + y\n")
     given = {}
 
