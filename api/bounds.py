@@ -26,7 +26,8 @@ from opweave.runtime.arrays import is_cupy
 if TYPE_CHECKING:
     from opweave.fused import Fused
     from opweave.oplist import OpcodeKernel
-    from opweave.program import KernelView, Program
+    from opweave.program import Program
+    from opweave.views import KernelView
 
 __all__ = ["Bound", "Judgement", "Row", "derive", "gamma", "judge", "spacing", "table"]
 

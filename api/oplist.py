@@ -21,7 +21,7 @@ from opweave.fused import Fused
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
-from opweave.program import KernelView
+from opweave.views import KernelView
 
 
 @dataclass(frozen=True)

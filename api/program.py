@@ -1,11 +1,10 @@
-"""A lowered function: its kernels to read, run, change, compile and check."""
+"""A lowered function: its kernels to run, compile and check."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +12,18 @@ import numpy as np
 from opweave.bounds import Bound
 from opweave.compiler.bounds import run_bounded
 from opweave.compiler.driver import Lowered, finish
-from opweave.compiler.edit import Edit
 from opweave.compiler.ir import Value
-from opweave.compiler.kernel import Kernel, Line
-from opweave.compiler.names import TEMPLATES
+from opweave.compiler.kernel import Kernel
 from opweave.compiler.reference import run_reference
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.specialise import Specialised, symbol_extents
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
-from opweave.runtime import inspect, nvrtc
 from opweave.runtime.arrays import argument_type, is_array, is_cupy, spans
-from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.executors import HostExecutor, VerifyExecutor
 from opweave.runtime.launch import Prepared
+from opweave.views import KernelView
 
 if TYPE_CHECKING:
     from opweave.fused import Fused
@@ -267,140 +263,3 @@ def bound_of(name: str, output: Any, found: Any) -> Bound:
 
 def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
     return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}
-
-
-class KernelView:
-    """One kernel of a program."""
-
-    def __init__(self, program: Program, number: int):
-        self.program = program
-        self.number = number
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.name} for {self.program.target}>"
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.opcodes))
-
-    @property
-    def data(self) -> Kernel:
-        """The kernel as the template sees it."""
-        return self.program.lowered.kernels[self.number]
-
-    @property
-    def name(self) -> str:
-        return self.data.name
-
-    @property
-    def source(self) -> str:
-        """CUDA C source."""
-        return self.program.lowered.sources[self.number]
-
-    @property
-    def opcodes(self) -> tuple[Line, ...]:
-        """The flat op-code list."""
-        return self.data.opcodes
-
-    @property
-    def toggles(self) -> dict[str, int]:
-        """Values of the #define toggles."""
-        return dict(self.data.toggles)
-
-    @cached_property
-    def binary(self) -> Binary:
-        """The compiled kernel: a cubin, or a shared object for the host."""
-        if self.data.template == "vendor":
-            raise ArgumentError(f"{self.name} is computed by a library: it has no binary")
-        fast = self.program.fused.options.fast
-        return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
-
-    def _cubin(self) -> bytes:
-        if self.binary.kind != "cubin":
-            raise ArgumentError("SASS, PTX and resources exist for sm targets only")
-        return self.binary.payload
-
-    @property
-    def sass(self) -> str:
-        """Disassembly."""
-        return inspect.sass(self._cubin())
-
-    @property
-    def ptx(self) -> str:
-        """PTX text."""
-        if self.program.target == "host":
-            raise ArgumentError("SASS, PTX and resources exist for sm targets only")
-        options = nvrtc.options(fast=self.program.fused.options.fast)
-        return nvrtc.ptx(self.source, self.program.target, options, TEMPLATES)
-
-    @cached_property
-    def resources(self) -> inspect.Resources:
-        """Registers, stack, shared memory, spills."""
-        return inspect.resources(self._cubin(), self.name)
-
-    @property
-    def registers(self) -> int:
-        return self.resources.registers
-
-    @property
-    def shared_bytes(self) -> int:
-        return self.resources.shared_bytes
-
-    @property
-    def spill_bytes(self) -> int:
-        return self.resources.spill_bytes
-
-    # Edits
-
-    def insert(
-        self, code: Any, *, before: str | None = None, after: str | None = None
-    ) -> KernelView:
-        """Slide one more op-code in, before or after a name; a new kernel, ready to run.
-
-        ``kernel.insert(ow.opcodes.clip(0, 1), before="store")``
-
-        Raises:
-            EditError: no such place, or the op-code does not fit there.
-        """
-        return self._changed(self._edit().insert(code, before, after))
-
-    def replace(self, name: str, code: Any) -> KernelView:
-        """Put another elementwise op-code in the place of one.
-
-        Raises:
-            EditError: it does not fit there.
-        """
-        return self._changed(self._edit().replace(name, code))
-
-    def remove(self, name: str) -> KernelView:
-        """Take an elementwise op-code out.
-
-        Raises:
-            EditError: its users cannot take its operand instead.
-        """
-        return self._changed(self._edit().remove(name))
-
-    def _edit(self) -> Edit:
-        names = {
-            result: line.node for line in self.opcodes if line.node >= 0 for result in line.results
-        }
-        found = self.program.found
-        types = found.variant.trace.scalar_types
-        return Edit(self.program.lowered.schedule, self.number, names, found.extents, types)
-
-    def _changed(self, schedule: Schedule) -> KernelView:
-        views = self.program._rescheduled(schedule).kernels
-        if self.number >= len(views):
-            raise EditError("the kernel has no op-codes left")
-        return views[self.number]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program that this kernel belongs to, with this kernel in it."""
-        return self.program(*args, **kwargs)
-
-    def check(self, *args: Any, **kwargs: Any) -> Report:
-        """Check the program that this kernel belongs to."""
-        return self.program.check(*args, **kwargs)
-
-    def reference(self, *args: Any, **kwargs: Any) -> Any:
-        """NumPy's result of the program that this kernel belongs to."""
-        return self.program.reference(*args, **kwargs)

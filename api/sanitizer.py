@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.runtime.arrays import is_array, is_cupy
+from opweave.runtime.arrays import is_cupy
 from opweave.runtime.checker import MOST_FAULTS
 from opweave.runtime.findings import Finding, findings
 from opweave.runtime.handwritten import Handwritten, Uninitialised
@@ -121,13 +121,7 @@ def sanitize_source(
         contents.append(arrays)
     made = findings(faults, kernel, launched.grid, launched.block)
     _refuse_stopped(made)
-    first = contents[0]
-    varies = [
-        n
-        for n, array in enumerate(first)
-        if is_array(array) and any(c[n].tobytes() != array.tobytes() for c in contents[1:])
-    ]
-    return Report(made, first, schedules, tuple(varies), complete)
+    return Report(made, contents[0], schedules, _varying(contents), complete)
 
 
 def sanitize(
@@ -144,24 +138,10 @@ def sanitize(
     Raises:
         ArgumentError: not a fused function, or arguments that it does not take.
     """
-    from opweave.fused import Fused
-    from opweave.program import Program
     from opweave.runtime.executors import SanitizeExecutor
 
     _check_schedules(schedules)
-    if any(map(is_cupy, args)):
-        raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
-    if isinstance(fused, Fused):
-        program = fused.lower(*args, target=target, **kwargs)
-    elif isinstance(fused, Program):
-        program = fused
-    else:
-        raise ArgumentError(
-            f"sanitize: expected a function made by ow.fuse, found {type(fused).__name__}; "
-            "for CUDA source there is ow.sanitize_source"
-        )
-    if program.target == "host":
-        raise ArgumentError("sanitize: expected a program for an sm target, found one for host")
+    program = _lowered(fused, args, kwargs, target)
     seen: dict[int, tuple[Any, list[Any]]] = {}
     results, complete = [], True
     for schedule in range(schedules):
@@ -176,12 +156,39 @@ def sanitize(
         made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1))
     _refuse_stopped(made)
     outputs = [r if isinstance(r, tuple) else (r,) for r in results]
-    varies = [
+    return Report(made, list(args), schedules, _varying(outputs), complete, results[0])
+
+
+def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
+    """What to check: the program of a function for these arguments, or the program given.
+
+    Raises:
+        ArgumentError: neither of the two, CuPy arrays, or a program for the host.
+    """
+    from opweave.fused import Fused
+    from opweave.program import Program
+
+    if any(map(is_cupy, args)):
+        raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
+    if isinstance(fused, Fused):
+        fused = fused.lower(*args, target=target, **kwargs)
+    if not isinstance(fused, Program):
+        raise ArgumentError(
+            f"sanitize: expected a function made by ow.fuse, found {type(fused).__name__}; "
+            "for CUDA source there is ow.sanitize_source"
+        )
+    if fused.target == "host":
+        raise ArgumentError("sanitize: expected a program for an sm target, found one for host")
+    return fused
+
+
+def _varying(contents: Sequence[Sequence[Any]]) -> tuple[int, ...]:
+    """Numbers of the arrays that are not the same bytes under every schedule."""
+    return tuple(
         n
-        for n, first in enumerate(outputs[0])
-        if any(np.asarray(o[n]).tobytes() != np.asarray(first).tobytes() for o in outputs[1:])
-    ]
-    return Report(made, list(args), schedules, tuple(varies), complete, results[0])
+        for n, first in enumerate(contents[0])
+        if any(np.asarray(c[n]).tobytes() != np.asarray(first).tobytes() for c in contents[1:])
+    )
 
 
 def _check_schedules(schedules: int) -> None:

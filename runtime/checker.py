@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -15,30 +15,15 @@ from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import Binary, builder
 from opweave.runtime.debuginfo import DebugInfo, Variable
 from opweave.runtime.fibres import LOCK, Launch, launch_of
-from opweave.runtime.guarded import PATTERN, span
 from opweave.runtime.host import load_library, loaded
+from opweave.runtime.regions import DYNAMIC_SHARED, GLOBAL, STATIC_SHARED, Memory, Region
 
 EXAMPLES = 8
 MOST_FAULTS = 2048
-GUARD = 1 << 20  # bytes on either side of an array; untouched pages take no memory
-ALIGNMENT = 512  # of what a GPU's allocator gives
-GLOBAL, STATIC_SHARED, DYNAMIC_SHARED = range(3)
+OF_AN_INDEX = -2  # the region of such a fault
 COMPILERS_OWN = 0xFFFF  # owner of what the compiler put beside the variables; see shadow.h
 
-
-class _Region(ctypes.Structure):
-    """Memory of a kernel, as shadow.h reads it."""
-
-    _fields_ = (
-        ("begin", ctypes.c_void_p),
-        ("end", ctypes.c_void_p),
-        ("low", ctypes.c_void_p),
-        ("high", ctypes.c_void_p),
-        ("kind", ctypes.c_int),
-        ("unwritten", ctypes.c_int),
-        ("owner", ctypes.c_void_p),
-        ("granules", ctypes.c_void_p),
-    )
+Name = tuple[str, int]  # of a region: what messages call it, and its bytes
 
 
 class _Raw(ctypes.Structure):
@@ -73,6 +58,7 @@ class Fault:
         memory: name and size of the array or variable, or None.
         threads: (number of the block, number of the thread in it).
         text: what there is to say besides.
+        of_index: an index outside of its array type, which reached no memory that has a name.
     """
 
     kind: int
@@ -87,6 +73,7 @@ class Fault:
     memory: tuple[str, int] | None
     threads: tuple[tuple[int, int], ...]
     text: str
+    of_index: bool = False
 
     def turned(self) -> Fault:
         """The same race seen from its other access."""
@@ -97,77 +84,6 @@ class Fault:
             access=self.other_access,
             other_access=self.access,
         )
-
-
-@dataclass
-class Memory:
-    """One piece of global memory between guards; arrays that overlap share one.
-
-    Attributes:
-        name: what messages call it.
-        low: address of its first byte outside.
-        bytes: its size.
-        unwritten: nobody has written it yet.
-    """
-
-    name: str
-    low: int
-    bytes: int
-    unwritten: bool
-    address: int = 0
-    buffer: Any = None
-
-    def fill(self) -> None:
-        """Copy its contents in, or a pattern where there are none."""
-        total = 2 * (GUARD + ALIGNMENT) + self.bytes
-        self.buffer = mmap.mmap(-1, total)
-        start = np.frombuffer(self.buffer, np.uint8).ctypes.data
-        first = start + GUARD
-        # vectors of up to 16 bytes need no more of an address than its remainder
-        self.address = first + (-first % ALIGNMENT) + self.low % 16
-        if self.unwritten:
-            ctypes.memset(self.address, PATTERN, self.bytes)
-        elif self.bytes:
-            ctypes.memmove(self.address, self.low, self.bytes)
-
-    def region(self) -> _Region:
-        end = self.address + self.bytes
-        return _Region(
-            self.address, end, self.address - GUARD // 2, end + GUARD // 2, GLOBAL,
-            int(self.unwritten), None, None,
-        )  # fmt: skip
-
-    def write_back(self, array: np.ndarray[Any, Any]) -> None:
-        """Copy what lies under an array that may be written."""
-        low, count = span(array)
-        first = array.__array_interface__["data"][0] + low
-        if count and array.flags.writeable:
-            ctypes.memmove(first, self.address + first - self.low, count)
-
-
-def memories(
-    arrays: Sequence[np.ndarray[Any, Any]], names: Sequence[str], unwritten: Sequence[bool]
-) -> tuple[list[Memory], list[int]]:
-    """Memory for arrays, and which piece each of them lies in; what overlaps lies in one."""
-    spans = []
-    for array in arrays:
-        low, count = span(array)
-        spans.append((array.__array_interface__["data"][0] + low, count))
-    made: list[Memory] = []
-    ends: list[int] = []
-    where = [0] * len(arrays)
-    for i in sorted(range(len(arrays)), key=lambda i: spans[i]):
-        low, count = spans[i]
-        if made and count and low < ends[-1]:
-            made[-1].name += f" and {names[i]}"
-            made[-1].unwritten = made[-1].unwritten and unwritten[i]
-        else:
-            made.append(Memory(names[i], low, count, unwritten[i]))
-            ends.append(low)
-        ends[-1] = max(ends[-1], low + count)
-        made[-1].bytes = ends[-1] - made[-1].low
-        where[i] = len(made) - 1
-    return made, where
 
 
 @cache
@@ -211,7 +127,7 @@ class Checked:
             v for v in self.info.variables(".data", ".bss") if not v.name.startswith("ow_")
         ]
 
-    def shared(self) -> tuple[_Region, list[Variable], Any]:
+    def shared(self) -> tuple[Region, list[Variable], Any]:
         """The static shared memory, its variables by their offset, the owner of each byte.
 
         It is storage of the calling thread: the launch must come from the same one.
@@ -227,8 +143,36 @@ class Checked:
         for variable in (v for v in found if v.is_guard):
             owner[variable.address : variable.address + variable.bytes] = COMPILERS_OWN
         end = begin + size
-        region = _Region(begin, end, begin, end, STATIC_SHARED, 1, owner.ctypes.data, None)
+        region = Region(begin, end, begin, end, STATIC_SHARED, 1, owner.ctypes.data, None)
         return region, variables, owner
+
+    def dynamic(self, size: int) -> Region:
+        """The dynamic shared memory; as with the static one, of the calling thread."""
+        self.library.ow_dynamic_begin.restype = ctypes.c_void_p
+        first = self.library.ow_dynamic_begin()
+        high = first + self.library.ow_dynamic_bytes()
+        return Region(first, first + size, first, high, DYNAMIC_SHARED, 1, None, None)
+
+    def inner(self) -> list[tuple[Region, Name]]:
+        """What lies in the library itself: its ``__device__`` variables, and constants to read."""
+        named = [(v.address, v.bytes, (f"__device__ {v.name}", v.bytes)) for v in self.device]
+        for begin, end in self.info.constants():
+            named.append((begin, end - begin, ("the constants of the kernel", 0)))
+        return [
+            (Region(a, a + size, a, a + size, GLOBAL, 0, None, None), name)
+            for a, size, name in ((self.base + a, size, name) for a, size, name in named)
+        ]
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Give ``__device__`` variables their contents back, for the next schedule."""
+        places = [(self.base + v.address, v.bytes) for v in self.device]
+        before = [(a, ctypes.string_at(a, size)) for a, size in places]
+        try:
+            yield
+        finally:
+            for address, contents in before:
+                ctypes.memmove(address, contents, len(contents))
 
 
 _checked: dict[str, Checked] = {}
@@ -284,31 +228,23 @@ def _run_locked(
     for piece in memory:
         piece.fill()
     static, variables, owner = kernel.shared()
-    kernel.library.ow_dynamic_begin.restype = ctypes.c_void_p
-    first = kernel.library.ow_dynamic_begin()
-    dynamic = _Region(
-        first, first + shared_bytes, first, first + kernel.library.ow_dynamic_bytes(),
-        DYNAMIC_SHARED, 1, None, None,
-    )  # fmt: skip
-    # last the library itself: its variables are __device__ memory, its constants may be read
-    own = [(kernel.base + v.address, v.bytes) for v in kernel.device]
-    parts = [(kernel.base + a, b - a) for a, b in kernel.info.constants()]
-    inner = [_Region(a, a + n, a, a + n, GLOBAL, 0, None, None) for a, n in [*own, *parts]]
-    before = [(a, ctypes.string_at(a, n)) for a, n in own]
-    listed = [*(piece.region() for piece in memory), static, dynamic, *inner]
-    regions = (_Region * len(listed))(*listed)
+    dynamic = kernel.dynamic(shared_bytes)
+    named: list[tuple[Region, Name]] = [
+        *((piece.region(), (piece.name, piece.bytes)) for piece in memory),
+        (static, ("shared memory", 0)),
+        (dynamic, ("dynamic shared memory", shared_bytes)),
+        *kernel.inner(),
+    ]
+    regions = (Region * len(named))(*(region for region, _ in named))
     found = (_Raw * MOST_FAULTS)()
     args = slots([piece.address for piece in memory])
-    places = (static.begin, static.end), (first, shared_bytes)
+    places = (static.begin, static.end), (dynamic.begin, shared_bytes)
     launch, _kept = launch_of(kernel.library, grid, block, args, *places, schedule)
-    try:
+    with kernel.restored():
         count = _run(launch, regions, found, kernel.base)
-    finally:
-        for address, contents in before:  # the next schedule begins with the same
-            ctypes.memmove(address, contents, len(contents))
-    del owner
-    names = [(piece.name, piece.bytes) for piece in memory]
-    return [_fault(kernel, raw, names, variables, shared_bytes) for raw in found[:count]]
+    del owner  # the checker has read it till now
+    names = [name for _, name in named]
+    return [_fault(kernel, raw, names, variables) for raw in found[:count]]
 
 
 def _run(launch: Launch, regions: Any, found: Any, base: int) -> int:
@@ -324,30 +260,15 @@ LINE = 1 << 31  # marks a program counter that is a line
 
 
 def _fault(
-    kernel: Checked,
-    raw: Any,
-    names: Sequence[tuple[str, int]],
-    variables: Sequence[Variable],
-    shared_bytes: int,
+    kernel: Checked, raw: Any, names: Sequence[Name], variables: Sequence[Variable]
 ) -> Fault:
-    memory: tuple[str, int] | None = None
-    offset = raw.offset
-    if 0 <= raw.region < len(names):
+    memory, offset = None, raw.offset
+    if raw.variable:
+        variable = variables[raw.variable - 1]
+        memory = (f"shared {variable.name}", variable.bytes)
+        offset -= variable.address
+    elif raw.region >= 0:
         memory = names[raw.region]
-    elif raw.region == len(names):
-        number = raw.variable - 1
-        memory = ("shared memory", 0)
-        if number >= 0:
-            variable = variables[number]
-            memory = (f"shared {variable.name}", variable.bytes)
-            offset -= variable.address
-    elif raw.region == len(names) + 1:
-        memory = ("dynamic shared memory", shared_bytes)
-    elif raw.region >= len(names) + 2:
-        number = raw.region - len(names) - 2
-        memory = ("the constants of the kernel", 0)
-        if number < len(kernel.device):
-            memory = (f"__device__ {kernel.device[number].name}", kernel.device[number].bytes)
     return Fault(
         raw.kind,
         raw.line or _line(kernel, raw.pc),
@@ -361,6 +282,7 @@ def _fault(
         memory,
         tuple(zip(raw.blocks[: raw.examples], raw.threads[: raw.examples], strict=True)),
         raw.text.decode(errors="replace"),
+        raw.region == OF_AN_INDEX,
     )
 
 

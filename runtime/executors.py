@@ -14,11 +14,12 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.build import Binary, build_kernel
-from opweave.runtime.checker import Checked, Fault, memories, run_sanitized
+from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import run_launcher
 from opweave.runtime.launch import array_scalar, partial_bytes
+from opweave.runtime.regions import memories
 
 
 class HostExecutor:

@@ -103,7 +103,7 @@ def findings(
     for fault in faults:
         if KINDS[fault.kind] == "waits" or _is_flag(fault, waits):
             continue
-        if fault.count == 0 or (fault.text.startswith("index ") and fault.line in outside):
+        if fault.count == 0 or (fault.of_index and fault.line in outside):
             continue
         kind = KINDS[fault.kind]
         if kind in RACES and fault.line < fault.other_line:
@@ -163,7 +163,7 @@ def _race(m: _Merged) -> str:
 def _outside(m: _Merged) -> str:
     f = m.first
     if f.text:
-        return f"{f.text} is outside of it" if f.text.startswith("index") else f.text
+        return f"{f.text} is outside of it" if f.of_index else f.text
     if f.memory is None:
         return (
             f"{_verb(f.access)} {f.bytes} bytes at address {f.offset:#x}, outside of every array"

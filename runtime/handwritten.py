@@ -13,9 +13,10 @@ import numpy as np
 from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.runtime.arrays import is_array, is_cupy
 from opweave.runtime.build import builder
-from opweave.runtime.checker import Checked, Fault, Memory, memories, run_sanitized
+from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.dialect import host_source
 from opweave.runtime.executors import aligned_empty
+from opweave.runtime.regions import Memory, memories
 
 MOST_THREADS = 1024
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)

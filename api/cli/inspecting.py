@@ -18,7 +18,8 @@ from opweave.fused import Fused
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
 from opweave.oplist import OpcodeKernel
-from opweave.program import KernelView, Program
+from opweave.program import Program
+from opweave.views import KernelView
 
 LANGUAGES = {"source": "cuda", "ptx": "ptx"}
 
