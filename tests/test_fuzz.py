@@ -10,6 +10,7 @@ from fuzz.generate import generate
 from fuzz.oracles import Failure, Plan, bits_of, judge
 from fuzz.program import Array, Program, Step
 from fuzz.shrink import shrink
+from fuzz.validity import is_valid
 from fuzz.write import argument_text, text
 
 import opweave as ow
@@ -51,6 +52,17 @@ def test_every_operator_may_be_drawn_and_new_ones_too():
         "view"
     }  # that one is made by transpose, squeeze and the like
     assert forms.function(OPERATORS["twice"]) == "ow.opcodes.twice"
+
+
+@pytest.mark.parametrize(("dtype", "exponent", "is_for_us"), [
+    ("int32", -1, False), ("int32", 2, True), ("float32", -1, True), ("int32", -1.0, True),
+])  # fmt: skip
+def test_integers_to_a_negative_power_are_refused_even_where_there_are_none(
+    dtype, exponent, is_for_us
+):
+    power = step("v0", "power", "{0} ** {1}", "a0", exponent)
+
+    assert is_valid(Program((array("a0", (0, 3), dtype),), (power,), ("v0",))) == is_for_us
 
 
 def wrong_exp(monkeypatch):

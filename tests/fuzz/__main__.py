@@ -28,6 +28,7 @@ from .write import write
 
 # Failures of one oracle that are shrunk; more are counted and listed only.
 MOST_SHRUNK = 8
+SECONDS_BETWEEN_LINES = 60
 
 
 def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -60,7 +61,7 @@ class Run:
 
     def __init__(self, options: argparse.Namespace):
         self.options = options
-        self.started = time.monotonic()
+        self.started = self.shown = time.monotonic()
         self.coverage = Coverage()
         self.graphs = 0
         self.compiled = 0
@@ -91,17 +92,23 @@ class Run:
         for failure in verdict.failures:
             self.failed.append((found.number, failure))
             print(f"#{found.number} {failure.oracle}: {failure.message[:300]}", flush=True)
+        if time.monotonic() - self.shown > SECONDS_BETWEEN_LINES:
+            self.shown = time.monotonic()
+            print(f"{self.rate()}; failures {len(self.failed)}", flush=True)
+
+    def rate(self) -> str:
+        seconds = time.monotonic() - self.started
+        rate = self.graphs / seconds * 3600
+        return f"graphs {self.graphs} in {seconds / 60:.1f} minutes: {rate:,.0f} an hour"
 
     def summary(self) -> str:
         """The figures of the run."""
-        seconds = time.monotonic() - self.started
         oracles = Counter(f.oracle for _, f in self.failed)
         shares = ", ".join(
             f"{n} {c / max(1, self.graphs):.0%}" for n, c in sorted(self.ran.items())
         )
         lines = [
-            f"graphs {self.graphs} in {seconds / 60:.1f} minutes: "
-            f"{self.graphs / seconds * 3600:,.0f} an hour; seed {self.options.seed}",
+            f"{self.rate()}; seed {self.options.seed}",
             f"processor time {self.cpu / max(1, self.graphs):.3f} s a graph; kernels compiled "
             f"{self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),

@@ -73,6 +73,13 @@ def _one_over_zero(step: Step, found: list[Any]) -> bool:
     return step.op == "reciprocal" and x.dtype.kind in "iu" and bool((x == 0).any())
 
 
+def _negative_power(step: Step, found: list[Any]) -> bool:
+    """NumPy refuses integers to a negative integer power where there are any; opweave always."""
+    if step.op != "power" or any(x.dtype.kind not in "iu" for x in found):
+        return False
+    return found[1].ndim == 0 and int(found[1]) < 0
+
+
 def _wrapped_number(step: Step, found: list[Any]) -> bool:
     """np.where wraps a Python integer that its type cannot hold; opweave refuses it."""
     if step.op != "where":
@@ -114,6 +121,7 @@ RULES = (
     _axis_of_nothing,
     _no_picture,
     _one_over_zero,
+    _negative_power,
     _wrapped_number,
     _undefined_cast,
 )
