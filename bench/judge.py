@@ -1,7 +1,8 @@
 """The figures of the judge, in one command: ``python bench/judge.py [--json FILE]``.
 
 Verdicts of the SIMT checker on the table of right and wrong kernels, its time against plain verify
-mode, what ``docs/mutants.md`` counts, and, with ``--fuzz-minutes``, random graphs an hour.
+mode, what ``docs/mutants.md`` counts, and, with ``--fuzz-minutes``, random graphs an hour; the
+table of what they covered is written beside the JSON.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from opweave.runtime.executors import SanitizeExecutor
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 5
+PROGRESS = re.compile(r"graphs .*; failures \d+$")
 
 
 def verdicts() -> dict[str, Any]:
@@ -83,34 +85,44 @@ def mutants() -> dict[str, int]:
     return dict(zip(("made", "killed", "survive"), map(int, found.groups()), strict=True))
 
 
-def fuzzed(minutes: float) -> str:
-    """The summary of a run of the fuzzer."""
-    command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", "1"]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return ran.stdout.strip()
+def fuzzed(minutes: float, seed: int, coverage: Path | None) -> list[str]:
+    """What a run of the fuzzer prints: failures as they are found, then the summary."""
+    command = [sys.executable, "-m", "tests.fuzz", "--minutes", str(minutes), "--seed", str(seed)]
+    if coverage:
+        command += ["--coverage", str(coverage.absolute())]
+    lines = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.rstrip())
+    return [line for line in lines if not PROGRESS.match(line)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--fuzz-minutes", type=float, default=0.0)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--fuzz-minutes", type=float, default=0.0, help="run the fuzzer so long")
+    parser.add_argument("--seed", type=int, default=1, help="of the fuzzer")
     options = parser.parse_args()
     with np.errstate(all="ignore"):
         found = {
             "machine": describe(), "verdicts": verdicts(), "slowdown": slowdown(),
             "mutants": mutants(),
         }  # fmt: skip
-    if options.fuzz_minutes:
-        found["fuzz"] = fuzzed(options.fuzz_minutes)
     v, s, m = found["verdicts"], found["slowdown"], found["mutants"]
     print(f"verdicts: {v['correct']} correct and {v['faulty']} faulty kernels; "
           f"missed {len(v['missed'])}, false alarms {len(v['false alarms'])}")  # fmt: skip
     print(f"checker against verify mode: median {s['median']:.1f} times, at most {s['most']:.1f} "
           f"({s['slowest']}; {s['kernels']} kernels; limit 20)")  # fmt: skip
     print(f"mutants: {m['made']} made, {m['killed']} killed, {m['survive']} explained")
-    print(found.get("fuzz", "fuzz: not run; --fuzz-minutes N"))
+    if options.fuzz_minutes:
+        table = options.json and options.json.with_name(f"{options.json.stem}-coverage.md")
+        found["fuzz"] = fuzzed(options.fuzz_minutes, options.seed, table)
+    else:
+        print("fuzz: not run; --fuzz-minutes N")
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
     return int(bool(v["missed"] or v["false alarms"]))
 
 
