@@ -55,6 +55,7 @@ def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") 
         if host
         else sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()),
         "compiler": hostcc.host_compiler().fingerprint if host else nvrtc.fingerprint(),
+        "libraries": list(hostcc.libraries(mode)) if host else [],
         "cpu": hostcc.cpu_features() if host else "",
     }
 
@@ -111,9 +112,9 @@ class Builder:
     def _compile(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
         self.compiled += 1
         if on_host(arch, mode):
-            flags = hostcc.flags(mode, fast=fast)
+            flags, libraries = hostcc.flags(mode, fast=fast), hostcc.libraries(mode)
             apart = mode == "sanitize"
-            return hostcc.compile_host(source, flags, HOST_INCLUDE, apart=apart)
+            return hostcc.compile_host(source, flags, HOST_INCLUDE, libraries, apart=apart)
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
 

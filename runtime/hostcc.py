@@ -50,6 +50,11 @@ CLANG_HOOKS = (
 )  # fmt: skip
 
 
+# What generated kernels are linked with: C only, which spares the linker half of its time.  (zig
+# links with nothing at all: what is left open is found in the process.)
+C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
+
+
 @dataclass(frozen=True)
 class HostCompiler:
     """A command that compiles C++, its own flags, and what identifies it in a cache key."""
@@ -57,6 +62,7 @@ class HostCompiler:
     command: tuple[str, ...]
     fingerprint: str
     flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 @cache
@@ -70,7 +76,7 @@ def host_compiler() -> HostCompiler:
         found = shutil.which(name)
         if found:
             path = os.path.abspath(found)  # with a relative PATH, one that means the same later
-            return HostCompiler((path,), _fingerprint(path), NO_PRE)
+            return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
         zig = str(Path(spec.origin).parent / "zig")
@@ -116,6 +122,11 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     return (*COMMON, *compiler.flags, *(FAST if fast else STRICT), *MODES[mode], *hooks)
 
 
+def libraries(mode: str) -> tuple[str, ...]:
+    """What a kernel is linked with; one that is sanitized may be anybody's C++."""
+    return () if mode == "sanitize" else host_compiler().libraries
+
+
 @cache
 def is_gcc() -> bool:
     """True for g++, also where it goes by the name of c++."""
@@ -124,7 +135,12 @@ def is_gcc() -> bool:
 
 
 def compile_host(
-    source: str, options: tuple[str, ...], include: tuple[Path, ...], *, apart: bool = False
+    source: str,
+    options: tuple[str, ...],
+    include: tuple[Path, ...],
+    libraries: tuple[str, ...] = (),
+    *,
+    apart: bool = False,
 ) -> bytes:
     """Compile to a shared object; ``apart`` links in a second step, without the options.
 
@@ -137,12 +153,12 @@ def compile_host(
     with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
         target = os.path.join(folder, "kernel.so")
         if not apart:
-            run_compiler([*command, *options, *paths, "-o", target, "-"], source)
+            run_compiler([*command, *options, *paths, "-o", target, "-", *libraries], source)
         else:
             parts = os.path.join(folder, "kernel.o")
             compiled = [o for o in options if o != "-shared"]
             run_compiler([*command, *compiled, *paths, "-c", "-o", parts, "-"], source)
-            run_compiler([*command, "-shared", "-o", target, parts], source)
+            run_compiler([*command, "-shared", "-o", target, parts, *libraries], source)
         return Path(target).read_bytes()
 
 

@@ -83,9 +83,13 @@ def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypa
     paths = [f"-I{p}" for p in HOST_INCLUDE]
     given = command[start : start + len(parts["flags"])]
 
+    rest = command[start + len(given) :]
+    source = rest.index("-")
+
     assert given == parts["flags"]
-    assert command[start + len(given) : -1][: len(paths)] == paths
-    assert command[-3] == "-o"
+    assert rest[: len(paths)] == paths
+    assert rest[source - 2] == "-o"
+    assert rest[source + 1 :] == parts["libraries"]
 
 
 # A kernel whose bits (or instructions) tell whether a flag is set: flag of the host, its opposite.
