@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from opweave.fused import Fused, fuse
     from opweave.oplist import kernel, load, store
     from opweave.program import Program
+    from opweave.regimes import regime
     from opweave.sanitizer import sanitize, sanitize_source, uninitialised
 
 __version__ = "0.1.0"
@@ -49,6 +50,7 @@ _LAZY = {
     "load": "oplist",
     "store": "oplist",
     "config": "configuration",
+    "regime": "regimes",
     "sanitize": "sanitizer",
     "sanitize_source": "sanitizer",
     "uninitialised": "sanitizer",
@@ -72,6 +74,7 @@ __all__ = [
     "opcodes",
     "operator",
     "pixels",
+    "regime",
     "relu",
     "rsqrt",
     "sanitize",

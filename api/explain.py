@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.fuse import bytes_moved, fuse
+from opweave.compiler.fuse import fuse
 from opweave.compiler.specialise import symbol_extents
+from opweave.compiler.work import Work, work_of
+from opweave.regimes import Rates, Regime
 from opweave.runtime.arrays import argument_type
 
 if TYPE_CHECKING:
@@ -51,19 +53,20 @@ def explain(fused: Fused, program: Program, values: list[Any]) -> Explanation:
     extents = symbol_extents(types)
     schedule = program.lowered.schedule
     unfused = fuse(schedule.graph, enabled=False)
-    moved, before = bytes_moved(schedule, extents), bytes_moved(unfused, extents)
+    work = work_of(schedule, extents)
+    moved = sum(w.bytes for w in work)
+    before = sum(w.bytes for w in work_of(unfused, extents))
     decisions = tuple(map(str, schedule.decisions))
     saved = len(unfused.groups) - len(schedule.groups)
     names = tuple(k.name for k in program.kernels)
-    text = _text(program, extents, saved, moved, before, decisions)
+    text = _text(program, work, saved, before, decisions)
     return Explanation(names, saved, moved, before, decisions, text)
 
 
 def _text(
     program: Program,
-    extents: Mapping[str, int],
+    work: Sequence[Work],
     saved: int,
-    moved: int,
     before: int,
     decisions: tuple[str, ...],
 ) -> str:
@@ -77,10 +80,12 @@ def _text(
         lines.append("    " + ", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
         if kernel.overridden:
             lines.append(f"    not in this template: {', '.join(kernel.overridden)}")
+    total = sum(work, Work())
     lines.append(
-        f"memory traffic {size(moved)} instead of {size(before)}, "
+        f"memory traffic {size(total.bytes)} instead of {size(before)}, "
         f"{saved} launch(es) saved against one kernel per operator"
     )
+    lines.append(str(Regime.of(work, Rates.of(program.lowered.device))))
     if program.fused.options.fast:
         lines.append(
             "fast=True: contraction, approximate functions, no rounding to 16 bits within"

@@ -41,7 +41,9 @@ Ready = tuple[Prepared, Specialised, list[int], list[int]]
 
 
 @overload
-def fuse(fn: Callable[..., Any], /) -> Fused: ...
+def fuse(
+    fn: Callable[..., Any], /, *, static_argnames: Sequence[str] | str = (), fast: bool = False
+) -> Fused: ...
 
 
 @overload

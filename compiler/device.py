@@ -1,7 +1,8 @@
 """Device descriptions: data that the toggles are chosen from.
 
 Figures from NVIDIA's data sheets and the CUDA C++ Programming Guide 13.0, "Technical
-Specifications per Compute Capability".  Bandwidth is the data sheet's peak.
+Specifications per Compute Capability".  Bandwidth and the rate of float32 are the data sheets'
+peaks; those of the host are of no machine in particular.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Device:
         shared_bytes: shared memory that one block may use.
         l2_bytes: level-2 cache.
         gigabytes_per_second: peak memory bandwidth.
+        gigaflops: peak rate of float32, a fused multiply-add taken for two operations.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Device:
     shared_bytes: int
     l2_bytes: int
     gigabytes_per_second: float
+    gigaflops: float
 
     def __post_init__(self) -> None:
         """Hold a description to what may reach a source and a compiler's command line.
@@ -53,11 +56,12 @@ class Device:
                 raise ToggleError(
                     f"device description: {name}={shown(value)}: expected an integer from 0"
                 )
-        if type(self.gigabytes_per_second) not in (int, float):
-            raise ToggleError(
-                "device description: gigabytes_per_second="
-                f"{shown(self.gigabytes_per_second)}: expected a number"
-            )
+        for name in ("gigabytes_per_second", "gigaflops"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 < value < float("inf"):
+                raise ToggleError(
+                    f"device description: {name}={shown(value)}: expected a number above 0"
+                )
 
     @property
     def is_host(self) -> bool:
@@ -68,13 +72,13 @@ KIB, MIB = 1024, 1024 * 1024
 DEVICES: dict[str, Device] = {
     d.name: d
     for d in (
-        Device("T4", "sm_75", 40, 64 * KIB, 4 * MIB, 320),
-        Device("A100", "sm_80", 108, 163 * KIB, 40 * MIB, 1555),
-        Device("RTX 4090", "sm_89", 128, 99 * KIB, 72 * MIB, 1008),
-        Device("H100", "sm_90a", 132, 227 * KIB, 50 * MIB, 3350),
-        Device("H200", "sm_90a", 132, 227 * KIB, 60 * MIB, 4800),
-        Device("B200", "sm_100", 148, 227 * KIB, 126 * MIB, 8000),
-        Device("host", "host", 1, 0, 32 * MIB, 20),
+        Device("T4", "sm_75", 40, 64 * KIB, 4 * MIB, 320, 8_100),
+        Device("A100", "sm_80", 108, 163 * KIB, 40 * MIB, 1555, 19_500),
+        Device("RTX 4090", "sm_89", 128, 99 * KIB, 72 * MIB, 1008, 82_600),
+        Device("H100", "sm_90a", 132, 227 * KIB, 50 * MIB, 3350, 66_900),
+        Device("H200", "sm_90a", 132, 227 * KIB, 60 * MIB, 4800, 66_900),
+        Device("B200", "sm_100", 148, 227 * KIB, 126 * MIB, 8000, 75_000),
+        Device("host", "host", 1, 0, 32 * MIB, 20, 50),
     )
 }
 # The description that stands for an architecture when only that is named.

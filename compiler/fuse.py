@@ -7,10 +7,10 @@ profit rule objects.  Every decision keeps its reason, for ``explain``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from opweave.compiler.ir import Graph, count
+from opweave.compiler.ir import Graph
 from opweave.compiler.schedule import (
     Decision,
     Form,
@@ -220,12 +220,3 @@ class _Groups:
             tuple(group_inputs(self.graph, members)),
             tuple(group_outputs(self.graph, members)),
         )
-
-
-def bytes_moved(schedule: Schedule, extents: Mapping[str, int]) -> int:
-    """Bytes that the kernels read and write, each operand of a kernel once."""
-    return sum(
-        count(v.shape, extents) * v.dtype.itemsize
-        for group in schedule.groups
-        for v in (*group.inputs, *group.outputs)
-    )

@@ -6,12 +6,13 @@ and CuPy's current stream; memory comes from CuPy's pool.
 
 from __future__ import annotations
 
+import statistics
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from opweave.compiler.device import BY_ARCH, Device
+from opweave.compiler.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
@@ -67,13 +68,15 @@ def live_device(index: int) -> Device:
         )
     props = module.cuda.runtime.getDeviceProperties(index)
     name = props["name"].decode() if isinstance(props["name"], bytes) else str(props["name"])
+    like = next((d for d in DEVICES.values() if d.name in name.split()), BY_ARCH[arch])
     return Device(
         name,
         arch,
         int(props["multiProcessorCount"]),
         int(props.get("sharedMemPerBlockOptin", 48 * 1024)),
         int(props["l2CacheSize"]),
-        BY_ARCH[arch].gigabytes_per_second,
+        like.gigabytes_per_second,
+        like.gigaflops,
     )
 
 
@@ -183,6 +186,21 @@ def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]
             kind = index if param.kind in ("extent", "stride") else np.uint64
         made.append(partial(np.frombuffer, dtype=kind, count=1))
     return made
+
+
+def median_seconds(run: Callable[[], Any], samples: int = 7, batch: int = 20) -> float:
+    """Median time of a call on the current stream, by events around batches of calls, warm."""
+    events = cupy().cuda.Event
+    times = []
+    for _ in range(samples + 1):  # the first warms up
+        start, stop = events(), events()
+        start.record()
+        for _ in range(batch):
+            run()
+        stop.record()
+        stop.synchronize()
+        times.append(cupy().cuda.get_elapsed_time(start, stop) / 1e3 / batch)
+    return float(statistics.median(times[1:]))
 
 
 def copied_in(value: Any) -> Any:

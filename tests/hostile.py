@@ -289,7 +289,7 @@ ENTRIES = {
     "device architecture": (lambda v: described(arch=v), "sm_80", "target"),
     "device number": (lambda v: described(sms=v), 108, "toggle"),
     "device made by hand": (
-        lambda v: lowered(lambda x: x + 1, target=Device("x", v, 1, 0, 0, 1)), "sm_80", "target"),
+        lambda v: lowered(lambda x: x + 1, target=Device("x", v, 1, 0, 0, 1, 1)), "sm_80", "target"),
     "schedule": (checked_schedule, 1, ""),
     "setting": (configured, "host", ""),
 }  # fmt: skip

@@ -151,3 +151,40 @@ def test_a_failing_launch_is_a_typed_error(launches, monkeypatch):
     monkeypatch.setattr(sys.modules["cupy"].cuda.function.Module, "get_function", fail)
     with pytest.raises(e.LaunchError, match="launch of .* failed: CUDA_ERROR_ILLEGAL_ADDRESS"):
         ow.fuse(lambda x: x + 3)(Array(np.ones(8, np.float32)))
+
+
+@pytest.mark.parametrize(("name", "bandwidth"), [
+    (b"NVIDIA H100 80GB HBM3", 3350), ("NVIDIA H200", 4800), (b"Tesla T4", 320),
+    (b"Stand-in", 4800),  # the one that stands for the architecture
+])  # fmt: skip
+def test_a_card_has_the_rates_of_its_data_sheet(launches, monkeypatch, name, bandwidth):
+    from opweave.runtime import cuda
+
+    properties = {"name": name, "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
+    runtime = sys.modules["cupy"].cuda.runtime
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda index: properties)
+
+    assert cuda.live_device(0).gigabytes_per_second == bandwidth
+
+
+def test_a_time_is_the_median_of_batches_between_events(launches, monkeypatch):
+    from opweave.runtime import cuda
+
+    seconds = iter([9.0, 0.2, 0.4, 0.3])  # the first warms up
+
+    class Event:
+        def record(self):
+            pass
+
+        def synchronize(self):
+            pass
+
+    driver = sys.modules["cupy"].cuda
+    monkeypatch.setattr(driver, "Event", Event, raising=False)
+    monkeypatch.setattr(
+        driver, "get_elapsed_time", lambda start, stop: 1e3 * next(seconds), raising=False
+    )
+    calls = []
+
+    assert cuda.median_seconds(lambda: calls.append(0), 3, 10) == pytest.approx(0.03)
+    assert len(calls) == 40

@@ -142,3 +142,12 @@ def test_products_of_any_layout(cp):
     for left in (x, cp.asfortranarray(x), cp.repeat(x, 2, axis=1)[:, ::2], x[::-1]):
         for right in (w, cp.asfortranarray(w), w[:, ::-1]):
             assert fused.check(left, right).ok
+
+
+def test_a_regime_is_measured(cp):
+    large, small = cp.ones((4096, 4096), cp.float32), cp.ones((8, 8), cp.float32)
+    fused = ow.fuse(lambda x: x * 2 + 1)
+
+    assert ow.regime(fused, large).name == "memory"
+    assert ow.regime(fused, small).name == "overhead"
+    assert ow.regime(fused, large).rates.source == "measured"

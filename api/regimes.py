@@ -1,0 +1,273 @@
+"""Regimes: whether a call is bound by overhead, by memory or by arithmetic.
+
+Counted: the bytes and operations of the kernels over the rates of the device; the largest share
+names the regime.  Measured: the same call with twice the rows.  A call that takes as long as
+before was bound by overhead.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.device import Device
+from opweave.compiler.specialise import symbol_extents
+from opweave.compiler.work import Work, work_of
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.arrays import argument_type, is_array, is_cupy
+
+if TYPE_CHECKING:
+    from opweave.fused import Fused
+    from opweave.program import Program
+
+# Special functions take one slot in eight of the float32 units (16 to 128 results a clock and
+# multiprocessor; CUDA C++ Programming Guide 13.0, "Arithmetic Instructions", 8.6 to 9.0), and a
+# fused multiply-add counts twice.
+SPECIAL_SHARE = 16
+# A short kernel in a queue: measured on an H200, 1.24 us in a graph to 1.85 us by itself; a host
+# kernel's is what a call costs.
+LAUNCH_SECONDS = {"cuda": 2e-6, "host": 1e-5}
+# Twice the work in less than this much more time: it was not the work that took the time.
+OVERHEAD_GROWTH = 1.1
+SAMPLES, SHORTEST = 7, 2e-3
+WORKING_SET = 64 << 20  # bytes of an array for the copy rate: beyond the caches of most hosts
+CHAIN = 256  # multiply-adds an element for the rate of arithmetic
+SPECIAL_CHAIN = 16
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a device can do at most.
+
+    Attributes:
+        bandwidth: bytes a second, read and written.
+        flops: operations of float32 a second; a fused multiply-add is two.
+        special: special functions a second.
+        launch: seconds of one launch.
+        source: where the figures are from.
+    """
+
+    bandwidth: float
+    flops: float
+    special: float
+    launch: float
+    source: str
+
+    @classmethod
+    def of(cls, device: Device) -> Rates:
+        """The rates in a device's description."""
+        flops = device.gigaflops * 1e9
+        launch = LAUNCH_SECONDS["host" if device.is_host else "cuda"]
+        source = "nominal host" if device.is_host else f"data sheet of {device.name}"
+        special = flops / SPECIAL_SHARE
+        return cls(device.gigabytes_per_second * 1e9, flops, special, launch, source)
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What bounds a call.
+
+    Attributes:
+        name: "overhead", "memory" or "compute": of the three times below the longest, unless the
+            doubling test says that the call is bound by overhead.
+        work: bytes and operations of all kernels.
+        launches: number of kernels.
+        rates: what they were divided by.
+        overhead, memory, compute: seconds that each would take alone.
+        growth: time of the call with twice the rows over its time; None where nothing was run.
+        seconds: median time of the call; None where nothing was run.
+    """
+
+    name: str
+    work: Work
+    launches: int
+    rates: Rates
+    overhead: float
+    memory: float
+    compute: float
+    growth: float | None = None
+    seconds: float | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        work: Sequence[Work],
+        rates: Rates,
+        growth: float | None = None,
+        seconds: float | None = None,
+    ) -> Regime:
+        """The regime of kernels from what they must do, and from what was measured."""
+        total = sum(work, Work())
+        times = {
+            "overhead": len(work) * rates.launch,
+            "memory": total.bytes / rates.bandwidth,
+            "compute": total.flops / rates.flops + total.special / rates.special,
+        }
+        name = max(times, key=lambda n: times[n])
+        if growth is not None and growth < OVERHEAD_GROWTH:
+            name = "overhead"
+        elif growth is not None and name == "overhead":
+            name = max(("memory", "compute"), key=lambda n: times[n])
+        return cls(name, total, len(work), rates, **times, growth=growth, seconds=seconds)
+
+    @property
+    def floor(self) -> float:
+        """Seconds below which no kernels of this work get, launches aside."""
+        return max(self.memory, self.compute)
+
+    def __str__(self) -> str:
+        parts = [
+            f"regime: {self.name}-bound: traffic {_time(self.memory)}, "
+            f"arithmetic {_time(self.compute)}, {self.launches} launch(es) "
+            f"{_time(self.overhead)} ({self.rates.source})"
+        ]
+        if self.growth is not None and self.seconds is not None:
+            parts.append(f"a call takes {_time(self.seconds)}, with twice the rows "
+                         f"{self.growth:.2f} times that")  # fmt: skip
+        return "; ".join(parts)
+
+
+def regime(
+    fused: Fused | Program, *args: Any, measure: bool = True, rates: Rates | None = None,
+    **kwargs: Any,
+) -> Regime:  # fmt: skip
+    """Say whether a call is bound by overhead, memory or arithmetic.
+
+    Args:
+        fused: a fused function, or a program lowered from one.
+        args, kwargs: its arguments.
+        measure: run the call, and a call with twice the rows, where it can run: for the host or
+            for the GPU that the arrays lie on.  Otherwise the description of the target counts.
+        rates: of the device; None measures them once, or takes the description's.
+
+    Raises:
+        ArgumentError: not a fused function, or arguments that it does not take.
+    """
+    from opweave.fused import Fused
+    from opweave.program import Program
+
+    if not isinstance(fused, Fused | Program):
+        raise ArgumentError(
+            f"regime: expected a function made by ow.fuse, found {type(fused).__name__}"
+        )
+    program = fused.lower(*args, **kwargs) if isinstance(fused, Fused) else fused
+    function = program.fused
+    values = function._bind(args, dict(kwargs))
+    types = [
+        argument_type(name, value, name in function.static)
+        for name, value in zip(function._names, values, strict=True)
+    ]
+    work = work_of(program.lowered.schedule, symbol_extents(types))
+    arrays = [v for v in values if is_array(v)]
+    runs = program.target == "host" or any(map(is_cupy, arrays))
+    if not measure or not runs:
+        return Regime.of(work, rates or Rates.of(program.lowered.device))
+    clock = clock_of(arrays)
+    seconds = clock(lambda: function(*values))
+    twice = _doubled(program, values)
+    growth = clock(lambda: function(*twice)) / seconds if twice is not None else None
+    return Regime.of(work, rates or measured_rates(any(map(is_cupy, arrays))), growth, seconds)
+
+
+def _doubled(program: Program, values: Sequence[Any]) -> list[Any] | None:
+    """The arguments with twice the rows: every axis whose extent is that of the first one."""
+    inputs = iter(program.graph.inputs)
+    shapes = [next(inputs).value.shape if is_array(v) else () for v in values]
+    rows = next((shape[0] for shape in shapes if shape), None)
+    if rows is None or isinstance(rows, int):
+        return None
+    made = list(values)
+    for number, shape in enumerate(shapes):
+        for axis in (axis for axis, extent in enumerate(shape) if extent == rows):
+            xp = _cuda().cupy() if is_cupy(made[number]) else np
+            made[number] = xp.concatenate((made[number], made[number]), axis=axis)
+    return made
+
+
+Clock = Callable[[Callable[[], Any]], float]
+
+
+def clock_of(arrays: Sequence[Any]) -> Clock:
+    """What times calls on these arrays: median seconds of a call, warm."""
+    clock: Clock = _cuda().median_seconds if any(map(is_cupy, arrays)) else host_seconds
+    return clock
+
+
+def host_seconds(run: Callable[[], Any]) -> float:
+    """Median time of a call, of several batches each long enough for the clock."""
+    run()
+    start = time.perf_counter()
+    run()
+    once = time.perf_counter() - start
+    count = max(1, int(SHORTEST / max(once, 1e-7)))
+    times = []
+    for _ in range(SAMPLES):
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        times.append((time.perf_counter() - start) / count)
+    return statistics.median(times)
+
+
+@cache
+def measured_rates(on_gpu: bool) -> Rates:
+    """Rates of this machine's host, or of the current GPU, measured once with kernels of ours.
+
+    A copy of arrays beyond the caches; a chain of multiply-adds and one of exponentials, each on
+    an array that fits them; a kernel of one element.
+    """
+    from opweave.fused import fuse
+
+    xp = _cuda().cupy() if on_gpu else np
+    small, large = (xp.ones(n, np.float32) for n in (1 << 18, WORKING_SET // 4))
+    out, out_large = xp.empty_like(small), xp.empty_like(large)
+    clock = clock_of([small])
+    copy, chain = fuse(lambda x: -x), fuse(_multiply_adds, fast=True)
+    special, tiny = fuse(_exponentials), small[:1].copy()
+    few = clock(lambda: copy(tiny))
+    return Rates(
+        2 * large.nbytes / clock(lambda: copy(large, out=out_large)),
+        2 * CHAIN * small.size / clock(lambda: chain(small, out=out)),
+        SPECIAL_CHAIN * small.size / clock(lambda: special(small, out=out)),
+        few,
+        "measured",
+    )
+
+
+def _cuda() -> Any:
+    from opweave.runtime import cuda
+
+    return cuda
+
+
+def _multiply_adds(x: Any) -> Any:
+    for _ in range(CHAIN):
+        x = x * 0.999 + 0.001
+    return x
+
+
+def _exponentials(x: Any) -> Any:
+    for _ in range(SPECIAL_CHAIN):
+        x = np.exp(x * -0.5)
+    return x
+
+
+def _time(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> _time(2.5e-6), _time(0.012)
+    ('2.5 us', '12 ms')
+    """
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1 or unit == "us":
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError("unreachable")
+
+
+__all__ = ["Rates", "Regime", "measured_rates", "regime"]
