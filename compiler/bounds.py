@@ -105,7 +105,8 @@ class _Bounds:
         top = None
         if node.operator.mixes is not None:
             wide = _finite(np.abs(operands[0].value) + operands[0].error)
-            amounts = [_finite(np.abs(o.value)) for o in operands[1:]]
+            # an infinite amount of a difference that rounds to nothing may be anything
+            amounts = [np.abs(o.value) for o in operands[1:]]
             top = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):

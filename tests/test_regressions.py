@@ -617,3 +617,13 @@ def test_an_extent_that_is_a_parameter_meets_no_name_of_the_template(target):
 
     found = fused.lower(x, y, target=target)(x, y)
     np.testing.assert_array_equal(np.transpose(x, (2, 0, 3, 1)) @ y, found)
+
+
+@host
+def test_an_infinite_amount_of_a_difference_that_rounds_is_undecided():
+    x = np.array([[0.1, 0.1, 0.1], [0.2, 0.7, 0.4], [0.0, 0.0, 0.0]])
+    fused = ow.fuse(lambda x, amount: ow.pixels.saturation(x, amount))
+
+    assert fused.check(x, -np.inf).ok
+    assert ow.bounds.derive(fused, x, -np.inf)[0].undecided == 6
+    assert ow.bounds.derive(fused, x, np.nan)[0].undecided == 0
