@@ -107,7 +107,7 @@ class _Bounds:
             wide = _finite(np.abs(operands[0].value) + operands[0].error)
             # an infinite amount of a difference that rounds to nothing may be anything
             amounts = [np.abs(o.value) for o in operands[1:]]
-            top = np.max(wide, axis=-1, keepdims=True) * np.max([1.0, *amounts])
+            top = np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts])
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):
             made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))

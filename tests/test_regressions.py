@@ -627,3 +627,11 @@ def test_an_infinite_amount_of_a_difference_that_rounds_is_undecided():
     assert fused.check(x, -np.inf).ok
     assert ow.bounds.derive(fused, x, -np.inf)[0].undecided == 6
     assert ow.bounds.derive(fused, x, np.nan)[0].undecided == 0
+
+
+@host
+@pytest.mark.parametrize("gains", [(np.nan, 1.0, 100.0), (-np.inf, np.nan, 100.0)])
+def test_a_gain_of_nan_leaves_other_channels_their_bound(gains):
+    x = np.random.default_rng(0).random((7, 5, 3))
+
+    assert ow.fuse(lambda x, r, g, b: ow.pixels.white_balance(x, r, g, b)).check(x, *gains).ok
