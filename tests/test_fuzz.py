@@ -55,7 +55,7 @@ def test_every_operator_may_be_drawn_and_new_ones_too():
 
 
 @pytest.mark.parametrize(("dtype", "exponent", "is_for_us"), [
-    ("int32", -1, False), ("int32", 2, True), ("float32", -1, True), ("int32", -1.0, True),
+    ("int32", -1, False), ("bool", -1, False), ("int32", 2, True), ("float32", -1, True), ("int32", -1.0, True),
 ])  # fmt: skip
 def test_integers_to_a_negative_power_are_refused_even_where_there_are_none(
     dtype, exponent, is_for_us

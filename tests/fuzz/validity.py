@@ -75,7 +75,7 @@ def _one_over_zero(step: Step, found: list[Any]) -> bool:
 
 def _negative_power(step: Step, found: list[Any]) -> bool:
     """NumPy refuses integers to a negative integer power where there are any; opweave always."""
-    if step.op != "power" or any(x.dtype.kind not in "iu" for x in found):
+    if step.op != "power" or any(x.dtype.kind not in "biu" for x in found):
         return False
     return found[1].ndim == 0 and int(found[1]) < 0
 
