@@ -208,7 +208,8 @@ class Prepared:
                 a if axis is None else viewed(a, axis)
                 for a, axis in zip((arrays[0], arrays[-2]), axes, strict=True)
             )
-            np.matmul(x, y, out=arrays[-1])
+            with np.errstate(all="ignore"):  # as kernels, which warn of nothing
+                np.matmul(x, y, out=arrays[-1])
 
         return multiply
 

@@ -635,3 +635,12 @@ def test_a_gain_of_nan_leaves_other_channels_their_bound(gains):
     x = np.random.default_rng(0).random((7, 5, 3))
 
     assert ow.fuse(lambda x, r, g, b: ow.pixels.white_balance(x, r, g, b)).check(x, *gains).ok
+
+
+@host
+@pytest.mark.filterwarnings("error")
+def test_a_product_of_nan_warns_of_nothing_whoever_computes_it():
+    x = np.full((40, 50), np.inf, np.float32)
+    found = ow.fuse(lambda x, w: x @ w)(x, np.zeros((50, 60), np.float32))
+
+    assert np.isnan(found).all()
