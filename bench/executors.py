@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from harness import CudaTimer, Effort, Run, Sets, in_two_visits, sample_host
+from harness import CudaTimer, Effort, Run, Runner, Sets, in_two_visits, sample_host
 from machine import caches
 
 # Several times the largest cache, so that a buffer has left it when its turn comes again.
@@ -22,7 +22,6 @@ class Host:
     """NumPy arrays; the clock of the operating system."""
 
     name = "host"
-    clock = "perf_counter around single calls"
     effort = Effort()
 
     def __init__(self) -> None:
@@ -35,8 +34,11 @@ class Host:
         """The array where this executor computes."""
         return array.copy()
 
-    def sample(self, run: Run, sets: Sets, effort: Effort) -> list[float]:
-        return sample_host(run, sets, effort)
+    def sample(self, runner: Runner, sets: Sets, effort: Effort) -> list[float]:
+        return sample_host(runner.run, sets, effort)
+
+    def clock_of(self, runner: Runner) -> str:
+        return "perf_counter around single calls"
 
     def calls(self, run: Run, sets: Sets) -> list[float] | None:
         return None  # every sample is a call
@@ -57,7 +59,6 @@ class Cuda:
     """CuPy arrays on the current device; CUDA events."""
 
     name = "cuda"
-    clock = "CUDA events around single calls, queued behind a kernel that waits"
     effort = Effort(0.3, least=30)
 
     def __init__(self, cupy: Any):
@@ -70,8 +71,15 @@ class Cuda:
     def put(self, array: np.ndarray) -> Any:
         return self.xp.asarray(array)
 
-    def sample(self, run: Run, sets: Sets, effort: Effort) -> list[float]:
-        return self.timer.sample(run, sets, effort)
+    def sample(self, runner: Runner, sets: Sets, effort: Effort) -> list[float]:
+        if runner.waits:
+            return self.timer.calls(runner.run, sets, effort.least)
+        return self.timer.sample(runner.run, sets, effort)
+
+    def clock_of(self, runner: Runner) -> str:
+        if runner.waits:
+            return "perf_counter around single calls and the wait for their results"
+        return "CUDA events around single calls, queued behind a kernel that waits"
 
     def calls(self, run: Run, sets: Sets) -> list[float] | None:
         return self.timer.calls(run, sets)
@@ -80,7 +88,8 @@ class Cuda:
         """A copy from device to device by the driver."""
         data = np.random.default_rng(0).random(nbytes // 4, dtype=np.float32)
         sets = [tuple(map(self.put, (data, data))) for _ in range(sets_for(self, 2 * nbytes))]
-        return "device to device", self.sample(lambda a, b: self.xp.copyto(b, a), sets, effort)
+        run = lambda a, b: self.xp.copyto(b, a)  # noqa: E731
+        return "device to device", self.timer.sample(run, sets, effort)
 
 
 Executor = Host | Cuda
@@ -119,7 +128,6 @@ def copy_rates(executor: Executor, sizes: Sequence[int]) -> list[dict[str, Any]]
         median = float(np.median(samples))
         rows.append(
             {
-                "executor": executor.name,
                 "array_bytes": nbytes,
                 "how": how,
                 "median_us": round(median * 1e6, 3),
@@ -130,26 +138,14 @@ def copy_rates(executor: Executor, sizes: Sequence[int]) -> list[dict[str, Any]]
     return rows
 
 
-def find(wanted: Sequence[str] | None) -> tuple[list[Executor], dict[str, str]]:
-    """Executors that are there, and why others are not.
+def find(device: str) -> Executor:
+    """The executor of a device.
 
-    Args:
-        wanted: names; None for every one that is there.
+    Raises:
+        Exception: it is not there; CuPy raises errors of the driver, the runtime and NVRTC.
     """
-    found: list[Executor] = []
-    absent: dict[str, str] = {}
-    for name, make in {"host": Host, "cuda": find_cuda}.items():
-        if wanted is not None and name not in wanted:
-            absent[name] = "not asked for"
-            continue
-        try:
-            found.append(make())
-        except Exception as error:  # CuPy raises errors of the driver, the runtime and NVRTC
-            absent[name] = reason(error)
-    return found, absent
-
-
-def find_cuda() -> Cuda:
+    if device == "host":
+        return Host()
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() == 0:
@@ -157,13 +153,24 @@ def find_cuda() -> Cuda:
     return Cuda(cupy)
 
 
-def module(name: str, absent: dict[str, str]) -> Any:
-    """A peer's module, or None with the reason noted in ``absent``."""
-    try:
-        return __import__(name)
-    except Exception as error:  # a broken install raises what it likes
-        absent[name] = reason(error)
-        return None
+def measured_roofs(executor: Executor) -> dict[str, float]:
+    """What the device reaches: bytes, operations and special functions a second, a launch.
+
+    Copy, float32 and special functions by ``opweave.regimes``; the product of two matrices of
+    2048 by 2048 by NumPy's or CuPy's library, TF32 not allowed.
+    """
+    from opweave.regimes import measured_rates
+
+    rates = measured_rates(executor.name == "cuda")
+    n = 2048
+    x = executor.put(np.random.default_rng(0).standard_normal((n, n), np.float32))
+    multiply = Runner("matmul", lambda a, b: a @ b)
+    multiply.run(x, x)
+    median = float(np.median(executor.sample(multiply, [(x, x)], executor.effort)))
+    return {
+        "copy": rates.bandwidth, "fp32": rates.flops, "special": rates.special,
+        "matrix": 2 * n**3 / median, "launch": rates.launch,
+    }  # fmt: skip
 
 
 def reason(error: BaseException) -> str:

@@ -7,9 +7,9 @@
 # are used where they are there. The machine's Python is left as it is: the package goes to a
 # folder of its own. Only one thing of the GPU is ever changed: its load.
 #
-# Leaves in FOLDER (default $OUT): summary.json, gpu.log, the benchmarks' JSON files, and
-# results.tar.gz with all of it, figures and logs. A step that fails is recorded and does not stop
-# the others. Exit status 0 if all steps passed.
+# Leaves in FOLDER (default $OUT): summary.json, gpu.log, and results.tar.gz with the benchmarks'
+# files and figures, to be unpacked in bench/results, and the logs. A step that fails is recorded
+# and does not stop the others. Exit status 0 if all steps passed.
 #
 #     PYTHON=python3    the interpreter
 #     WHEELS=folder     wheels of what the interpreter lacks, such as cuda-core
@@ -41,7 +41,7 @@ WHEELS=${WHEELS:+$(cd "$WHEELS" && pwd)}
 budget=${BUDGET:-560}
 keep=20 # seconds for the summary and the archive
 results=$work/results
-mkdir -p "$results/logs" "$results/figures" "$work/site"
+mkdir -p "$results/logs" "$work/site"
 exec > >(tee "$out/gpu.log") 2>&1
 
 export PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH}
@@ -142,12 +142,9 @@ gpu_step tests 150 "$PYTHON" -m pytest -m gpu -q "${workers[@]}" -o "cache_dir=$
     --junitxml="$results/logs/tests.xml"
 step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
 
-experiments=$("$PYTHON" bench/run.py list)
-options=(--plot "$results/figures" --commit "${COMMIT:-}")
-for name in $experiments; do # the GPU first: its time is what this run is for
-    gpu_step "$name" 110 "$PYTHON" bench/run.py "$name" --executors cuda "${options[@]}" \
-        --json "$results/$name.json"
-done
+# the GPU first: its time is what this run is for; each experiment is written as it is measured
+options=(--results "$results" --commit "${COMMIT:-}")
+gpu_step benchmarks 330 "$PYTHON" bench/run.py --device cuda "${options[@]}"
 
 if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
     # clocks stay as they are
@@ -161,27 +158,13 @@ if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
         "$PYTHON" bench/gpu_steps.py launch
 fi
 
-size=()
-[ "$dry_run" = 0 ] || size=(--quick)
-for name in $experiments; do # with the time that is left
-    step "$name-host" 90 "$PYTHON" bench/run.py "$name" --executors host "${size[@]}" \
-        "${options[@]}" --json "$results/$name-host.json"
-done
+# with the time that is left
+step benchmarks-host 120 "$PYTHON" bench/run.py --quick --device host "${options[@]}"
 
 echo
 status=0
 "$PYTHON" bench/gpu_steps.py summary "$results" || status=1
 cp "$results"/summary.json "$out"/
-left=5 # few files beside the archive, which has them all
-for name in $experiments; do
-    for file in "$results/$name.json" "$results/$name-host.json"; do
-        if [ -s "$file" ] && [ "$left" -gt 0 ]; then
-            cp "$file" "$out"/
-            left=$((left - 1))
-            break # of the two, the GPU's
-        fi
-    done
-done
 cp "$out/gpu.log" "$results/logs/"
 tar -C "$results" -czf "$out/results.tar.gz" .
 if [ "$(stat -c %s "$out/results.tar.gz")" -gt 15000000 ]; then

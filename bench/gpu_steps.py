@@ -120,8 +120,8 @@ def summary(folder: str) -> int:
     place = Path(folder)
     lines = (place / "steps.tsv").read_text().splitlines()
     steps = [dict(zip(("step", "status", "seconds"), s.split("\t"), strict=True)) for s in lines]
-    files = {p.stem: json.loads(p.read_text()) for p in sorted(place.glob("*.json"))
-             if p.name != "summary.json"}  # fmt: skip
+    files = {f"{p.parent.name}/{p.stem}": json.loads(p.read_text())
+             for p in sorted(place.glob("*/*.json"))}  # fmt: skip
     limits = [{"file": name, **limit} for name, f in files.items() for limit in f["limits"]]
     refused = [{"file": name, **row} for name, f in files.items() for row in f["refused"]]
     absent = {name: f["absent"] for name, f in files.items()}
@@ -129,7 +129,7 @@ def summary(folder: str) -> int:
     found = {"ok": good, "steps": steps, "limits": limits, "refused": refused, "absent": absent}
     (place / "summary.json").write_text(json.dumps(found, indent=1) + "\n")
     for row in refused:
-        print(f"refused: {row['file']}: {row['executor']} {row['runner']} {row['parameters']}: "
+        print(f"refused: {row['file']}: {row['runner']} {row['parameters']}: "
               f"{row['reason'].splitlines()[0][:160]}")  # fmt: skip
     for limit in limits:
         state = {True: "met", False: "MISSED", None: "not measured"}[limit["met"]]

@@ -51,6 +51,8 @@ class Runner:
         out: the array that it writes to, if it was given one.
         read: its result as an array of the executor's library.
         toggles: of the first kernel, where the runner is ours.
+        role: "ours" for what a user gets, "variant" for what we made worse to compare, "peer".
+        waits: it returns when the result is there, so that no event of ours brackets its work.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Runner:
     out: Any = None
     read: Run = lambda result: result
     toggles: Mapping[str, int] | None = None
+    role: str = "ours"
+    waits: bool = False
 
 
 def gamma(depth: int, dtype: Any) -> float:

@@ -16,7 +16,8 @@ from typing import Any
 # Packages whose versions can move a figure.
 PACKAGES = (
     "opweave", "numpy", "jinja2", "ml_dtypes", "matplotlib", "cupy-cuda13x", "cupy-cuda12x",
-    "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "triton",
+    "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "triton", "jax", "numba",
+    "numexpr",
 )  # fmt: skip
 # What nvidia-smi is asked for; it only reads.
 GPU_STATE = ("driver_version", "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")
@@ -40,6 +41,15 @@ def describe(note: str = "", commit: str = "") -> dict[str, Any]:
         "gpu": gpu(),
         "note": note,
     }
+
+
+def place(device: str, machine: dict[str, Any], *, quick: bool) -> str:
+    """Folder of a device's results: "host", or the card's name as in "h200"."""
+    name = device
+    if device == "cuda" and machine["gpu"]:
+        words = [w for w in machine["gpu"]["name"].lower().split() if w not in ("nvidia", "tesla")]
+        name = "-".join("".join(c for c in w if c.isalnum()) for w in words[:2]) or device
+    return f"{name}-quick" if quick else name
 
 
 def pace() -> float:

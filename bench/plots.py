@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +17,91 @@ import matplotlib.pyplot as plt
 Document = Mapping[str, Any]
 Row = Mapping[str, Any]
 MARKERS = "osD^v<>Pp*"
-FLOOR = {"color": "black", "linewidth": 1}
+# Backgrounds of GitHub's two themes; colours of the lines do on both.
+THEMES: dict[str, dict[str, Any]] = {
+    "light": {"figure.facecolor": "white", "axes.facecolor": "white", "text": "#1f2328"},
+    "dark": {"figure.facecolor": "#0d1117", "axes.facecolor": "#0d1117", "text": "#e6edf3"},
+}
+FORMATS = ("png", "svg")
+MOST_COLUMNS = 3
+# A measure: what the axis says, and its value from a row and a time in microseconds.
+MEASURES: dict[str, tuple[str, Callable[[Row, float], float]]] = {
+    "time": ("time of a call, µs", lambda row, us: us),
+    "milliseconds": ("time, ms", lambda row, us: us / 1e3),
+    "bandwidth": ("bytes in and out / time, GB/s", lambda row, us: row["bytes"] / us / 1e3),
+    "moved": ("bytes that its passes move / time, GB/s",
+              lambda row, us: row["bytes_moved"] / us / 1e3),
+    "flops": ("operations / time, GFLOP/s", lambda row, us: row["flops"] / us / 1e3),
+}  # fmt: skip
 
 
-def draw(found: Document, folder: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
-    """Write every figure of a document; returns the paths.
-
-    Raises:
-        ValueError: no figure is known for the experiment.
-    """
-    name = found["experiment"]
-    if name not in FIGURES:
-        raise ValueError(f"no figure is known for the experiment {name!r}")
+def draw(found: Document, folder: Path, stem: str) -> list[Path]:
+    """Write every figure of a document, each in two themes and two formats; returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for kind, make in FIGURES[name].items():
-        for executor in unique(row["executor"] for row in found["rows"]):
-            figure = make(found, executor)
-            if figure is None:
-                continue
-            figure.text(0.5, 0.004, provenance(found, executor), ha="center", size=7)
-            for suffix in formats:
-                paths.append(folder / f"{name}-{executor}-{kind}.{suffix}")
-                figure.savefig(paths[-1], dpi=110)
+    for figure in found["figures"]:
+        if rows_of(found, figure):
+            name = f"{stem}-{figure['name']}"
+            paths += saved(lambda figure=figure: drawn(found, figure), folder, name)
+    return paths
+
+
+def saved(make: Callable[[], Any], folder: Path, name: str) -> list[Path]:
+    """Make a figure in each theme and write it in each format."""
+    paths = []
+    for theme in THEMES:
+        with themed(theme):
+            figure = make()
+            for suffix in FORMATS:
+                paths.append(folder / f"{name}-{theme}.{suffix}")
+                # no date, no random names: the same data gives the same file
+                metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+                figure.savefig(paths[-1], dpi=100, metadata=metadata)
             plt.close(figure)
     return paths
 
 
-def provenance(found: Document, executor: str) -> str:
-    """Where and when the figures were measured, in one line."""
-    machine = found["machine"]
-    gpu = machine["gpu"]
-    where = (
-        f"{gpu['name']}, driver {gpu['state'].get('driver_version', '?')}"
-        if executor == "cuda" and gpu
-        else f"{machine['processor']}, {machine['cores']} cores"
-    )
-    note = f"; {machine['note']}" if machine["note"] else ""
-    changed = "+" * machine["commit"].endswith("+")
-    return f"{where}; {machine['date'][:10]}; commit {machine['commit'][:10]}{changed}{note}"
+@contextmanager
+def themed(theme: str) -> Iterator[None]:
+    colours = dict(THEMES[theme])
+    text = colours.pop("text")
+    names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    settings = {**colours, **dict.fromkeys(names, text), "legend.facecolor": "inherit",
+                "savefig.facecolor": colours["figure.facecolor"], "svg.hashsalt": "opweave",
+                "grid.color": text, "grid.alpha": 0.15}  # fmt: skip
+    with plt.rc_context(settings):
+        yield
+
+
+def drawn(found: Document, figure: Mapping[str, Any]) -> Any:
+    """One figure: panels side by side, one legend below them, where it was measured."""
+    rows = rows_of(found, figure)
+    panels = unique(panel_of(row, figure) for row in rows)
+    made, axes = grid_of(len(panels), figure["kind"], most_bars(rows, figure))
+    styles = {name: n for n, name in enumerate(unique(row["runner"] for row in rows))}
+    for axis, panel in zip(axes, panels, strict=True):
+        chosen = [row for row in rows if panel_of(row, figure) == panel]
+        (bars if figure["kind"] == "bars" else curves)(axis, found, figure, chosen, styles)
+        extras(axis, found, figure, dict(zip(figure["panels"], panel, strict=True)))
+        axis.set_title(", ".join(f"{k} {v}" for k, v in zip(figure["panels"], panel, strict=True)),
+                       fontsize=9)  # fmt: skip
+    finish(made, axes, found["title"], provenance(found))
+    return made
+
+
+def rows_of(found: Document, figure: Mapping[str, Any]) -> list[Row]:
+    """The rows that a figure shows."""
+    wanted = dict(figure["only"])
+    return [
+        row
+        for row in found["rows"]
+        if all(str(row["parameters"].get(k)) == v for k, v in wanted.items())
+        and (not figure["x"] or figure["x"] in row["parameters"])
+    ]
+
+
+def panel_of(row: Row, figure: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row["parameters"].get(name) for name in figure["panels"])
 
 
 def unique(values: Iterable[Any]) -> list[Any]:
@@ -61,222 +109,175 @@ def unique(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def rows_of(found: Document, executor: str, **parameters: Any) -> list[Row]:
-    """Rows of an executor with these parameters."""
-    return [
-        row
-        for row in found["rows"]
-        if row["executor"] == executor
-        and all(row["parameters"].get(k) == v for k, v in parameters.items())
-    ]
-
-
-def by_runner(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def most_bars(rows: Sequence[Row], figure: Mapping[str, Any]) -> int:
+    counts: dict[Any, int] = {}
     for row in rows:
-        found.setdefault(row["runner"], []).append(row)
-    return found
+        counts[panel_of(row, figure)] = counts.get(panel_of(row, figure), 0) + 1
+    return max(counts.values())
 
 
-def numbers(found: Document, executor: str) -> dict[str, int]:
-    """A number per runner, for a colour and a marker that are the same in every panel."""
-    runners = unique(row["runner"] for row in rows_of(found, executor))
-    return {name: number for number, name in enumerate(runners)}
-
-
-def panels(count: int) -> tuple[Any, list[Any]]:
-    """A figure with panels side by side, and room for one legend below them."""
+def grid_of(count: int, kind: str, tallest: int) -> tuple[Any, list[Any]]:
+    """A figure with so many panels; those left over are not there."""
+    columns = min(count, MOST_COLUMNS)
+    rows = math.ceil(count / columns)
+    width = 4.6 * columns if columns > 1 else 7.5
+    height = max(3.4, 0.28 * tallest + 1.2) if kind == "bars" else 3.6 + 1.4 * (columns == 1)
     figure, axes = plt.subplots(
-        1, count, figsize=(4.6 * count if count > 1 else 7.5, 5.2), squeeze=False
+        rows, columns, figsize=(width, height * rows + 0.9), squeeze=False, layout="constrained"
     )
-    margin = 0.85 / figure.get_figwidth()
-    figure.subplots_adjust(left=margin, right=0.98, top=0.86, bottom=0.25)
-    return figure, list(axes[0])
+    flat = [axis for line in axes for axis in line]
+    for axis in flat[count:]:
+        axis.remove()
+    return figure, flat[:count]
 
 
-def finish(figure: Any, title: str, axes: Sequence[Any]) -> Any:
-    figure.suptitle(title)
-    handles = {}
-    for axis in axes:
-        shown, labels = axis.get_legend_handles_labels()
-        handles |= dict(zip(labels, shown, strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=4, fontsize=8,
-                  bbox_to_anchor=(0.5, 0.03))  # fmt: skip
-    return figure
+def curves(
+    axis: Any, found: Document, figure: Mapping[str, Any], rows: Sequence[Row],
+    styles: Mapping[str, int],
+) -> None:  # fmt: skip
+    """A line for each runner: medians, with the quartiles as a band."""
+    label, value = MEASURES[figure["y"]]
+    for name in unique(row["runner"] for row in rows):
+        own = sorted((r for r in rows if r["runner"] == name),
+                     key=lambda r: r["parameters"][figure["x"]])  # fmt: skip
+        x = [row["parameters"][figure["x"]] for row in own]
+        low, high = ([value(row, row["quartiles_us"][q]) for row in own] for q in (0, 1))
+        colour, marker = f"C{styles[name] % 10}", MARKERS[styles[name] % len(MARKERS)]
+        middle = [value(row, row["median_us"]) for row in own]
+        axis.plot(x, middle, color=colour, marker=marker, markersize=4, label=name)
+        axis.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
+    if figure["xlog"]:
+        axis.set_xscale("log", base=figure["xlog"])
+        axis.xaxis.set_major_formatter(lambda at, _: ticked(at))
+    if figure["ylog"]:
+        axis.set_yscale("log")
+    else:
+        axis.set_ylim(bottom=0)
+    axis.set_xlabel(figure["xlabel"] or figure["x"])
+    axis.set_ylabel(label)
+    axis.grid(visible=True)
 
 
-def amount(nbytes: float, base: int = 1024) -> str:
-    """Bytes for people.
+def ticked(number: float) -> str:
+    """A power of two for people.
 
-    >>> amount(3 << 20), amount(2_000_000_000, 1000)
-    ('3 MiB', '2 GB')
+    >>> ticked(32), ticked(4096), ticked(1 << 24), ticked(0.25)
+    ('32', '4Ki', '16Mi', '0.25')
     """
-    units = ("B", "KiB", "MiB", "GiB") if base == 1024 else ("B", "KB", "MB", "GB")
-    for unit in units:
-        if nbytes < base or unit == units[-1]:
-            return f"{nbytes:.3g} {unit}"
-        nbytes /= base
+    for unit in ("", "Ki", "Mi", "Gi"):
+        if number < 1024 or unit == "Gi":
+            return f"{number:g}{unit}"
+        number /= 1024
     raise AssertionError("unreachable")
 
 
-def curve(axis: Any, number: int, label: str, x: Sequence[float], rows: Sequence[Row],
-          value: Callable[[Row, float], float]) -> None:  # fmt: skip
-    """Medians, with the quartiles as a band."""
+def bars(
+    axis: Any, found: Document, figure: Mapping[str, Any], rows: Sequence[Row],
+    styles: Mapping[str, int],
+) -> None:  # fmt: skip
+    """A bar for each row, with its quartiles; the shortest time is not always the best bar."""
+    label, value = MEASURES[figure["y"]]
+    x = figure["x"]
+    names = [row["runner"] + (f", {row['parameters'][x]}" if x else "") for row in rows]
     middle = [value(row, row["median_us"]) for row in rows]
-    low, high = ([value(row, row["quartiles_us"][q]) for row in rows] for q in (0, 1))
-    colour, marker = f"C{number % 10}", MARKERS[number % len(MARKERS)]
-    axis.plot(x, middle, color=colour, marker=marker, markersize=5, label=label)
-    axis.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+    ends = [[value(row, row["quartiles_us"][q]) for row in rows] for q in (0, 1)]
+    spans = [[abs(e - m) for e, m in zip(side, middle, strict=True)] for side in ends]
+    colours = [f"C{styles[row['runner']] % 10}" for row in rows]
+    text = axis.xaxis.label.get_color()
+    made = axis.barh(names, middle, xerr=spans, color=colours, ecolor=text)
+    axis.bar_label(made, [f" {m:,.0f}" if m >= 100 else f" {m:.3g}" for m in middle], size=8)
+    axis.invert_yaxis()
+    axis.margins(x=0.18)
+    if figure["ylog"]:
+        axis.set_xscale("log")
+    axis.set_xlabel(label)
+    axis.grid(visible=True, axis="x")
 
 
-def chain_time(found: Document, executor: str) -> Any:
-    """Time against chain length, a panel per size; floors from the copy rate."""
-    sizes = unique(row["parameters"]["elements"] for row in rows_of(found, executor))
-    figure, axes = panels(len(sizes))
-    styles = numbers(found, executor)
-    for axis, size in zip(axes, sizes, strict=True):
-        for name, rows in by_runner(rows_of(found, executor, elements=size)).items():
-            curve(axis, styles[name], name, lengths(rows), rows, lambda row, us: us)
-        x = lengths(rows)
-        copied = copy_us(found, executor, 4 * size)
-        if copied:
-            axis.plot(x, [copied] * len(x), "--", label="floor, fused: one copy", **FLOOR)
-            axis.plot(x, [copied * n for n in x], ":", label="floor, unfused: one each", **FLOOR)
-        chain_axis(axis, size, x)
-        axis.set_yscale("log")
-    axes[0].set_ylabel("time of a call, µs")
-    return finish(figure, f"{found['title']}, {executor}: time", axes)
+def extras(
+    axis: Any, found: Document, figure: Mapping[str, Any], panel: Mapping[str, Any]
+) -> None:
+    """Roofs, floors, predictions and marks that belong to a panel."""
+    text = axis.xaxis.label.get_color()
+
+    def belongs(item: Mapping[str, Any]) -> bool:
+        same = all(panel.get(k) == v for k, v in item["panel"].items())
+        return bool(item["figure"] == figure["name"] and same)
+
+    for number, line in enumerate(filter(belongs, found["lines"])):
+        if figure["kind"] == "bars":
+            axis.axvline(line["points"][0][1], linestyle="--", color=text, label=line["label"])
+            continue
+        x, y = zip(*line["points"], strict=True)
+        axis.plot(x, y, ("--", ":", "-.")[number % 3], color=text, linewidth=1,
+                  label=line["label"])  # fmt: skip
+    for mark in filter(belongs, found["marks"]):
+        axis.axvline(mark["x"], color=text, linewidth=0.8, alpha=0.5)
+        axis.annotate(mark["label"], (mark["x"], 0.02), xycoords=("data", "axes fraction"),
+                      rotation=90, fontsize=7, ha="right", va="bottom", color=text)  # fmt: skip
 
 
-def chain_bandwidth(found: Document, executor: str) -> Any:
-    """Effective bandwidth against chain length: 8 bytes an element, whatever a runner moves."""
-    sizes = unique(row["parameters"]["elements"] for row in rows_of(found, executor))
-    figure, axes = panels(len(sizes))
-    styles = numbers(found, executor)
-    for axis, size in zip(axes, sizes, strict=True):
-        for name, rows in by_runner(rows_of(found, executor, elements=size)).items():
-            curve(
-                axis,
-                styles[name],
-                name,
-                lengths(rows),
-                rows,
-                lambda row, us: row["bytes"] / us / 1e3,
-            )
-        x = lengths(rows)
-        copied = copy_us(found, executor, 4 * size)
-        if copied:
-            rate = 8 * size / copied / 1e3
-            axis.plot(x, [rate] * len(x), "--", label="measured copy rate", **FLOOR)
-        chain_axis(axis, size, x)
-        axis.set_ylim(bottom=0)
-    axes[0].set_ylabel("8 bytes x elements / time, GB/s")
-    return finish(figure, f"{found['title']}, {executor}: effective bandwidth", axes)
+def finish(figure: Any, axes: Sequence[Any], title: str, where: str) -> None:
+    """Title, one legend for all panels, and where the figures are from."""
+    figure.suptitle(title, fontsize=11)
+    handles: dict[str, Any] = {}
+    for axis in axes:
+        shown, labels = axis.get_legend_handles_labels()
+        handles |= {n: h for n, h in zip(labels, shown, strict=True) if not n.startswith("_")}
+    if handles:
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center",
+                      ncols=min(4, len(handles)), fontsize=8, frameon=False)  # fmt: skip
+    axes[-1].annotate(where, (1, 0), (-4, 3), xycoords="figure fraction", fontsize=6,
+                      textcoords="offset points", ha="right", annotation_clip=False)  # fmt: skip
 
 
-def lengths(rows: Sequence[Row]) -> list[int]:
-    return [row["parameters"]["length"] for row in rows]
+def provenance(found: Document) -> str:
+    """Where and when the figures were measured, in one line."""
+    machine = found["machine"]
+    gpu = machine["gpu"]
+    where = (
+        f"{gpu['name']}, driver {gpu['state'].get('driver_version', '?')}"
+        if found["device"] == "cuda" and gpu
+        else f"{machine['processor']}, {machine['cores']} cores"
+    )
+    note = f"; {machine['note']}" if machine["note"] else ""
+    quick = "; quick" if found["options"]["quick"] else ""
+    changed = "+" * machine["commit"].endswith("+")
+    return (
+        f"{where}; {machine['date'][:10]}; commit {machine['commit'][:10]}{changed}{quick}{note}"
+    )
 
 
-def copy_us(found: Document, executor: str, nbytes: int) -> float | None:
-    """Measured time of a copy of so many bytes."""
-    for row in found["copy_rates"]:
-        if (row["executor"], row["array_bytes"]) == (executor, nbytes):
-            return float(row["median_us"])
-    return None
+def roofline(documents: Sequence[Document]) -> Any:
+    """Every kernel of ours under the roofs: operations a second against operations a byte.
 
-
-def chain_axis(axis: Any, size: int, x: Sequence[int]) -> None:
-    axis.set_title(f"{size:,} elements ({amount(4 * size)} in, as much out)", fontsize=9)
-    axis.set_xscale("log", base=2)
-    axis.set_xticks(x, [str(n) for n in x])
-    axis.set_xlabel("operators in the chain")
-    axis.grid(alpha=0.3)
-
-
-def product_rate(found: Document, executor: str) -> Any:
-    """Operations a second against size, a panel per problem and dtype."""
-    rows = rows_of(found, executor)
-    kinds = unique((r["parameters"]["problem"], r["parameters"]["dtype"]) for r in rows)
-    figure, axes = panels(len(kinds))
-    styles = numbers(found, executor)
-    for axis, (problem, dtype) in zip(axes, kinds, strict=True):
-        chosen = by_runner(rows_of(found, executor, problem=problem, dtype=dtype))
-        for name, of_runner in chosen.items():
-            x = [row["parameters"]["n"] for row in of_runner]
-            curve(axis, styles[name], name, x, of_runner, lambda row, us: row["flops"] / us / 1e3)
-        roof = memory_roof(found, executor, chosen)
-        axis.plot(*roof, "--", label="bytes / measured copy rate", **FLOOR)
-        axis.set_title(f"{problem}, {dtype}", fontsize=9)
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log")
-        axis.set_xticks(roof[0], [str(n) for n in roof[0]])
-        axis.set_xlabel("n, of n x n matrices")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("GFLOP/s")
-    return finish(figure, f"{found['title']}, {executor}", axes)
-
-
-def memory_roof(
-    found: Document, executor: str, chosen: Mapping[str, list[Row]]
-) -> tuple[list[int], list[float]]:
-    """GFLOP/s that the copy rate at each size allows."""
-    some = {row["parameters"]["n"]: row for rows in chosen.values() for row in rows}
-    rates = {r["array_bytes"]: r["bytes_per_second"] for r in found["copy_rates"]
-             if r["executor"] == executor}  # fmt: skip
-    x = [n for n in sorted(some) if 4 * n * n in rates]
-    return x, [some[n]["flops"] / some[n]["bytes"] * rates[4 * n * n] / 1e9 for n in x]
-
-
-def compile_time(found: Document, executor: str) -> Any:
-    """Time to the source against depth, and the limit."""
-    figure, (axis,) = panels(1)
-    for number, target in enumerate(
-        unique(row["parameters"]["target"] for row in rows_of(found, executor))
-    ):
-        rows = rows_of(found, executor, target=target)
-        x = [row["parameters"]["layers"] for row in rows]
-        curve(axis, number, f"target {target}", x, rows, lambda row, us: us / 1e3)
-    limit = limit_of(found)
-    axis.axhline(limit, linestyle="--", label=f"limit at 64 layers, {limit:g} ms", **FLOOR)
+    The roofs are the highest that any of the files measured.
+    """
+    roofs = {k: max(d["roofs"][k] for d in documents) for k in ("copy", "fp32", "matrix")}
+    figure, (axis,) = grid_of(1, "curves", 0)
+    lowest, highest = math.inf, 0.0
+    for number, found in enumerate(documents):
+        rows = [r for r in found["rows"] if r["role"] == "ours" and r["flops"] and r["bytes"]]
+        x = [r["flops"] / r["bytes"] for r in rows]
+        y = [r["flops"] / r["median_us"] / 1e3 for r in rows]
+        if rows:
+            # no two experiments share both
+            marker = MARKERS[(number + number // 10) % len(MARKERS)]
+            axis.plot(x, y, marker, color=f"C{number % 10}", markersize=4,
+                      label=found["experiment"])  # fmt: skip
+            lowest, highest = min(lowest, *x), max(highest, *x)
+    text = axis.xaxis.label.get_color()
+    ends = (lowest / 2, highest * 2)
+    for name, style in (("fp32", "--"), ("matrix", "-.")):
+        x = sorted({*ends, min(max(roofs[name] / roofs["copy"], ends[0]), ends[1])})
+        y = [min(roofs[name], at * roofs["copy"]) / 1e9 for at in x]
+        axis.plot(x, y, style, color=text, linewidth=1,
+                  label=f"roof: copy {roofs['copy'] / 1e9:,.0f} GB/s, {name} "
+                        f"{roofs[name] / 1e9:,.0f} GFLOP/s")  # fmt: skip
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set_xticks(x, [str(n) for n in x])
-    axis.set_xlabel("layers")
-    axis.set_ylabel("time to the source, ms")
-    axis.grid(alpha=0.3)
-    return finish(figure, found["title"], [axis])
-
-
-def limit_of(found: Document) -> float:
-    return float(found["limits"][0]["limit"].split()[1])
-
-
-def bars(found: Document, executor: str) -> Any:
-    """A bar per runner, and the floor."""
-    rows = rows_of(found, executor)
-    figure, (axis,) = panels(1)
-    figure.subplots_adjust(left=0.24, bottom=0.22)
-    times = [row["median_us"] / 1e3 for row in rows]
-    spans = [[abs(q / 1e3 - t) for q, t in zip(qs, times, strict=True)]
-             for qs in zip(*(row["quartiles_us"] for row in rows), strict=True)]  # fmt: skip
-    drawn = axis.barh(
-        [row["runner"] for row in rows], times, xerr=spans, label="median, quartiles"
-    )
-    axis.bar_label(drawn, [f" {t:,.0f} ms" if t >= 100 else f" {t:.3g} ms" for t in times], size=8)
-    for rate in found["copy_rates"]:
-        if rate["executor"] == executor:
-            floor = rows[0]["bytes"] / rate["bytes_per_second"] * 1e3
-            axis.axvline(floor, linestyle="--", label="floor: bytes / measured copy rate", **FLOOR)
-    axis.invert_yaxis()
-    axis.margins(x=0.15)
-    axis.set_xlabel("time of a call, ms")
-    return finish(figure, f"{found['title']}, {executor}", [axis])
-
-
-FIGURES: dict[str, dict[str, Callable[[Document, str], Any]]] = {
-    "fusion": {"time": chain_time, "bandwidth": chain_bandwidth},
-    "products": {"rate": product_rate},
-    "pixels": {"time": bars},
-    "network": {"time": compile_time},
-}
+    axis.set_xlabel("operations a byte")
+    axis.set_ylabel("operations / time, GFLOP/s")
+    axis.grid(visible=True)
+    finish(figure, [axis], "Kernels under the measured roofs", provenance(documents[0]))
+    return figure

@@ -1,22 +1,14 @@
-"""What an experiment finds, and the JSON file that holds it.
-
-The file is the only thing that plots and reports are made from:
-
-    {"format": 1, "experiment": "fusion", "title": ..., "about": ..., "machine": {...},
-     "options": {...}, "absent": {"cupy": "ModuleNotFoundError: ..."},
-     "copy_rates": [...], "rows": [...], "refused": [...], "limits": [...]}
-"""
+"""What one experiment finds on one device."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from executors import Executor, find
+from document import DOCUMENT, FORMAT, LIMIT
+from executors import Executor
+from figures import Figure
 from harness import (
     Effort,
     Expected,
@@ -29,23 +21,7 @@ from harness import (
     summary,
 )
 
-FORMAT = 1
-# Keys that every file, row and limit has; a reader may rely on them.
-DOCUMENT = (
-    "format", "experiment", "title", "about", "machine", "options", "absent", "copy_rates",
-    "rows", "refused", "limits",
-)  # fmt: skip
-ROW = (
-    "executor", "runner", "parameters", "bytes", "bytes_moved", "flops", "check", "clock",
-    "samples_us", "median_us", "quartiles_us", "spread", "visits_us", "bytes_per_second",
-    "flops_per_second", "sets",
-)  # fmt: skip
-REFUSED = ("executor", "runner", "parameters", "reason")
-LIMIT = ("name", "limit", "value", "unit", "met", "why")
-MACHINE = (
-    "date", "commit", "system", "python", "processor", "cores", "caches", "memory_bytes", "load",
-    "pace_ms", "versions", "gpu", "note",
-)  # fmt: skip
+QUICK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -53,14 +29,14 @@ class Options:
     """What a user asked for.
 
     Attributes:
-        executors: names; None for all that are there.
-        sizes: in place of an experiment's own; their meaning is the experiment's.
         quick: smaller sizes and fewer samples, to see that all works.
+        sizes: in place of an experiment's own; their meaning is the experiment's.
+        peers: names; None for all that are there.
     """
 
-    executors: tuple[str, ...] | None = None
-    sizes: tuple[int, ...] | None = None
     quick: bool = False
+    sizes: tuple[int, ...] | None = None
+    peers: tuple[str, ...] | None = None
     note: str = ""
     commit: str = ""
 
@@ -75,6 +51,8 @@ class Case:
         dtype: of the result.
         nbytes: bytes that any algorithm must read and write: inputs and outputs, once each.
         flops: operations that any algorithm must do.
+        special: special functions among them.
+        unit: "fp32" or "matrix": which roof the operations lie under.
     """
 
     parameters: Mapping[str, Any]
@@ -83,78 +61,131 @@ class Case:
     expected: Expected
     nbytes: int
     flops: int = 0
+    special: int = 0
+    unit: str = "fp32"
 
 
 @dataclass
 class Record:
-    """Collects what one experiment finds."""
+    """Collects what an experiment finds.
+
+    Attributes:
+        changed: called after every case, to keep what was found so far.
+    """
 
     options: Options
+    executor: Executor
+    roofs: Mapping[str, float]
     absent: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     copy_rates: list[dict[str, Any]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
     limits: list[dict[str, Any]] = field(default_factory=list)
-    log: Any = print
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    log: Callable[[str], None] = print
+    changed: Callable[[Record], None] = lambda record: None
 
-    def executors(self, peers: Mapping[str, Sequence[str]]) -> list[Executor]:
-        """The executors that are there; absent ones are named, and their peers with them.
+    @property
+    def device(self) -> str:
+        return self.executor.name
+
+    @property
+    def effort(self) -> Effort:
+        """How long to time a runner."""
+        usual = self.executor.effort
+        return replace(usual, seconds=QUICK_SECONDS) if self.options.quick else usual
+
+    def sizes(self, usual: Sequence[int], quick: Sequence[int], bytes_each: float) -> list[int]:
+        """The sizes to measure: those asked for, as far as the memory holds them.
 
         Args:
-            peers: names of the runners beside ours, by executor.
+            bytes_each: memory that a unit of size takes, all copies and the judge's included.
         """
-        found, absent = find(self.options.executors)
-        for name, why in absent.items():
-            self.absent |= dict.fromkeys((name, *peers.get(name, ())), why)
-        return found
+        wanted = list(self.options.sizes or (quick if self.options.quick else usual))
+        most = int(self.executor.memory_bytes / bytes_each) if bytes_each else max(wanted)
+        fit = [n for n in wanted if n <= most]
+        for size in (n for n in wanted if n > most):
+            smaller = 1 << max(0, most.bit_length() - 1)
+            shrunk = smaller not in fit and not self.options.sizes
+            fit += [smaller] if shrunk else []
+            self.note(f"size {size} needs {size * bytes_each / 2**30:.1f} GiB, more than there is"
+                      + (f"; measured {smaller} in its place" if shrunk else ""))  # fmt: skip
+        return sorted(fit)
 
-    def effort(self, executor: Executor) -> Effort:
-        """How long to time a runner."""
-        return replace(executor.effort, seconds=0.05) if self.options.quick else executor.effort
+    def note(self, text: str) -> None:
+        """What a reader of the results must know."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self.log(f"note: {text}")
 
-    def compare(self, executor: Executor, runners: Sequence[Runner], case: Case) -> None:
+    def compare(self, runners: Sequence[Runner], case: Case) -> None:
         """Check each runner, time those that are right, and note the others."""
-        errors = {r.name: self.checked(executor, r, case) for r in runners}
+        errors = {r.name: self.checked(r, case) for r in runners}
         right = {r.name: r for r in runners if errors[r.name] is not None}
         samples = in_two_visits(
             right,
-            lambda name, effort: executor.sample(right[name].run, case.sets, effort),
-            self.effort(executor),
+            lambda name, effort: self.executor.sample(right[name], case.sets, effort),
+            self.effort,
         )
         for name, runner in right.items():
-            calls = executor.calls(runner.run, case.sets)
-            self.add(_row(executor, runner, case, samples[name], errors[name], calls))
+            calls = self.executor.calls(runner.run, case.sets)
+            self.add(self._row(runner, case, samples[name], errors[name], calls))
+        self.changed(self)
 
-    def checked(self, executor: Executor, runner: Runner, case: Case) -> float | None:
+    def checked(self, runner: Runner, case: Case) -> float | None:
         """Largest error in units of the bound; None where the runner is refused."""
         try:
-            return check_run(executor.xp, runner, case.sets[0], case.dtype, case.expected)
+            return check_run(self.executor.xp, runner, case.sets[0], case.dtype, case.expected)
         except Exception as error:  # a peer or a kernel that fails must not end the experiment
-            self.refuse(executor.name, runner.name, case.parameters, error)
+            self.refuse(runner.name, runner.role, case.parameters, error)
             return None
 
-    def time(
-        self, executor: Executor, runner: Runner, case: Case, work: Callable[[], Any]
-    ) -> None:
+    def time(self, runner: Runner, case: Case, work: Callable[[], Any]) -> None:
         """Check a runner, then time other work that belongs to it, such as its compilation."""
-        error = self.checked(executor, runner, case)
-        if error is None:
-            return
-        row = _row(executor, runner, case, sample_host(work, [()], self.effort(executor)), error)
-        self.add(row | {"bytes_per_second": None, "flops_per_second": None})  # it ran no kernel
+        error = self.checked(runner, case)
+        if error is not None:
+            samples = sample_host(work, [()], self.effort)
+            self.add(self._row(runner, replace(case, nbytes=0, flops=0), samples, error))
+            self.changed(self)
+
+    def measured(
+        self, name: str, parameters: Mapping[str, Any], samples: Sequence[float],
+        role: str = "ours", nbytes: int = 0,
+    ) -> None:  # fmt: skip
+        """Add times that the experiment took itself, of something that has no result to check."""
+        case = Case(parameters, [()], "float32", Expected(None), nbytes)
+        row = self._row(Runner(name, lambda: None, role=role), case, samples, None)
+        self.add(row | {"clock": "perf_counter"})
+        self.changed(self)
 
     def add(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
         self.log(_line(row))
 
     def refuse(
-        self, executor: str, runner: str, parameters: Mapping[str, Any], error: Exception
+        self, runner: str, role: str, parameters: Mapping[str, Any], error: BaseException
     ) -> None:
         """Note a runner that is not timed, and why."""
-        why = str(error) if isinstance(error, WrongResult) else f"{type(error).__name__}: {error}"
-        row = dict(zip(REFUSED, (executor, runner, dict(parameters), why[:2000]), strict=True))
-        self.refused.append(row | {"wrong": isinstance(error, WrongResult)})
-        self.log(f"REFUSED {executor} {runner} {_shown(parameters)}: {why}")
+        is_wrong = isinstance(error, WrongResult)
+        why = str(error) if is_wrong else f"{type(error).__name__}: {error}"
+        self.refused.append({
+            "runner": runner, "role": role, "parameters": dict(parameters), "reason": why[:2000],
+            "wrong": is_wrong,
+        })  # fmt: skip
+        self.log(f"REFUSED {runner} {_shown(parameters)}: {why}")
+
+    def line(
+        self, figure: str, label: str, points: Sequence[tuple[float, float]], **panel: Any
+    ) -> None:
+        """Draw a line into a figure: a roof, a floor, a prediction; in the units of its axes."""
+        made = [[float(x), float(f"{y:.6g}")] for x, y in points]
+        self.lines.append({"figure": figure, "label": label, "points": made, "panel": panel})
+
+    def mark(self, figure: str, label: str, x: float, **panel: Any) -> None:
+        """Draw an upright line into a figure: where something changes."""
+        self.marks.append({"figure": figure, "label": label, "x": float(x), "panel": panel})
 
     def limit(self, name: str, limit: str, value: float | None, unit: str) -> None:
         """Note a figure beside its limit, such as ">= 5"; no value was measured if None."""
@@ -165,52 +196,49 @@ class Record:
             value = float(f"{value:.4g}")
         self.limits.append(dict(zip(LIMIT, (name, limit, value, unit, met, why), strict=True)))
 
-    def ratio(self, executor: str, over: str, under: str, **parameters: Any) -> float | None:
+    def ratio(self, over: str, under: str, **parameters: Any) -> float | None:
         """How many times longer one runner takes than another."""
-        a, b = (self.median(executor, r, **parameters) for r in (over, under))
+        a, b = (self.median(r, **parameters) for r in (over, under))
         return a / b if a and b else None
 
-    def median(self, executor: str, runner: str, **parameters: Any) -> float | None:
+    def median(self, runner: str, **parameters: Any) -> float | None:
         """Median in seconds of the row with these parameters; None if there is none."""
         for row in self.rows:
-            same = (row["executor"], row["runner"]) == (executor, runner)
+            same = row["runner"] == runner
             if same and all(row["parameters"].get(k) == v for k, v in parameters.items()):
                 return float(row["median_us"]) / 1e6
         return None
 
-
-def _row(
-    executor: Executor,
-    runner: Runner,
-    case: Case,
-    samples: list[float],
-    error: float | None,
-    calls: list[float] | None = None,
-) -> dict[str, Any]:
-    found = summary(samples)
-    seconds = found["median_us"] / 1e6
-    row = {
-        "executor": executor.name,
-        "runner": runner.name,
-        "parameters": dict(case.parameters),
-        "bytes": case.nbytes,
-        "bytes_moved": runner.moved or case.nbytes,
-        "flops": case.flops,
-        "check": _check(runner, case, error),
-        "clock": executor.clock,
-        "sets": len(case.sets),
-        **found,
-        "bytes_per_second": round(case.nbytes / seconds),
-        "flops_per_second": round(case.flops / seconds),
-    }
-    if calls:
-        row["call_us"] = [round(c * 1e6, 1) for c in calls]
-    return row | ({"toggles": dict(runner.toggles)} if runner.toggles else {})
+    def _row(
+        self,
+        runner: Runner,
+        case: Case,
+        samples: Sequence[float],
+        error: float | None,
+        calls: Sequence[float] | None = None,
+    ) -> dict[str, Any]:
+        row = {
+            "runner": runner.name,
+            "role": runner.role,
+            "parameters": dict(case.parameters),
+            "bytes": case.nbytes,
+            "bytes_moved": runner.moved or case.nbytes,
+            "flops": case.flops,
+            "special": case.special,
+            "unit": case.unit,
+            "check": _check(runner, case, error),
+            "clock": self.executor.clock_of(runner),
+            "sets": len(case.sets),
+            **summary(samples),
+        }
+        if calls:
+            row["call_us"] = [round(c * 1e6, 1) for c in calls]
+        return row | ({"toggles": dict(runner.toggles)} if runner.toggles else {})
 
 
 def _check(runner: Runner, case: Case, error: float | None) -> dict[str, Any]:
     return {
-        "against": "float64",
+        "against": "float64" if error is not None else "nothing",
         "poisoned": "out" if runner.out is not None else "freed blocks",
         "depth": case.expected.depth,
         "largest_error_of_bound": error,
@@ -222,74 +250,25 @@ def _shown(parameters: Mapping[str, Any]) -> str:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    rate, unit = row["bytes_per_second"], "GB/s"
+    amount, unit = row["bytes"], "GB/s"
     if row["flops"] > 8 * row["bytes"]:
-        rate, unit = row["flops_per_second"], "GFLOP/s"
-    shown = "" if rate is None else f"{rate / 1e9:9.1f} {unit}"
+        amount, unit = row["flops"], "GFLOP/s"
+    shown = f"{amount / row['median_us'] / 1e3:9.1f} {unit}" if amount else ""
     return (
-        f"{row['executor']:<5} {row['runner']:<28} {_shown(row['parameters']):<36} "
+        f"{row['runner']:<28} {_shown(row['parameters']):<36} "
         f"{row['median_us']:12.1f} us {shown}  spread {100 * row['spread']:.0f} %"
     )
 
 
 def document(
-    name: str, title: str, about: str, machine: Mapping[str, Any], record: Record
+    name: str, module: Any, machine: Mapping[str, Any], record: Record, *, complete: bool
 ) -> dict[str, Any]:
     """Everything that was found, as it goes to the file."""
-    options = asdict(record.options)
+    figures: Sequence[Figure] = module.FIGURES
     found = (
-        FORMAT, name, title, about, dict(machine), options, record.absent, record.copy_rates,
-        record.rows, record.refused, record.limits,
+        FORMAT, name, module.TITLE, module.ABOUT, record.device, complete, dict(machine),
+        asdict(record.options), dict(record.roofs), record.notes, record.absent,
+        record.copy_rates, record.rows, record.refused, record.limits,
+        [asdict(f) for f in figures], record.lines, record.marks,
     )  # fmt: skip
     return dict(zip(DOCUMENT, found, strict=True))
-
-
-def missing_keys(found: Mapping[str, Any]) -> list[str]:
-    """Keys that a document lacks, as paths; [] if it is complete."""
-    lacks = [k for k in DOCUMENT if k not in found]
-    lacks += [f"machine.{k}" for k in MACHINE if k not in found.get("machine", {})]
-    for part, keys in (("rows", ROW), ("refused", REFUSED), ("limits", LIMIT)):
-        for number, row in enumerate(found.get(part, [])):
-            lacks += [f"{part}[{number}].{k}" for k in keys if k not in row]
-    return lacks
-
-
-def write(path: Path, found: Mapping[str, Any]) -> None:
-    """Write a document, a row per line, in the place of an older one only when complete.
-
-    Raises:
-        ValueError: keys are missing, or a figure is not finite.
-    """
-    lacks = missing_keys(found)
-    if lacks:
-        raise ValueError(f"the document lacks {', '.join(lacks)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part")
-    beside.write_text(_text(found))
-    os.replace(beside, path)
-
-
-def _text(found: Mapping[str, Any]) -> str:
-    parts = []
-    for key, value in found.items():
-        if isinstance(value, list) and value:
-            lines = ",\n  ".join(json.dumps(v, allow_nan=False) for v in value)
-            parts.append(f" {json.dumps(key)}: [\n  {lines}\n ]")
-        else:
-            parts.append(f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def read(path: Path) -> dict[str, Any]:
-    """Read a document.
-
-    Raises:
-        ValueError: not a document of this format, or incomplete.
-    """
-    found = json.loads(path.read_text())
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ValueError(f"{path.name}: expected a benchmark of format {FORMAT}")
-    lacks = missing_keys(found)
-    if lacks:
-        raise ValueError(f"{path.name}: lacks {', '.join(lacks)}")
-    return found

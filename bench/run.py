@@ -1,6 +1,7 @@
-"""Run an experiment, or draw one again: ``python bench/run.py fusion --json FILE --plot FOLDER``.
+"""Measure, draw, compare: ``python bench/run.py [EXPERIMENT ...]``.
 
-``python bench/run.py list`` names the experiments; ``plot FILE.json`` draws from a file alone.
+Each experiment of a run leaves one JSON file and its figures in ``bench/results/NAME``, where NAME
+is ``host`` or the card's, such as ``h200``; ``docs/benchmarks.md`` is made from those files.
 """
 
 from __future__ import annotations
@@ -8,103 +9,227 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from document import write
+from executors import Executor, find, measured_roofs, reason
 from experiments import EXPERIMENTS, load
-from record import Options, Record, document, read, write
+from machine import describe, pace, place
+from record import Options, Record, document
 
-BROKE_OFF = "the experiment"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit status: 1 if a result of ours was refused or the experiment broke off."""
-    options = parser().parse_args(arguments)
-    if options.what == "list":
-        print("\n".join(EXPERIMENTS))
-        return 0
-    if options.what == "plot":
-        draw(
-            read(Path(options.file)), Path(options.plot or Path(options.file).parent), options.svg
-        )
-        return 0
-    return experiment(options)
+RESULTS = Path(__file__).parent / "results"
+BROKE_OFF, INTERRUPTED = "the experiment", 130
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=__doc__)
-    commands = made.add_subparsers(dest="what", required=True)
-    commands.add_parser("list", help="names of the experiments")
-    plot = commands.add_parser("plot", help="draw from a JSON file and from nothing else")
-    plot.add_argument("file")
-    for name in EXPERIMENTS:
-        one = commands.add_parser(name)
-        one.add_argument("--json", help="write what was found to this file")
-        one.add_argument("--quick", action="store_true", help="small sizes, few samples")
-        one.add_argument("--sizes", type=integers, help="such as 4096,1048576")
-        one.add_argument("--executors", type=names, help="host, cuda or host,cuda")
-        one.add_argument("--note", default="", help="what a reader must know of the machine")
-        one.add_argument("--commit", default="", help="where the folder is no clone")
-    for one in commands.choices.values():
-        one.add_argument("--plot", help="write figures to this folder")
-        one.add_argument("--svg", action="store_true", help="SVG beside PNG")
+    made = argparse.ArgumentParser(prog="bench/run.py", description=__doc__)
+    made.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="default: all")
+    made.add_argument("--list", action="store_true", help="name the experiments, and stop")
+    made.add_argument("--standing", action="store_true", help="our time over others', and stop")
+    made.add_argument("--page", action="store_true", help="write docs/benchmarks.md, and stop")
+    made.add_argument("--draw", action="store_true", help="draw all stored results, and stop")
+    made.add_argument("--quick", action="store_true", help="small sizes, few samples")
+    made.add_argument("--device", choices=("host", "cuda"), help="default: all that are there")
+    made.add_argument("--peers", type=names, help="such as NumPy,JAX; default: all that are there")
+    made.add_argument("--sizes", type=integers, help="in place of an experiment's own")
+    made.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    made.add_argument("--note", default="", help="what a reader must know of the machine")
+    made.add_argument("--commit", default="", help="where the folder is no clone")
     return made
+
+
+def names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
 
 
 def integers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def names(text: str) -> tuple[str, ...]:
-    found = tuple(text.split(","))
-    unknown = set(found) - {"host", "cuda"}
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status: 1 if a result of ours was refused or an experiment broke off."""
+    made = parser()
+    options = made.parse_args(arguments)
+    unknown = [name for name in options.experiments if name not in EXPERIMENTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"expected host or cuda, found {', '.join(unknown)}")
-    return found
+        made.error(f"unknown experiment {', '.join(unknown)}: expected {', '.join(EXPERIMENTS)}")
+    if options.list:
+        for name in EXPERIMENTS:
+            print(f"{name:<12} {load(name).TITLE}")
+        return 0
+    for wanted, act in (("standing", show_standing), ("page", write_page), ("draw", draw_all)):
+        if getattr(options, wanted):
+            return act(options.results)
+    try:
+        return measure(options)
+    except ValueError as error:
+        made.error(str(error))
 
 
-def experiment(options: argparse.Namespace) -> int:
-    """Measure, write, draw; what was found before a failure is written too."""
-    from machine import describe, pace
+def measure(options: argparse.Namespace) -> int:
+    """Run the experiments on each device that is there."""
+    import peers
 
-    chosen = Options(options.executors, options.sizes, options.quick, options.note, options.commit)
-    machine, record = describe(chosen.note, chosen.commit), Record(chosen)
-    module = load(options.what)
+    chosen = Options(options.quick, options.sizes, options.peers, options.note, options.commit)
+    peers.chosen("host", options.peers, quick=options.quick)  # unknown names are refused now
+    status = 0
+    for device in (options.device,) if options.device else ("host", "cuda"):
+        try:
+            executor = find(device)
+        except Exception as error:  # CuPy raises errors of the driver, the runtime and NVRTC
+            print(f"absent: {device} ({reason(error)})")
+            status |= int(options.device is not None)
+            continue
+        print(f"{device}: measuring the roofs")
+        roofs = measured_roofs(executor)
+        listed = options.experiments or EXPERIMENTS
+        with Bar(len(listed)) as (advance, log):
+            for name in listed:
+                advance(name)
+                found = experiment(name, executor, roofs, chosen, options.results, log)
+                status |= found
+                if found == INTERRUPTED:
+                    return INTERRUPTED
+        finish(options.results / place(device, describe(), quick=options.quick))
+    return status
+
+
+def experiment(
+    name: str, executor: Executor, roofs: dict[str, float], options: Options, results: Path,
+    log: Callable[[str], None],
+) -> int:  # fmt: skip
+    """Measure, write, draw; what was found before a failure, or Ctrl-C, is kept."""
+    module = load(name)
+    if executor.name not in getattr(module, "DEVICES", ("host", "cuda")):
+        log(f"{name}: not on {executor.name}")
+        return 0
+    machine = describe(options.note, options.commit)
+    path = results / place(executor.name, machine, quick=options.quick) / f"{name}.json"
+
+    def keep(record: Record, *, complete: bool = False) -> dict[str, Any]:
+        found = document(name, module, machine, record, complete=complete)
+        write(path, found)
+        return found
+
+    record = Record(options, executor, roofs, log=log, changed=keep)
+    status, complete = 0, True
     try:
         module.measure(record)
+    except KeyboardInterrupt as error:
+        status, complete = INTERRUPTED, False
+        record.refuse(BROKE_OFF, "ours", {}, error)
     except Exception as error:  # a device that is lost must not lose the rows before it
         traceback.print_exc()
-        record.refuse("", BROKE_OFF, {}, error)
+        complete = False
+        record.refuse(BROKE_OFF, "ours", {}, error)
     machine["pace_ms"].append(pace())
-    found = document(options.what, module.TITLE, module.ABOUT, machine, record)
-    if options.json:
-        write(Path(options.json), found)
-    report(found)
-    if options.plot:
-        draw(found, Path(options.plot), options.svg)
+    report(keep(record, complete=complete), log)
+    draw(path, log)
     # a peer that fails is a finding, not a failure
-    return int(any(row["runner"].startswith(("opweave", BROKE_OFF)) for row in record.refused))
+    return status or int(any(row["role"] != "peer" for row in record.refused))
 
 
-def report(found: dict[str, Any]) -> None:
+def report(found: dict[str, Any], log: Callable[[str], None]) -> None:
     """Who was absent, and the limits."""
     for name, why in found["absent"].items():
-        print(f"absent: {name} ({why})")
+        log(f"absent: {name} ({why})")
     for limit in found["limits"]:
         verdict = {True: "met", False: "MISSED", None: f"not measured: {limit['why']}"}
         value = "-" if limit["value"] is None else f"{limit['value']:g} {limit['unit']}"
-        print(f"{limit['name']}: {value}, limit {limit['limit']}: {verdict[limit['met']]}")
+        log(f"{limit['name']}: {value}, limit {limit['limit']}: {verdict[limit['met']]}")
 
 
-def draw(found: dict[str, Any], folder: Path, svg: bool) -> None:
-    """Figures; without matplotlib, says so and measures all the same."""
+def draw(path: Path, log: Callable[[str], None]) -> None:
+    """Figures beside the file; without matplotlib, says so."""
+    from document import read
+
     try:
         import plots
     except ImportError as error:
-        print(f"no figures: {error}", file=sys.stderr)
+        log(f"no figures: {error}")
         return
-    for path in plots.draw(found, folder, ("png", "svg") if svg else ("png",)):
-        print(path)
+    plots.draw(read(path), path.parent, path.stem)
+    log(f"{path}, and its figures beside it")
+
+
+class Bar:
+    """A progress bar over the experiments, where rich is there; otherwise a line each."""
+
+    def __init__(self, total: int):
+        self.total = total
+        self.done = 0
+        self.progress: Any = None
+        with suppress(ImportError):
+            from rich.progress import Progress
+
+            self.progress = Progress()
+
+    def __enter__(self) -> tuple[Callable[[str], None], Callable[[str], None]]:
+        if self.progress is None:
+            return self._line, print
+        self.progress.start()
+        self.task = self.progress.add_task("", total=self.total)
+        return self._advance, lambda text: self.progress.console.print(
+            text, markup=False, highlight=False, soft_wrap=True
+        )
+
+    def __exit__(self, *_: Any) -> None:
+        if self.progress is not None:
+            self.progress.update(self.task, completed=self.done)
+            self.progress.stop()
+
+    def _advance(self, name: str) -> None:
+        self.progress.update(self.task, completed=self.done, description=name)
+        self.done += 1
+
+    def _line(self, name: str) -> None:
+        self.done += 1
+        print(f"[{self.done}/{self.total}] {name}")
+
+
+def show_standing(results: Path) -> int:
+    from standing import table
+
+    print(table(results))
+    return 0
+
+
+def write_page(results: Path) -> int:
+    from page import page
+
+    path = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+    path.write_text(page(results, path))
+    print(path)
+    return 0
+
+
+def finish(folder: Path) -> None:
+    """All kernels of a folder's results in one figure."""
+    from document import stored
+
+    found = [d for p, d in stored(folder.parent) if p.parent == folder and isinstance(d, dict)]
+    if any(row["flops"] for d in found for row in d["rows"]):
+        with suppress(ImportError):
+            import plots
+
+            plots.saved(lambda: plots.roofline(found), folder, "roofline")
+
+
+def draw_all(results: Path) -> int:
+    import plots
+    from document import stored
+
+    for path, found in stored(results):
+        if isinstance(found, str):
+            print(f"not drawn: {found}", file=sys.stderr)
+        else:
+            plots.draw(found, path.parent, path.stem)
+    for folder in filter(Path.is_dir, results.iterdir()):
+        finish(folder)
+    return 0
 
 
 if __name__ == "__main__":

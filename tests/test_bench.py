@@ -1,6 +1,8 @@
 """The benchmarks: what they write, what they refuse, and that figures come from the file alone."""
 
 import copy
+import doctest
+import importlib
 import json
 import subprocess
 import sys
@@ -16,12 +18,19 @@ import opweave as ow
 BENCH = Path(__file__).parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
-import executors  # noqa: E402  (the folder of the benchmarks stands on the path first)
+import document as documents  # noqa: E402  (the folder of the benchmarks stands on the path)
+import executors  # noqa: E402
 import harness  # noqa: E402
 import machine  # noqa: E402
+import page  # noqa: E402
+import peers  # noqa: E402
+import problem  # noqa: E402
 import record  # noqa: E402
 import run  # noqa: E402
+import standing  # noqa: E402
 from experiments import EXPERIMENTS, load  # noqa: E402
+
+ROOFS = {"copy": 1e10, "fp32": 1e11, "special": 1e9, "matrix": 2e11, "launch": 1e-6}
 
 
 def silent(*_):
@@ -43,15 +52,20 @@ def case():
     return record.Case({"n": 1000}, [(x,)], np.float32, harness.Expected(value, 1e-6), 8000, 1000)
 
 
+def recorded(host, **options):
+    return record.Record(record.Options(**options), host, ROOFS, log=silent)
+
+
 def measured(runners, case, host):
-    found = record.Record(record.Options(), log=silent)
-    found.compare(host, runners, case)
+    found = recorded(host)
+    found.compare(runners, case)
     found.limit("a limit", ">= 2", 3.0, "x")
     return found
 
 
-def document(found):
-    return record.document("fusion", "title", "about", machine.describe("noisy"), found)
+def document(found, name="fusion", complete=True):
+    described = machine.describe("noisy")
+    return record.document(name, load(name), described, found, complete=complete)
 
 
 # Timing
@@ -156,10 +170,10 @@ def test_poison_is_nan(dtype):
 
 def test_a_document_is_complete_and_comes_back(tmp_path, case, host):
     made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
-    record.write(tmp_path / "f.json", made)
+    documents.write(tmp_path / "f.json", made)
 
-    assert record.missing_keys(made) == []
-    assert record.read(tmp_path / "f.json") == json.loads(json.dumps(made))
+    assert documents.missing_keys(made) == []
+    assert documents.read(tmp_path / "f.json") == json.loads(json.dumps(made))
     assert [p.name for p in tmp_path.iterdir()] == ["f.json"]
 
 
@@ -173,32 +187,171 @@ def test_a_document_that_lacks_something_is_refused(part, key, tmp_path, case, h
     (place[0] if isinstance(place, list) else place).pop(key)
 
     with pytest.raises(ValueError, match=key):
-        record.write(tmp_path / "f.json", made)
+        documents.write(tmp_path / "f.json", made)
 
 
 @pytest.mark.parametrize(
     ("limit", "value", "met"),
     [(">= 2", 2.0, True), (">= 2", 1.9, False), ("<= 150", 150.0, True), (">= 5", None, None)],
 )
-def test_a_limit_is_judged(limit, value, met):
-    found = record.Record(record.Options())
+def test_a_limit_is_judged(limit, value, met, host):
+    found = recorded(host)
     found.limit("name", limit, value, "x")
 
     assert found.limits[0]["met"] is met
 
 
-def test_absent_executors_and_peers_are_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    found = record.Record(record.Options())
-    there = found.executors({"host": ("NumPy",), "cuda": ("CuPy", "cupy.fuse")})
-
-    assert [e.name for e in there] == ["host"]
-    assert set(found.absent) == {"cuda", "CuPy", "cupy.fuse"}
-    assert all("cupy" in why for why in found.absent.values())
-
-
 def test_the_machine_is_described():
-    assert set(machine.describe()) == set(record.MACHINE)
+    assert set(machine.describe()) == set(documents.MACHINE)
+
+
+@pytest.mark.parametrize("name", ["plots", "reading", "experiments.shapes"])
+def test_examples_in_docstrings_hold(name):
+    pytest.importorskip("matplotlib")
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+# Sizes, peers and problems
+
+
+@pytest.mark.parametrize(("bytes_each", "expected", "said"), [
+    (1, [10, 20], ""),
+    (0, [10, 20], ""),
+    (60, [10, 16], "size 20 needs"),  # the memory holds 16 of them
+])  # fmt: skip
+def test_sizes_shrink_to_the_memory_and_say_so(bytes_each, expected, said, host, monkeypatch):
+    monkeypatch.setattr(host, "memory_bytes", 1000)
+    found = recorded(host)
+
+    assert found.sizes([10, 20], [1], bytes_each) == expected
+    assert said in " ".join(found.notes)
+
+
+def test_a_peer_runs_the_same_code_under_its_own_namespace():
+    seen = []
+
+    class Namespace:
+        def cos(self, x):
+            seen.append(x)
+            return "a cosine"
+
+    def fn(x):
+        return np.cos(x)
+
+    assert peers.rebound(fn, Namespace())(3) == "a cosine"
+    assert seen == [3]
+    assert fn(0.0) == 1.0
+
+
+def test_an_absent_peer_is_named_with_its_reason(monkeypatch, host):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = recorded(host, peers=("NumPy", "JAX", "torch.compile"))
+    made = problem.peers_of(found, lambda x: x + 1, [(np.ones(3),)])
+
+    assert [r.name for r in made] == ["NumPy"]
+    assert "jax" in found.absent["JAX"]
+    assert "torch" in found.absent["torch.compile"]
+    assert found.absent["numba"] == "not asked for"
+
+
+def test_a_quick_run_leaves_slow_compilers_out(host):
+    found = recorded(host, quick=True)
+    problem.peers_of(found, lambda x: x + 1, [(np.ones(3),)])
+
+    assert found.absent["numba"] == "compiles for seconds: not in a quick run"
+
+
+def test_an_unknown_peer_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["traffic", "--peers", "NumPie"])
+    assert "unknown peer NumPie: expected NumPy," in capsys.readouterr().err
+
+
+@pytest.mark.host
+def test_a_peer_that_disagrees_is_refused_and_named(host):
+    found = recorded(host, peers=("NumPy",))
+    wrong = harness.Runner("a peer", lambda x: x * 2, role="peer")
+    task = problem.Problem(lambda x: x * 3, [np.ones(8, np.float32)], {"n": 8}, 1e-6)
+    problem.solve(found, task, [wrong])
+
+    assert [(r["runner"], r["role"], r["wrong"]) for r in found.refused] == [
+        ("a peer", "peer", True)
+    ]
+    assert {r["runner"] for r in found.rows} == {"opweave", "opweave, out=", "NumPy"}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ["numexpr", "numba", "PyTorch", "torch.compile", "JAX"])
+def test_a_peer_that_is_here_agrees(name, host):
+    found = recorded(host, peers=(name,))
+    x = np.linspace(-2, 2, 64, dtype=np.float32)
+    task = problem.Problem(affine, [x], {"n": 64}, 1e-5, 1e-6, expr="x * 2 + 1")
+    problem.solve(found, task)
+    if name in found.absent:
+        pytest.skip(found.absent[name])
+
+    assert name in {r["runner"] for r in found.rows}
+
+
+def affine(x):
+    return x * 2 + 1
+
+
+# Standing
+
+
+def place_of(rows):
+    found = {"experiment": "fusion", "rows": rows, "roofs": ROOFS}
+    return {(p.other, p.ours): p.ratio for p in standing.of_document("host", found)}
+
+
+def row(runner, role, us, **more):
+    return {
+        "runner": runner, "role": role, "median_us": us, "spread": 0.1, "parameters": {"n": 1},
+        "bytes": 10_000, "flops": 0, "special": 0, "unit": "fp32", **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "expected"), [
+    ([row("opweave", "ours", 4.0), row("NumPy", "peer", 2.0)],
+     {("NumPy", "opweave"): 2.0, ("the roof", "opweave"): 4.0}),
+    # the quickest of ours counts, and a variant never
+    ([row("opweave", "ours", 4.0), row("out=", "ours", 1.0), row("naive", "variant", 0.5),
+      row("NumPy", "peer", 2.0)],
+     {("NumPy", "out="): 0.5, ("the roof", "out="): 1.0}),
+    ([row("opweave", "ours", 10.0, flops=1_000_000, unit="matrix")],
+     {("the roof", "opweave"): 2.0}),
+    ([row("opweave", "ours", 10.0, special=10_000, bytes=0)], {("the roof", "opweave"): 1.0}),
+    ([row("opweave", "ours", 10.0, bytes=0)], {}),
+    ([row("NumPy", "peer", 2.0)], {}),
+])  # fmt: skip
+def test_standing_is_our_best_over_each_peer_and_the_roof(rows, expected):
+    assert place_of(rows) == pytest.approx(expected)
+
+
+def test_the_table_is_worst_first_and_names_what_it_could_not_read(tmp_path, host, case, capsys):
+    slow = harness.Runner("opweave", lambda x: sum(x for _ in range(50)) / 25)
+    peer = harness.Runner("NumPy", lambda x: x * 2, role="peer")
+    documents.write(
+        tmp_path / "host" / "fusion.json", document(measured([slow, peer], case, host))
+    )
+    (tmp_path / "host" / "broken.json").write_text("{")
+    (tmp_path / "host" / "old.json").write_text('{"format": 1}')
+
+    assert run.main(["--standing", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "fusion: n=1000; opweave / NumPy" in said
+    assert "not read: host/broken.json" in said
+    assert "not read: host/old.json: expected a benchmark of format 2" in said
+
+
+def test_no_results_are_no_failure(tmp_path, capsys):
+    assert run.main(["--standing", "--results", str(tmp_path)]) == 0
+    assert "nothing was measured" in capsys.readouterr().out
 
 
 # The experiments
@@ -210,33 +363,107 @@ def test_an_experiment_has_what_the_table_needs(name):
 
     assert module.TITLE
     assert module.ABOUT
+    assert module.FIGURES
     assert callable(module.measure)
+    assert callable(module.reading)
+
+
+def test_the_experiments_are_listed(capsys):
+    assert run.main(["--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_named(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["fusoin"])
+    assert "unknown experiment fusoin: expected traffic," in capsys.readouterr().err
+
+
+@pytest.fixture
+def small(monkeypatch, host):
+    """Every experiment at its smallest; roofs that nobody measured."""
+    monkeypatch.setattr(run, "measured_roofs", lambda executor: dict(ROOFS))
+    monkeypatch.setattr(record, "QUICK_SECONDS", 0.001)
+    monkeypatch.setattr(run, "draw", silent)
+    monkeypatch.setattr(run, "finish", silent)
+    monkeypatch.setattr(load("fusion"), "LENGTHS", (1, 2))
+    monkeypatch.setattr(load("intensity"), "REPEATS", (1, 2))
+    monkeypatch.setattr(load("network"), "LAYERS", (1,))
+    monkeypatch.setattr(load("shapes"), "QUICK", (1, 8))
+    monkeypatch.setattr(load("tiles"), "QUICK", (0.03125,))
+    monkeypatch.setattr(load("histogram"), "BINS", (4,))
+    monkeypatch.setattr(load("transformer"), "QUICK", ((8, 16),))
+    for name in ("traffic", "intensity", "transpose", "convolution", "histogram"):
+        monkeypatch.setattr(load(name), "QUICK", (64,))
+    monkeypatch.setattr(load("memory"), "QUICK", (1 << 12,))
+    monkeypatch.setattr(load("overhead"), "QUICK", (1, 2, 4))
+    monkeypatch.setattr(load("products"), "QUICK", {"host": (16,), "cuda": (16,)})
+    monkeypatch.setattr(load("pixels"), "QUICK", 8000)
+    return host
 
 
 @pytest.mark.host
-def test_a_run_writes_a_file_from_which_alone_it_is_drawn(tmp_path, monkeypatch, host, capsys):
+@pytest.mark.parametrize("name", [n for n in EXPERIMENTS if n != "copies"])
+def test_an_experiment_writes_a_file_that_reads(name, small, tmp_path):
+    arguments = [name, "--quick", "--device", "host", "--peers", "NumPy"]
+
+    assert run.main([*arguments, "--results", str(tmp_path)]) == 0
+
+    found = documents.read(tmp_path / "host-quick" / f"{name}.json")
+    assert found["complete"]
+    assert found["refused"] == []
+    assert "ours" in {r["role"] for r in found["rows"]}
+    assert all(r["samples_us"] for r in found["rows"])
+    reading = load(name).reading(found)
+    assert reading == "" or reading.endswith(".")
+    assert "nan" not in reading.lower().split()
+    assert load(name).reading(found | {"rows": [], "marks": [], "copy_rates": []}) == ""
+
+
+@pytest.mark.host
+def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(load("fusion"), "LENGTHS", (1, 2))
-    path = tmp_path / "fusion.json"
-    arguments = ["fusion", "--sizes", "64", "--executors", "host", "--json", str(path)]
+    run.main(["fusion", "--quick", "--device", "host", "--results", str(tmp_path)])
+    run.draw_all(tmp_path)
+    folder = tmp_path / "host-quick"
+    drawn = {p.name for p in folder.iterdir()} - {"fusion.json"}
 
-    assert run.main(arguments) == 0
-    assert "absent: CuPy (not asked for)" in capsys.readouterr().out
+    names = [f"fusion-{f}-{t}.{s}" for f in ("time", "bandwidth") for t in ("light", "dark")
+             for s in ("png", "svg")]  # fmt: skip
+    assert set(names) <= drawn
 
-    found = record.read(path)
-    runners = {row["runner"] for row in found["rows"]}
-    assert {"opweave fused", "opweave unfused", "NumPy"} <= runners
-    assert all(len(row["samples_us"]) >= 4 for row in found["rows"])
-    assert found["absent"]["cupy.fuse"] == "not asked for"
+    before = {p: p.read_bytes() for p in folder.glob("fusion-*.svg")}
+    for path in before:
+        path.unlink()
     # without opweave, and without the experiments
     program = (
         "import sys; sys.modules |= dict.fromkeys(['opweave', 'experiments.fusion']); "
         f"sys.path.insert(0, {str(BENCH)!r}); import run; "
-        f"sys.exit(run.main(['plot', {str(path)!r}]))"
+        f"sys.exit(run.main(['--draw', '--results', {str(tmp_path)!r}]))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-    drawn = {p.name for p in tmp_path.glob("*.png")}
-    assert drawn == {"fusion-host-time.png", "fusion-host-bandwidth.png"}
+    assert {p: p.read_bytes() for p in before} == before
+
+
+@pytest.mark.host
+def test_the_page_has_a_section_for_each_file_and_names_what_is_missing(small, tmp_path):
+    run.main(["traffic", "--quick", "--device", "host", "--results", str(tmp_path / "r")])
+    path = tmp_path / "r" / "host-quick" / "traffic.json"
+    found = documents.read(path)
+    found["options"]["quick"] = False
+    found["notes"].append("a note")
+    documents.write(tmp_path / "r" / "host" / "traffic.json", found)
+    made = page.page(tmp_path / "r", tmp_path / "docs" / "benchmarks.md")
+
+    assert "## host\n" in made
+    assert "## host-quick" not in made
+    assert f"### {load('traffic').TITLE}" in made
+    assert "One kernel takes" in made
+    assert "- a note" in made
+    assert "Not measured on host: intensity" in made
+    assert "Not measured: `bench/gpu.sh FOLDER`" in made
+    assert "numba (compiles for seconds" in made
 
 
 class StandIn(types.ModuleType):
@@ -276,47 +503,89 @@ class StandIn(types.ModuleType):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize(
-    ("name", "size"), [("fusion", "64"), ("products", "64"), ("pixels", "8000")]
-)
-def test_a_gpu_is_timed_by_events(name, size, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["fusion", "products", "pixels", "traffic", "overhead"])
+def test_a_gpu_is_timed_by_events(name, small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", StandIn())
     monkeypatch.setattr(executors.Cuda, "effort", harness.Effort(0.0, 30))
-    monkeypatch.setattr(load("fusion"), "LENGTHS", (1, 2))
-    path = tmp_path / "f.json"
+    monkeypatch.setattr(peers, "SLOW", (*peers.SLOW, "PyTorch"))
+    arguments = [name, "--quick", "--device", "cuda", "--results", str(tmp_path)]
 
-    assert run.main([name, "--sizes", size, "--executors", "cuda", "--json", str(path)]) == 0
+    assert run.main(arguments) == 0
 
-    found = record.read(path)
+    found = documents.read(tmp_path / "standin-quick" / f"{name}.json")
     assert {"CuPy"} < {row["runner"] for row in found["rows"]}
-    assert {row["executor"] for row in found["rows"]} == {"cuda"}
+    assert found["device"] == "cuda"
     assert all(len(row["samples_us"]) >= 30 for row in found["rows"])
     assert all(len(row["call_us"]) == 10 for row in found["rows"])
     assert found["machine"]["gpu"]["name"] == "Stand-in"
 
 
-def test_a_failure_keeps_what_was_found_before(tmp_path, monkeypatch, capsys):
-    def breaks(found):
-        found.absent["peer"] = "gone"
-        raise ow.OpweaveError("the device is lost")
-
-    monkeypatch.setattr(load("fusion"), "measure", breaks)
-    path = tmp_path / "fusion.json"
-
-    assert run.main(["fusion", "--json", str(path)]) == 1
-    assert "the device is lost" in record.read(path)["refused"][0]["reason"]
-    assert record.read(path)["absent"] == {"peer": "gone"}
+@pytest.mark.parametrize(("name", "folder"), [
+    ("NVIDIA H200", "h200"), ("Tesla T4", "t4"), ("NVIDIA GeForce RTX 4090", "geforce-rtx"),
+])  # fmt: skip
+def test_a_card_names_its_folder(name, folder):
+    assert machine.place("cuda", {"gpu": {"name": name}}, quick=False) == folder
 
 
-@pytest.mark.parametrize(("runner", "status"), [("opweave fused", 1), ("cupy.fuse", 0)])
-def test_only_a_refused_result_of_ours_is_a_failure(runner, status, monkeypatch, capsys):
+def broken_after_one_row(error):
     def measure(found):
-        found.refuse("host", runner, {}, harness.WrongResult("7 elements"))
+        found.absent["peer"] = "gone"
+        found.measured("opweave", {"n": 1}, [1e-6] * 4)
+        raise error
+
+    return measure
+
+
+@pytest.mark.parametrize(("error", "status", "reason"), [
+    (ow.OpweaveError("the device is lost"), 1, "the device is lost"),
+    (KeyboardInterrupt(), 130, "KeyboardInterrupt"),
+])  # fmt: skip
+def test_what_was_measured_before_a_failure_is_kept(
+    error, status, reason, tmp_path, monkeypatch, small, capsys
+):
+    monkeypatch.setattr(load("fusion"), "measure", broken_after_one_row(error))
+    arguments = ["fusion", "traffic", "--device", "host", "--results", str(tmp_path)]
+    monkeypatch.setattr(load("traffic"), "measure", lambda found: None)
+
+    assert run.main(arguments) == status
+    found = documents.read(tmp_path / "host" / "fusion.json")
+    assert reason in found["refused"][0]["reason"]
+    assert not found["complete"]
+    assert len(found["rows"]) == 1
+    assert found["absent"] == {"peer": "gone"}
+    assert (tmp_path / "host" / "traffic.json").exists() == (status == 1)
+
+
+def test_a_killed_run_leaves_its_rows(tmp_path, monkeypatch, small):
+    def measure(found):
+        found.measured("opweave", {"n": 1}, [1e-6] * 4)
+        (kept,) = (tmp_path / "host").glob("*.json")
+        assert not documents.read(kept)["complete"]
+        assert len(documents.read(kept)["rows"]) == 1
 
     monkeypatch.setattr(load("fusion"), "measure", measure)
 
-    assert run.main(["fusion"]) == status
-    assert f"REFUSED host {runner}" in capsys.readouterr().out
+    assert run.main(["fusion", "--device", "host", "--results", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(("role", "status"), [("ours", 1), ("peer", 0)])
+def test_only_a_refused_result_of_ours_is_a_failure(
+    role, status, monkeypatch, capsys, tmp_path, small
+):
+    def measure(found):
+        found.refuse("a runner", role, {}, harness.WrongResult("7 elements"))
+
+    monkeypatch.setattr(load("fusion"), "measure", measure)
+
+    assert run.main(["fusion", "--device", "host", "--results", str(tmp_path)]) == status
+    assert "REFUSED a runner" in capsys.readouterr().out
+
+
+def test_a_device_that_is_not_there_is_named(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+
+    assert run.main(["fusion", "--device", "cuda", "--results", str(tmp_path)]) == 1
+    assert "absent: cuda (" in capsys.readouterr().out
 
 
 def test_the_gpu_script_parses():

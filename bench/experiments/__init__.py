@@ -1,6 +1,8 @@
-"""The table of experiments: a module each, with ``TITLE``, ``ABOUT`` and ``measure(record)``.
+"""The table of experiments: a module each.
 
-To add one: a module here, its name in the table, its figures in ``plots.py``.
+``TITLE`` and ``ABOUT``, what is computed; ``FIGURES``; ``measure(record)``; ``reading(found)``,
+what the figures of a document say, in a paragraph; ``DEVICES`` where not all will do.
+To add one: a module here and its name in the table.
 """
 
 from __future__ import annotations
@@ -8,7 +10,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-EXPERIMENTS = ("fusion", "products", "pixels", "network")
+EXPERIMENTS = (
+    "traffic", "intensity", "fusion", "overhead", "memory", "copies", "transpose", "products",
+    "shapes", "tiles", "transformer", "convolution", "histogram", "pixels", "guards", "compile",
+    "network",
+)  # fmt: skip
 
 
 def load(name: str) -> Any:

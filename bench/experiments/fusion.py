@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from executors import Executor, copy_rates, sets_for
+from executors import copy_rates, sets_for
+from figures import Figure
 from harness import Expected, Runner, gamma
+from problem import peers_of
+from reading import quickest, times, values
 from record import Case, Record
 
 import opweave as ow
@@ -21,7 +24,11 @@ ABOUT = (
     "per operator it moves 8 bytes an element and operator. bytes counts the former, bytes_moved "
     "what the runner's own passes move. opweave uses all cores of the host, NumPy one."
 )
-PEERS = {"host": ("NumPy",), "cuda": ("CuPy", "cupy.fuse")}
+FIGURES = (
+    Figure("time", "length", "time", "operators in the chain", panels=("elements",), xlog=2),
+    Figure("bandwidth", "length", "bandwidth", "operators in the chain", panels=("elements",),
+           xlog=2, ylog=False),
+)  # fmt: skip
 LENGTHS = (1, 2, 4, 8, 16, 32)
 # Elements: far below the cache, around it, far beyond it.
 SIZES = {"host": (1 << 12, 1 << 20, 1 << 24), "cuda": (1 << 16, 1 << 22, 1 << 28)}
@@ -60,18 +67,17 @@ def chain_in_place(length: int, out: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def measure(record: Record) -> None:
-    """Time all chains on all executors."""
-    for executor in record.executors(PEERS):
-        chosen = record.options.sizes or (QUICK if record.options.quick else SIZES)[executor.name]
-        sizes = [n for n in chosen if MOST_BYTES * n <= executor.memory_bytes] or chosen[:1]
-        record.copy_rates += copy_rates(executor, [4 * n for n in sizes])
-        for size in sizes:
-            measure_size(record, executor, size)
-        judge(record, executor.name, max(sizes))
+    """Time all chains."""
+    sizes = record.sizes(SIZES[record.device], QUICK[record.device], MOST_BYTES)
+    record.copy_rates += copy_rates(record.executor, [4 * n for n in sizes])
+    for size in sizes:
+        measure_size(record, size)
+    judge(record, max(sizes))
 
 
-def measure_size(record: Record, executor: Executor, size: int) -> None:
+def measure_size(record: Record, size: int) -> None:
     """All lengths at one size; the float64 chain grows along with them."""
+    executor = record.executor
     xp = executor.xp
     x = np.random.default_rng(0).random(size, dtype=np.float32) + np.float32(0.5)
     sets = [(executor.put(x),) for _ in range(sets_for(executor, 8 * size))]
@@ -84,38 +90,69 @@ def measure_size(record: Record, executor: Executor, size: int) -> None:
         expected = Expected(wide, relative=gamma(depth, np.float32), depth=depth)
         parameters = {"length": length, "elements": size}
         case = Case(parameters, sets, np.float32, expected, 8 * size, length * size)
-        record.compare(executor, runners(executor, length, sets[0][0]), case)
+        record.compare(runners(record, length, case), case)
+    floors(record, size)
 
 
-def runners(executor: Executor, length: int, x: Any) -> list[Runner]:
-    """Ours, fused and not, and the peers that this executor has."""
-    plain = chain(length)
+def floors(record: Record, size: int) -> None:
+    """What the copy rate allows, in both figures."""
+    for rate in record.copy_rates:
+        if rate["array_bytes"] == 4 * size:
+            us = rate["median_us"]
+            copied = [(n, 8 * size / us / 1e3) for n in LENGTHS]
+            record.line("bandwidth", "measured copy rate", copied, elements=size)
+            once, each = [(n, us) for n in LENGTHS], [(n, us * n) for n in LENGTHS]
+            record.line("time", "floor, fused: one copy", once, elements=size)
+            record.line("time", "floor, unfused: one each", each, elements=size)
+
+
+def runners(record: Record, length: int, case: Case) -> list[Runner]:
+    """Ours, fused and not, and the peers."""
+    plain, (x,) = chain(length), case.sets[0]
     fused = ow.fuse(plain)
     once, passes = 2 * x.nbytes, 2 * x.nbytes * length
-    out = executor.xp.empty_like(x)
+    out = record.executor.xp.empty_like(x)
     toggles = fused.lower(x).kernels[0].toggles
     found = [
-        Runner("opweave fused", fused, once, toggles=toggles),
-        Runner("opweave fused, out=", partial(fused, out=out), once, out, toggles=toggles),
-        Runner("opweave unfused", fused.unfused(), passes, toggles=toggles),
+        Runner("opweave", fused, once, toggles=toggles),
+        Runner("opweave, out=", partial(fused, out=out), once, out, toggles=toggles),
+        Runner("opweave unfused", fused.unfused(), passes, toggles=toggles, role="variant"),
     ]
-    if executor.name == "host":
+    if record.device == "host":
         in_place = partial(chain_in_place, length, out)
-        found.append(Runner("NumPy", plain, passes))
-        found.append(Runner("NumPy, out=", in_place, passes, out))
-    else:
-        found.append(Runner("CuPy", plain, passes))
-        found.append(Runner("cupy.fuse", executor.xp.fuse(plain), once))
-    return found
+        found.append(Runner("NumPy, out=", in_place, passes, out, role="peer"))
+    slow = length == LENGTHS[-1]
+    return found + peers_of(record, plain, case.sets, expression(length), slow=slow)
 
 
-def judge(record: Record, executor: str, size: int) -> None:
+def expression(length: int) -> str:
+    """The chain as one text."""
+    text = "x"
+    for number in range(length):
+        text = f"({text} + {TERM})" if number % 2 else f"({text} * {FACTOR})"
+    return text
+
+
+def judge(record: Record, size: int) -> None:
     """Fusing must pay at every length where memory binds."""
-    peer = "NumPy" if executor == "host" else "CuPy"
-    for other in ("opweave unfused", peer):
+    for other in ("opweave unfused", "NumPy" if record.device == "host" else "CuPy"):
         ratios = [
-            record.ratio(executor, other, "opweave fused", length=length, elements=size)
-            for length in LENGTHS[1:]
+            record.ratio(other, "opweave", length=length, elements=size) for length in LENGTHS[1:]
         ]
-        name = f"{executor}: {other} / opweave fused, worst of all lengths, {size} elements"
+        name = f"{other} / opweave fused, worst of all lengths, {size} elements"
         record.limit(name, ">= 1", min(filter(None, ratios), default=None), "x")
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """How fused and unfused times grow with the chain, where memory binds."""
+    size = max(values(found, "elements"), default=0)
+    one, *_, many = times(found, "opweave", elements=size) or (0, 0)
+    first, *_, last = times(found, "opweave unfused", elements=size) or (0, 0)
+    if not (one and first):
+        return ""
+    return (
+        f"At {size:,} elements the fused chain of {LENGTHS[-1]} operators takes {many / one:.2f} "
+        f"times as long as one operator, the unfused one {last / first:.1f} times: the former is "
+        "bound by memory until its arithmetic shows, the latter makes a pass for each operator. "
+        f"Quickest there: {quickest(found, elements=size, length=LENGTHS[-1])}."
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from executors import Host
+from figures import Figure
 from harness import Expected, Runner, gamma
+from reading import times, values
 from record import Case, Record
 
 import opweave as ow
@@ -19,6 +20,8 @@ ABOUT = (
     "weight matrix and a bias of their own; nothing is compiled or run while the clock runs. The "
     "network is run once on the host before, and checked."
 )
+FIGURES = (Figure("time", "layers", "milliseconds", "layers", panels=("target",), xlog=2),)
+DEVICES = ("host",)  # sources for a GPU are made without one
 LAYERS = (1, 4, 16, 64)
 WIDTH, BATCH = 64, 16
 TARGETS = ("host", "sm_90a")
@@ -62,15 +65,7 @@ def expected(layers: int, given: list[np.ndarray]) -> Expected:
 
 def measure(record: Record) -> None:
     """Time the way to the source, for the host and for a GPU that need not be there."""
-    hosts = [e for e in record.executors({}) if isinstance(e, Host)]
-    record.absent["cuda"] = "not needed: sources are made without a GPU"
-    if hosts:
-        measure_depths(record, hosts[0])
-    judge(record)
-
-
-def measure_depths(record: Record, host: Host) -> None:
-    for layers in record.options.sizes or ((1, 4) if record.options.quick else LAYERS):
+    for layers in record.sizes(LAYERS, (1, 4), 0):
         plain, given = network(layers), arguments(layers)
         wanted = expected(layers, given)
         for target in TARGETS:
@@ -80,7 +75,13 @@ def measure_depths(record: Record, host: Host) -> None:
                 2 * layers * BATCH * WIDTH * WIDTH,
             )  # fmt: skip
             work = partial(source, plain, given, target)
-            record.time(host, Runner("opweave", ow.fuse(plain)), case, work)
+            record.time(Runner("opweave", ow.fuse(plain)), case, work)
+    for target in TARGETS:
+        found = record.median("opweave", layers=64, target=target)
+        value = None if found is None else 1e3 * found
+        record.limit(f"function to source, 64 layers, {target}", f"<= {LIMIT_MS}", value, "ms")
+        record.line("time", f"limit at 64 layers, {LIMIT_MS} ms",
+                    [(n, LIMIT_MS) for n in (1, 64)], target=target)  # fmt: skip
 
 
 def source(plain: Callable[..., Any], given: list[np.ndarray], target: str) -> str:
@@ -88,8 +89,14 @@ def source(plain: Callable[..., Any], given: list[np.ndarray], target: str) -> s
     return str(ow.fuse(plain).lower(*given, target=target).source)
 
 
-def judge(record: Record) -> None:
-    for target in TARGETS:
-        found = record.median("host", "opweave", layers=64, target=target)
-        value = None if found is None else 1e3 * found
-        record.limit(f"function to source, 64 layers, {target}", f"<= {LIMIT_MS}", value, "ms")
+def reading(found: Mapping[str, Any]) -> str:
+    """Whether the way to the source is linear in the depth."""
+    depths = values(found, "layers")
+    if len(depths) < 2:
+        return ""
+    first, *_, last = times(found, "opweave", target="sm_90a")
+    return (
+        f"{depths[-1]} layers take {last / 1e3:.0f} ms to the source for sm_90a, "
+        f"{last / depths[-1] / 1e3:.2f} ms a layer, against {first / depths[0] / 1e3:.2f} ms for "
+        f"{depths[0]}: linear in the depth. It is work of the processor alone."
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from executors import Executor, copy_rates, sets_for
+from executors import copy_rates, sets_for
+from figures import Figure
 from harness import Expected, Runner
+from reading import bandwidth, time, times
 from record import Case, Record
 
 import opweave as ow
@@ -20,9 +23,10 @@ ABOUT = (
     "operations and a 3 x 3 product for the hue. Results are whole numbers: one may differ by 1 "
     "where float64 lies beside a rounding edge. opweave uses all cores of the host, NumPy one."
 )
-PEERS = {"host": ("NumPy",), "cuda": ("CuPy",)}
+FIGURES = (Figure("time", "", "milliseconds", kind="bars", ylog=False),)
 WIDTH = 4000
 PIXELS, QUICK = 12_000_000, 200_000
+PEER = {"host": "NumPy", "cuda": "CuPy"}
 LIMITS = {"host": ">= 2", "cuda": ">= 5"}
 STOPS, GAINS, DEGREES, SATURATION, CONTRAST, GAMMA = 0.5, (1.1, 1.0, 0.9), 20, 1.3, 1.1, 2.2
 LUMINANCE = (0.2126, 0.7152, 0.0722)
@@ -69,35 +73,50 @@ def judge(xp: Any, img: Any) -> Any:
 
 
 def measure(record: Record) -> None:
-    """Time the graph on all executors."""
-    for executor in record.executors(PEERS):
-        for pixels in record.options.sizes or ((QUICK,) if record.options.quick else (PIXELS,)):
-            measure_size(record, executor, pixels)
+    """Time the graph on a picture of 4000 columns and as many rows as the pixels fill."""
+    executor = record.executor
+    for pixels in record.sizes((PIXELS,), (QUICK,), 3 * 20):
+        shape = (max(1, pixels // WIDTH), WIDTH, 3)
+        img = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+        record.copy_rates += copy_rates(executor, [img.nbytes])
+        sets = [(executor.put(img),) for _ in range(sets_for(executor, 2 * img.nbytes))]
+        expected = Expected(judge(executor.xp, sets[0][0]), absolute=1.0)
+        work = ow.regime(ow.fuse(render), img, measure=False).work  # counted from the operators
+        case = Case(
+            {"pixels": pixels}, sets, np.uint8, expected, 2 * img.nbytes, work.flops, work.special
+        )
+        record.compare(runners(record, sets[0][0]), case)
+        peer = PEER[record.device]
+        ratio = record.ratio(peer, "opweave", pixels=pixels)
+        name = f"{peer} / opweave, {pixels / 1e6:g} megapixels"
+        record.limit(name, LIMITS[record.device], ratio, "x")
+        floor = 2 * img.nbytes / record.copy_rates[-1]["bytes_per_second"] * 1e3
+        record.line("time", "floor: bytes / measured copy rate", [(0, floor)])
 
 
-def measure_size(record: Record, executor: Executor, pixels: int) -> None:
-    """A picture of 4000 columns and as many rows as the pixels fill."""
-    shape = (max(1, pixels // WIDTH), WIDTH, 3)
-    img = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
-    record.copy_rates += copy_rates(executor, [img.nbytes])
-    sets = [(executor.put(img),) for _ in range(sets_for(executor, 2 * img.nbytes))]
-    expected = Expected(judge(executor.xp, sets[0][0]), absolute=1.0)
-    case = Case({"pixels": pixels}, sets, np.uint8, expected, 2 * img.nbytes)
-    record.compare(executor, runners(executor, sets[0][0]), case)
-    peer = PEERS[executor.name][0]
-    ratio = record.ratio(executor.name, peer, "opweave fused", pixels=pixels)
-    name = f"{executor.name}: {peer} / opweave fused, {pixels / 1e6:g} megapixels"
-    record.limit(name, LIMITS[executor.name], ratio, "x")
-
-
-def runners(executor: Executor, img: Any) -> list[Runner]:
+def runners(record: Record, img: Any) -> list[Runner]:
     """Ours, fused and not, and plain code."""
+    xp = record.executor.xp
     fused = ow.fuse(render)
-    out = executor.xp.empty_like(img)
+    out = xp.empty_like(img)
     toggles = fused.lower(img).kernels[0].toggles
+    unfused = fused.explain(img).bytes_unfused
     return [
-        Runner("opweave fused", fused, toggles=toggles),
-        Runner("opweave fused, out=", partial(fused, out=out), out=out, toggles=toggles),
-        Runner("opweave unfused", fused.unfused(), fused.explain(img).bytes_unfused),
-        Runner(PEERS[executor.name][0], partial(plain, executor.xp, np.float32)),
+        Runner("opweave", fused, toggles=toggles),
+        Runner("opweave, out=", partial(fused, out=out), out=out, toggles=toggles),
+        Runner("opweave unfused", fused.unfused(), unfused, role="variant"),
+        Runner(PEER[record.device], partial(plain, xp, np.float32), role="peer"),
     ]
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """What fusing saves on a picture."""
+    fused, apart = (times(found, r) for r in ("opweave, out=", "opweave unfused"))
+    if not (fused and apart):
+        return ""
+    return (
+        f"One kernel reads each byte once and writes it once: {time(fused[0])}, against "
+        f"{time(apart[0])} for a kernel an operator, which carries every step through memory in "
+        f"float32. At {bandwidth(found, 'opweave, out='):.2g} GB/s it is bound by arithmetic, of "
+        "which the power at the end is the most."
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from executors import Executor, copy_rates, module, sets_for
+from executors import Executor, copy_rates, sets_for
+from figures import Figure
 from harness import Expected, Runner, gamma
+from problem import peers_of, variant
+from reading import quickest, rate, times, values
 from record import Case, Record
 
 import opweave as ow
@@ -19,7 +22,9 @@ ABOUT = (
     "as it chooses by itself; variants have strategies switched off through toggles; naive is one "
     "result a thread, straight from memory."
 )
-PEERS = {"host": ("NumPy",), "cuda": ("CuPy",)}
+FIGURES = (
+    Figure("rate", "n", "flops", "n, of n x n matrices", panels=("problem", "dtype"), xlog=2),
+)
 SIZES = {"host": (128, 256, 512, 1024), "cuda": (256, 512, 1024, 2048, 4096, 8192)}
 QUICK = {"host": (64, 128), "cuda": (128, 512)}
 DTYPES = {"host": ("float32",), "cuda": ("float32", "float16")}
@@ -47,18 +52,18 @@ def linear(x: Any, w: Any, b: Any) -> Any:
 
 
 def measure(record: Record) -> None:
-    """Time products and linear layers on all executors."""
-    found = record.executors(PEERS)
-    torch = module("torch", record.absent)
-    for executor in found:
-        name = executor.name
-        sizes = record.options.sizes or (QUICK if record.options.quick else SIZES)[name]
-        record.copy_rates += copy_rates(executor, [4 * n * n for n in sizes])
-        for dtype in DTYPES[name]:
-            for size in sizes:
-                for case in cases(executor, size, dtype):
-                    record.compare(executor, runners(record, executor, torch, case), case)
-        judge(record, name, sizes)
+    """Time products and linear layers."""
+    sizes = record.sizes(SIZES[record.device], QUICK[record.device], 0)
+    record.copy_rates += copy_rates(record.executor, [4 * n * n for n in sizes])
+    for dtype in DTYPES[record.device]:
+        for size in sizes:
+            for case in cases(record.executor, size, dtype):
+                record.compare(runners(record, case), case)
+        for problem in ("product", "linear"):
+            record.line("rate", "measured roof, library's float32 product",
+                        [(n, record.roofs["matrix"] / 1e9) for n in sizes],
+                        problem=problem, dtype=dtype)  # fmt: skip
+    judge(record, sizes)
 
 
 def cases(executor: Executor, n: int, dtype: str) -> Iterator[Case]:
@@ -77,7 +82,7 @@ def cases(executor: Executor, n: int, dtype: str) -> Iterator[Case]:
     bound = gamma(n, np.float32) * magnitude
     yield Case(
         {"problem": "product", "n": n, "dtype": dtype}, sets, dtype,
-        Expected(value, rounded, bound, n), nbytes, 2 * n**3,
+        Expected(value, rounded, bound, n), nbytes, 2 * n**3, unit="matrix",
     )  # fmt: skip
     put_b = executor.put(b)
     wide_b = put_b.astype(np.float64)
@@ -87,71 +92,63 @@ def cases(executor: Executor, n: int, dtype: str) -> Iterator[Case]:
     yield Case(
         {"problem": "linear", "n": n, "dtype": dtype}, [(*pair, put_b) for pair in sets], dtype,
         Expected(value, rounded, bound, n + 1), nbytes + b.nbytes, 2 * n**3 + 2 * n**2,
+        unit="matrix",
     )  # fmt: skip
 
 
-def runners(record: Record, executor: Executor, torch: Any, case: Case) -> list[Runner]:
+def runners(record: Record, case: Case) -> list[Runner]:
     """Ours, our variants and the peers of one case."""
     is_product = case.parameters["problem"] == "product"
     plain = product if is_product else linear
     fused = ow.fuse(plain)
-    found = ours(record, executor, fused, case)
-    if is_product and case.parameters["n"] <= MOST_OF_VARIANTS[executor.name]:
-        found += variants(record, executor, fused, case)
+    found = ours(record, fused, case)
+    if is_product and case.parameters["n"] <= MOST_OF_VARIANTS[record.device]:
+        found += variants(record, fused, case)
     if not is_product:
-        found.append(Runner("opweave unfused", fused.unfused()))
-    found.append(Runner(PEERS[executor.name][0], plain))
-    if torch is not None:
-        found.append(torch_runner(torch, executor, plain, case))
-    return found
+        found.append(Runner("opweave unfused", fused.unfused(), role="variant"))
+    slow = case.parameters["n"] == max(SIZES[record.device])
+    return found + peers_of(record, plain, case.sets, slow=slow)
 
 
-def ours(record: Record, executor: Executor, fused: Any, case: Case) -> list[Runner]:
+def ours(record: Record, fused: Any, case: Case) -> list[Runner]:
     """As the compiler chooses; nothing where it cannot."""
     try:
         toggles = fused.lower(*case.sets[0]).kernels[0].toggles
     except Exception as error:  # said in the file; the peers are timed all the same
-        record.refuse(executor.name, "opweave", case.parameters, error)
+        record.refuse("opweave", "ours", case.parameters, error)
         return []
     return [Runner("opweave", fused, toggles=toggles)]
 
 
-def variants(record: Record, executor: Executor, fused: Any, case: Case) -> list[Runner]:
+def variants(record: Record, fused: Any, case: Case) -> list[Runner]:
     """Strategies switched off, as far as the template has their toggles."""
-    found = []
-    for name, changed in VARIANTS.items():
-        try:
-            other = fused.with_toggles(**changed)
-            toggles = other.lower(*case.sets[0]).kernels[0].toggles
-        except ow.OpweaveError as error:
-            record.absent[f"{executor.name}: {name}"] = str(error).split("\n")[0]
-            continue
-        if all(toggles.get(toggle) == value for toggle, value in changed.items()):
-            found.append(Runner(name, other, toggles=toggles))
-        else:
-            lacking = ", ".join(t for t in changed if t not in toggles)
-            record.absent[f"{executor.name}: {name}"] = f"its kernel has no toggle {lacking}"
-    return found
+    made = (variant(record, n, fused.with_toggles(**t), case) for n, t in VARIANTS.items())
+    return [runner for runner in made if runner is not None]
 
 
-def torch_runner(torch: Any, executor: Executor, plain: Any, case: Case) -> Runner:
-    """PyTorch's best eager path on the same memory."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    tensors = {id(a): torch.from_dlpack(a) for args in case.sets for a in args}
-
-    def run(*args: Any) -> Any:
-        x, w, *b = (tensors[id(a)] for a in args)
-        return torch.addmm(b[0], x, w).relu_() if b else x @ w
-
-    return Runner("PyTorch", run, read=executor.xp.from_dlpack)
-
-
-def judge(record: Record, executor: str, sizes: Sequence[int]) -> None:
+def judge(record: Record, sizes: Sequence[int]) -> None:
     """Tiled against naive; a fused linear layer against one kernel per operator."""
     at = {"problem": "product", "n": JUDGED, "dtype": "float32"}
-    ratio = record.ratio(executor, "opweave, naive", "opweave", **at)
-    record.limit(f"{executor}: naive / tiled at {JUDGED}^3, float32", ">= 5", ratio, "x")
+    ratio = record.ratio("opweave, naive", "opweave", **at)
+    record.limit(f"naive / tiled at {JUDGED}^3, float32", ">= 5", ratio, "x")
     at = {"problem": "linear", "n": max(sizes), "dtype": "float32"}
-    ratio = record.ratio(executor, "opweave unfused", "opweave", **at)
-    name = f"{executor}: linear + bias + ReLU, unfused / fused, n = {max(sizes)}"
+    ratio = record.ratio("opweave unfused", "opweave", **at)
+    name = f"linear + bias + ReLU, unfused / fused, n = {max(sizes)}"
     record.limit(name, ">= 1", ratio, "x")
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """The largest product against the library's, and what fusing a layer saves."""
+    n = max(values(found, "n"), default=0)
+    ratio = found["roofs"]["matrix"] / 1e9
+    reached = rate(found, "opweave", problem="product", n=n, dtype="float32")
+    at = {"problem": "linear", "n": n, "dtype": "float32"}
+    fused, apart = times(found, "opweave", **at), times(found, "opweave unfused", **at)
+    if not (reached and fused and apart):
+        return ""
+    return (
+        f"At n = {n} the float32 product reaches {reached:,.0f} GFLOP/s, {reached / ratio:.0%} of "
+        f"the rate that the library reached at 2048 in the same run; it is bound by arithmetic. "
+        f"A layer with its bias and ReLU takes {fused[0] / apart[0]:.2f} of the time of three "
+        f"kernels. Quickest there: {quickest(found, **at)}."
+    )

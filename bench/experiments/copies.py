@@ -1,0 +1,65 @@
+"""Copies between host and device: pageable, pinned, and pinned memory that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from figures import Figure
+from harness import Expected, Runner
+from reading import amount, bandwidth, values
+from record import Case, Record
+
+TITLE = "Copies to the device: pageable and pinned"
+ABOUT = (
+    "uint8 from host memory to the device. Pageable: as NumPy allocates, which the driver copies "
+    "through a buffer of its own. Pinned: the data lies in page-locked memory. Staged: pageable "
+    "data is copied to pinned memory that is kept, and from there."
+)
+FIGURES = (Figure("bandwidth", "nbytes", "bandwidth", "bytes", xlog=2, ylog=True),)
+DEVICES = ("cuda",)
+SIZES = tuple(1 << n for n in range(12, 31, 2))
+QUICK = (1 << 16, 1 << 22)
+
+
+def measure(record: Record) -> None:
+    """Each size in three ways."""
+    cupy = record.executor.xp
+    for nbytes in record.sizes(SIZES, QUICK, 4):
+        data = np.random.default_rng(0).integers(0, 256, nbytes, np.uint8)
+        memory = cupy.cuda.alloc_pinned_memory(nbytes)
+        pinned = np.frombuffer(memory, np.uint8, nbytes)
+        pinned[...] = data
+        out = cupy.empty(nbytes, np.uint8)
+        expected = Expected(cupy.asarray(data).astype(np.float64), 0.0)
+        case = Case({"nbytes": nbytes}, [()], np.uint8, expected, nbytes)
+        record.compare(runners(cupy, data, pinned, out), case)
+
+
+def runners(cupy: Any, data: np.ndarray, pinned: np.ndarray, out: Any) -> list[Runner]:
+    staging = np.frombuffer(cupy.cuda.alloc_pinned_memory(data.nbytes), np.uint8, data.nbytes)
+
+    def copy(source: np.ndarray) -> Any:
+        out.set(source)
+        return out
+
+    def staged() -> Any:
+        staging[...] = data
+        return copy(staging)
+
+    return [
+        Runner("pageable", lambda: copy(data), out=out, role="variant"),
+        Runner("pinned", lambda: copy(pinned), out=out, role="variant"),
+        Runner("staged", staged, out=out, role="variant"),
+    ]
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """The rates of the largest copy."""
+    largest = max(values(found, "nbytes"), default=0)
+    if not largest:
+        return ""
+    rates = {r: bandwidth(found, r, nbytes=largest) for r in ("pageable", "pinned", "staged")}
+    shown = ", ".join(f"{name} {rate:.3g} GB/s" for name, rate in rates.items())
+    return f"At {amount(largest)}: {shown}. It is the link that binds, and the pages on the way."

@@ -1,0 +1,83 @@
+"""The overhead test: the batch doubled at each step, and what bounds each size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from figures import Figure
+from harness import gamma
+from problem import Problem, solve
+from reading import rows, time, values
+from record import Record
+
+import opweave as ow
+
+TITLE = "The overhead test: twice the batch"
+ABOUT = (
+    "float32: y = max(x * 2 + 1, 0) for x of shape [batch, 256], the batch doubled at each step. "
+    "Where twice the work takes less than 1.1 times as long, the call was bound by overhead; "
+    "beyond, the counted bytes and operations over the measured roofs say which binds. On a GPU "
+    "the figure shows the device's time; what a call takes the host is in the file as call_us."
+)
+FIGURES = (Figure("time", "batch", "time", "batch, rows of 256", xlog=2),)
+BATCHES = {
+    "host": tuple(1 << n for n in range(0, 17, 2)),
+    "cuda": tuple(1 << n for n in range(21)),
+}
+QUICK = (1, 16, 256)
+WIDTH = 256
+GROWTH = 1.1
+
+
+def layer(x: Any) -> Any:
+    return np.maximum(x * 2 + 1, 0)
+
+
+def measure(record: Record) -> None:
+    """Each batch, and the regime of each step."""
+    batches = record.sizes(BATCHES[record.device], QUICK, 8 * 10 * WIDTH)
+    for batch in batches:
+        x = np.random.default_rng(0).standard_normal((batch, WIDTH), np.float32)
+        solve(record, Problem(
+            layer, [x], {"batch": batch}, gamma(2, np.float32), 1e-6, 2, flops=3 * x.size,
+            expr="where(x * 2 + 1 > 0, x * 2 + 1, 0)",
+        ), slow=batch in (batches[0], batches[-1]))  # fmt: skip
+    for batch, name in regimes(record, batches):
+        record.mark("time", f"{name}-bound from here", batch)
+
+
+def regimes(record: Record, batches: list[int]) -> list[tuple[int, str]]:
+    """Where the regime changes, by our own times; the measured growth decides about overhead."""
+    found: list[tuple[int, str]] = []
+    for batch, more in pairwise(batches):
+        here, there = (record.median("opweave, out=", batch=b) for b in (batch, more))
+        if not (here and there):
+            continue
+        # what the growth would have been for twice the batch, where the step was larger
+        growth = (there / here) ** (np.log(2) / np.log(more / batch))
+        shape = np.empty((batch, WIDTH), np.float32)
+        counted = ow.regime(ow.fuse(layer), shape, measure=False).work
+        roofs = record.roofs
+        memory = counted.bytes / roofs["copy"]
+        compute = counted.flops / roofs["fp32"]
+        name = "memory" if memory > compute else "compute"
+        name = "overhead" if growth < GROWTH else name
+        if not found or found[-1][1] != name:
+            found.append((batch, name))
+    return found
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """The floor of a call, and where work begins to show."""
+    if not values(found, "batch"):
+        return ""
+    small = [r for r in rows(found, batch=min(values(found, "batch"))) if r["role"] != "variant"]
+    order = ", ".join(
+        f"{r['runner']} {time(r['median_us'])}"
+        for r in sorted(small, key=lambda r: r["median_us"])
+    )
+    marks = "; ".join(f"{m['label']} ({int(m['x'])} rows)" for m in found["marks"])
+    return f"A call on one row takes: {order}. By our times: {marks}."

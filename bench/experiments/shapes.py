@@ -1,0 +1,95 @@
+"""Products by shape: steps of tiles and of waves, and extents that break alignment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from figures import Figure
+from harness import gamma
+from problem import Problem, solve
+from reading import quickest, rate, rows, values
+from record import Record
+
+import opweave as ow
+
+TITLE = "Products by shape: tiles and waves"
+ABOUT = (
+    "float32: x[n, n] @ w[n, n] for n up to 4096, and on either side of 1792 and 2048. A block "
+    "computes a tile, and as many tiles run at a time as there are blocks on the device: a wave. "
+    "The prediction is the measured matrix roof times the share of the tiles' area, and of the "
+    "last wave, that is used; it takes the tile of our own kernel. An inner extent that is no "
+    "multiple of 4 costs vector loads. On the host large products go to NumPy's library, which "
+    "has tiles of its own: no prediction."
+)
+FIGURES = (Figure("rate", "n", "flops", "n", ylog=False),)
+SIZES = {
+    "host": (1, 2, 4, 8, 16, 32, 64, 100, 128, 192, 255, 256, 257, 384, 512, 768, 1024, 1536),
+    "cuda": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1791, 1792, 1793, 1920,
+             2047, 2048, 2049, 2304, 2560, 3072, 3584, 4096),
+}  # fmt: skip
+QUICK = (1, 16, 128, 129)
+
+
+def product(x: Any, w: Any) -> Any:
+    return x @ w
+
+
+def measure(record: Record) -> None:
+    """Each n."""
+    sizes = record.sizes(SIZES[record.device], QUICK, 0)
+    rng = np.random.default_rng(0)
+    for n in sizes:
+        x, w = (rng.standard_normal((n, n), np.float32) for _ in "xw")
+        solve(record, Problem(
+            product, [x, w], {"n": n}, depth=n, flops=2 * n**3, unit="matrix",
+            absolute=lambda xp, x, w, n=n: gamma(n, np.float32) * (abs(x) @ abs(w)),
+        ), slow=n in (256, sizes[-1]))  # fmt: skip
+    if record.device == "cuda":
+        predict(record, sizes)
+
+
+def predict(record: Record, sizes: list[int]) -> None:
+    """The rate that whole tiles and whole waves leave of the roof."""
+    sms = int(record.executor.xp.cuda.Device().attributes["MultiProcessorCount"])
+    points = []
+    for n in sizes:
+        x = np.empty((n, n), np.float32)
+        toggles = ow.fuse(product).lower(x, x, target="sm_90a").kernels[0].toggles
+        tile_m, tile_n = toggles.get("BLOCK_M", 1), toggles.get("BLOCK_N", 1)
+        points.append((n, record.roofs["matrix"] / 1e9 * used(n, tile_m, tile_n, sms)))
+    record.line("rate", "predicted from tiles and waves", points)
+
+
+def used(n: int, tile_m: int, tile_n: int, sms: int) -> float:
+    """Share of the work that is of use: of the tiles' area, and of the last wave.
+
+    >>> used(256, 128, 128, 4), used(257, 128, 128, 4)
+    (1.0, 0.3359...)
+    """
+    tiles = math.ceil(n / tile_m) * math.ceil(n / tile_n)
+    waves = math.ceil(tiles / sms)
+    return n * n / (tiles * tile_m * tile_n) * tiles / (waves * sms)
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """The best rate, and what one row more costs."""
+    sizes = values(found, "n")
+    if not sizes:
+        return ""
+    best = max(sizes, key=lambda n: rate(found, "opweave", n=n))
+    steps = [
+        f"from {n} to {n + 1} the rate goes from {rate(found, 'opweave', n=n):,.0f} to "
+        f"{rate(found, 'opweave', n=n + 1):,.0f}"
+        for n in sizes
+        if n > 64 and n + 1 in sizes
+    ]
+    small = next(rows(found, "opweave", n=sizes[0]))
+    return (
+        f"The highest rate is {rate(found, 'opweave', n=best):,.0f} GFLOP/s at n = {best}; "
+        f"n = {sizes[0]} costs {small['median_us']:.3g} us, the price of a call. One row more: "
+        f"{'; '.join(steps) or 'not measured'} GFLOP/s. Quickest at {sizes[-1]}: "
+        f"{quickest(found, n=sizes[-1])}."
+    )

@@ -1,0 +1,118 @@
+"""A transformer block: its products against the rest, before and after fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from figures import Figure
+from harness import Runner
+from problem import Problem, solve
+from reading import quickest, time, times
+from record import Record
+
+import opweave as ow
+
+TITLE = "A transformer block: products against the rest"
+ABOUT = (
+    "float32, batch of one, T tokens, width D, one head: layer norm, q k v, softmax of scores, "
+    "projection, residual, layer norm, two linear layers with GELU, residual. Products alone runs "
+    "its eight products on arrays that are there; the rest is the difference. The share of the "
+    "operations that are not products is below one in a hundred."
+)
+FIGURES = (
+    Figure("time", "", "milliseconds", kind="bars", panels=("tokens", "width"), ylog=False),
+)
+SHAPES = {"host": ((256, 256),), "cuda": ((1024, 1024), (4096, 1024))}
+QUICK = ((32, 64),)
+EPSILON = 1e-5
+
+
+def norm(x: Any, gain: Any, bias: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return (
+        centred * (1 / np.sqrt((centred * centred).mean(-1, keepdims=True) + EPSILON)) * gain
+        + bias
+    )
+
+
+def softmax(x: Any) -> Any:
+    raised = np.exp(x - x.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True)
+
+
+def gelu(x: Any) -> Any:
+    """With the approximation by tanh (Hendrycks and Gimpel, "GELUs", 2016)."""
+    return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def block(
+    x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any, gain: Any, bias: Any
+) -> Any:
+    """The block; square weights but for the two layers at the end."""
+    n = norm(x, gain, bias)
+    q, k, v = n @ wq, n @ wk, n @ wv
+    scores = softmax((q @ k.T) * SCALE)
+    x = x + (scores @ v) @ wo
+    n = norm(x, gain, bias)
+    return x + gelu(n @ w1) @ w2
+
+
+SCALE = 0.0625
+
+
+def products(
+    x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any, wide: Any, scores: Any
+) -> Any:
+    """The block's products, of operands that are there."""
+    return x @ wq, x @ wk, x @ wv, x @ x.T, scores @ x, x @ wo, x @ w1, wide @ w2
+
+
+def measure(record: Record) -> None:
+    """The block and its products, ours fused and one kernel an operator, and the peers."""
+    rng = np.random.default_rng(0)
+    for tokens, width in QUICK if record.options.quick else SHAPES[record.device]:
+        x = rng.standard_normal((tokens, width), np.float32)
+        square = [rng.standard_normal((width, width), np.float32) * width**-0.5 for _ in range(4)]
+        w1 = rng.standard_normal((width, 4 * width), np.float32) * width**-0.5
+        w2 = rng.standard_normal((4 * width, width), np.float32) * (4 * width) ** -0.5
+        weights = [a.astype(np.float32) for a in (*square, w1, w2)]
+        gain, bias = np.ones(width, np.float32), np.zeros(width, np.float32)
+        arrays = [x, *weights, gain, bias]
+        flops = 2 * tokens * width * width * 12 + 4 * tokens * tokens * width
+        solve(record, Problem(
+            block, arrays, {"tokens": tokens, "width": width}, absolute=5e-4, depth=6 * width,
+            flops=flops, unit="matrix", rotate=False,
+            variants={"opweave, one kernel an operator": lambda fused: fused.unfused()},
+        ), with_peers=True)  # fmt: skip
+        measure_products(record, arrays, tokens, width)
+
+
+def measure_products(record: Record, arrays: list[np.ndarray], tokens: int, width: int) -> None:
+    """Our products alone: timed, and held against nothing, since the block was."""
+    put = record.executor.put
+    rng = np.random.default_rng(1)
+    wide = put(rng.standard_normal((tokens, 4 * width), np.float32))
+    scores = put(rng.standard_normal((tokens, tokens), np.float32))
+    fused = ow.fuse(products)
+    run = partial(fused, *map(put, arrays[:7]), wide, scores)
+    runner = Runner("opweave, products alone", run, role="variant")
+    run()
+    samples = record.executor.sample(runner, [()], record.effort)
+    record.measured(runner.name, {"tokens": tokens, "width": width}, samples, "variant")
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """The share of what is no product."""
+    fused, apart, alone = (
+        times(found, f"opweave{s}") for s in ("", ", one kernel an operator", ", products alone")
+    )
+    if not (fused and apart and alone):
+        return ""
+    return (
+        f"Of {time(apart[-1])} with a kernel an operator, {1 - alone[-1] / apart[-1]:.0%} is no "
+        f"product; fused, {time(fused[-1])}, it is {max(0.0, 1 - alone[-1] / fused[-1]):.0%}. "
+        f"Quickest: {quickest(found)}."
+    )

@@ -1,0 +1,114 @@
+"""``docs/benchmarks.md`` from the stored results: figures, what they say, and how we stand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from document import stored
+from experiments import EXPERIMENTS, load
+from standing import places
+
+HEAD = (
+    "# Benchmarks\n\n"
+    "Made by `python bench/run.py --page` from the files in `bench/results`, which "
+    "`python bench/run.py` measured; nothing here is estimated. Times are medians, bands are "
+    "quartiles. Every result was checked against float64 before it was timed. What a peer or "
+    "a device lacks is named. "
+    "[bench/README.md](../bench/README.md) says how it is measured, and how "
+    "to measure again.\n"
+)
+MOST_PLACES = 12
+
+
+def page(results: Path, target: Path) -> str:
+    """The page; links lead from ``target``'s folder to the figures."""
+    folders: dict[str, dict[str, tuple[Path, dict[str, Any]]]] = {}
+    broken = []
+    for path, found in stored(results):
+        if isinstance(found, str):
+            broken.append(found)
+        elif not found["options"]["quick"]:
+            folders.setdefault(path.parent.name, {})[found["experiment"]] = (path, found)
+    parts = [HEAD]
+    for folder, files in folders.items():
+        parts.append(f"## {folder}\n\n{where(files)}\n")
+        parts += [section(*files[n], target) for n in EXPERIMENTS if n in files]
+        missing = [n for n in EXPERIMENTS if n not in files]
+        if missing:
+            parts.append(f"Not measured on {folder}: {', '.join(missing)}.\n")
+        parts.append(standing_of(results, folder))
+        picture = results / folder / "roofline-light.svg"
+        if picture.exists():
+            parts.append(image(picture, "Kernels under the measured roofs", target))
+    if not set(folders) - {"host"}:
+        parts.append("## On a GPU\n\nNot measured: `bench/gpu.sh FOLDER` measures all of it.\n")
+    parts += [f"Not read: {b}.\n" for b in broken]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:
+    """Machine, versions and dates of a folder's results."""
+    documents = [found for _, found in files.values()]
+    machine = documents[-1]["machine"]
+    dates = sorted({d["machine"]["date"][:10] for d in documents})
+    commits = sorted({d["machine"]["commit"][:10] for d in documents})
+    versions = [f"{n} {v}" for n, v in machine["versions"].items() if v != "absent"]
+    device = machine["gpu"]["name"] if documents[-1]["device"] == "cuda" else machine["processor"]
+    return (
+        f"{device}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
+        f"{', '.join(versions)}. Measured {' and '.join(dates)} at {', '.join(commits)}."
+    )
+
+
+def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
+    """One experiment: what it is, its figures, how they read, what was not measured."""
+    lines = [f"### {found['title']}", "", found["about"], ""]
+    for figure in found["figures"]:
+        picture = path.with_name(f"{path.stem}-{figure['name']}-light.svg")
+        if picture.exists():
+            lines += [image(picture, found["title"], target)]
+    reading = load(found["experiment"]).reading(found)
+    lines += [reading, ""] if reading else []
+    state = {True: "met", False: "missed", None: "not measured"}
+    lines += [
+        f"- {limit['name']}: {limit['value']} {limit['unit']}, limit {limit['limit']}: "
+        f"{state[limit['met']]}"
+        for limit in found["limits"]
+    ]
+    lines += [f"- {note}" for note in found["notes"]]
+    lines += [f"- refused: {shown(row)}" for row in found["refused"]]
+    absent = "; ".join(f"{name} ({why})" for name, why in found["absent"].items())
+    lines += [f"- absent: {absent}"] if absent else []
+    lines += [] if found["complete"] else ["- broken off: not all of it was measured"]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def shown(row: Mapping[str, Any]) -> str:
+    parameters = ", ".join(f"{k}={v}" for k, v in row["parameters"].items())
+    return f"{row['runner']} {parameters}: {row['reason'].splitlines()[0][:160]}"
+
+
+def image(picture: Path, title: str, target: Path) -> str:
+    """A figure in the reader's theme."""
+    light = Path(os.path.relpath(picture, target.parent)).as_posix()
+    dark = light.replace("-light.", "-dark.")
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        f'<img alt="{title}" src="{light}"></picture>\n'
+    )
+
+
+def standing_of(results: Path, folder: str) -> str:
+    """The worst places of a folder, as a table."""
+    found = [p for p in places(results)[0] if p.folder == folder]
+    peers: Sequence[Any] = [p for p in found if p.other != "the roof"][:MOST_PLACES]
+    rows = [f"| {p.workload} | {p.other} | {p.ratio:.2f} | {p.noise:.0%} |" for p in peers]
+    return "\n".join([
+        "### Where we stand worst", "",
+        "Our time over a peer's: above 1 we are slower. `python bench/run.py --standing` has them "
+        "all, and the distance to the roofs.", "",
+        "| workload | peer | ours / peer | noise |", "|---|---|---|---|", *rows, "",
+    ])  # fmt: skip

@@ -1,0 +1,149 @@
+"""A problem as plain NumPy code: ours, our variants and all peers from one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import peers
+from executors import sets_for
+from harness import Expected, Runner, Sets
+from record import Case, Record
+
+import opweave as ow
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to compute, on what, and how far a result may lie from it.
+
+    Attributes:
+        fn: plain code with the global name ``np``.
+        arrays: NumPy arrays; every executor gets its own copies.
+        relative, absolute: the largest error that rounding can make, in any order of operations;
+            ``absolute`` may be an array, or a function of the executor's library and the wide
+            arguments.
+        depth: roundings in sequence, for people.
+        nbytes: that any algorithm must move; 0 for inputs and output, once each.
+        flops, special, unit: see ``record.Case``.
+        expr: for numexpr.
+        dtype: of the result.
+        place: arguments from the executor's copies of ``arrays``, such as views of one of them.
+        rotate: several sets of arguments where one exceeds the cache.
+        variants: name to what makes another fused function of ours.
+    """
+
+    fn: Any
+    arrays: Sequence[np.ndarray]
+    parameters: Mapping[str, Any]
+    relative: float = 0.0
+    absolute: Any = 0.0
+    depth: int = 0
+    nbytes: int = 0
+    flops: int = 0
+    special: int = 0
+    unit: str = "fp32"
+    expr: str = ""
+    dtype: Any = np.float32
+    place: Callable[..., tuple[Any, ...]] = lambda *arrays: arrays
+    rotate: bool = True
+    variants: Mapping[str, Any] = field(default_factory=dict)
+
+
+def solve(
+    record: Record,
+    problem: Problem,
+    extra: Sequence[Runner] = (),
+    *,
+    with_ours: bool = True,
+    with_peers: bool = True,
+    slow: bool = True,
+) -> None:
+    """Time a problem: ours, with and without ``out=``, its variants, the peers, and others.
+
+    ``slow``: peers that compile for seconds take part too; an experiment of many points lets them
+    at a few.
+    """
+    case = case_of(record, problem)
+    found = [*(ours(record, problem, case) if with_ours else ()), *extra]
+    if with_peers:
+        found += peers_of(record, problem.fn, case.sets, problem.expr, slow=slow)
+    record.compare(found, case)
+
+
+def peers_of(
+    record: Record, fn: Any, sets: Sets, expr: str = "", *, slow: bool = True
+) -> list[Runner]:
+    """The peers that are here and asked for; the others are noted as absent."""
+    options = record.options
+    task = peers.Task(fn, sets, record.executor.xp, expr)
+    names = peers.chosen(record.device, options.peers, quick=options.quick)
+    for name in peers.PEERS[record.device]:
+        if name not in names:
+            is_quick = options.quick and options.peers is None
+            why = "compiles for seconds: not in a quick run" if is_quick else "not asked for"
+            record.absent[name] = why
+    if not slow:
+        left_out = [n for n in names if n in peers.SLOW]
+        if left_out:
+            shown = ", ".join(left_out)
+            record.note(f"at some points only, since they compile for seconds: {shown}")
+        names = tuple(n for n in names if n not in peers.SLOW)
+    return peers.runners(record.device, names, task, record.absent)
+
+
+def case_of(record: Record, problem: Problem) -> Case:
+    """The problem on the executor's arrays, with its answer in float64."""
+    executor = record.executor
+    given = sum(a.nbytes for a in problem.arrays)
+    count = sets_for(executor, given) if problem.rotate else 1
+    sets = [problem.place(*map(executor.put, problem.arrays)) for _ in range(count)]
+    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in sets[0]]
+    value = peers.rebound(problem.fn, executor.xp)(*wide)
+    absolute = problem.absolute
+    if callable(absolute):
+        absolute = absolute(executor.xp, *wide)
+    expected = Expected(value, problem.relative, absolute, problem.depth)
+    nbytes = problem.nbytes or given + value.size * np.dtype(problem.dtype).itemsize
+    return Case(
+        problem.parameters, sets, problem.dtype, expected, nbytes, problem.flops,
+        problem.special, problem.unit,
+    )  # fmt: skip
+
+
+def ours(record: Record, problem: Problem, case: Case) -> list[Runner]:
+    """Our function as it is, into memory that is there, and changed as the problem asks for."""
+    fused = ow.fuse(problem.fn)
+    found = []
+    try:
+        program = fused.lower(*case.sets[0])
+    except Exception as error:  # said in the file; the peers are timed all the same
+        record.refuse("opweave", "ours", case.parameters, error)
+        return []
+    moved = program.explain(*case.sets[0]).bytes_moved
+    toggles = program.kernels[0].toggles if program.kernels else None
+    found.append(Runner("opweave", fused, moved, toggles=toggles))
+    out = record.executor.xp.empty(case.expected.value.shape, case.dtype)
+    found.append(Runner("opweave, out=", partial(fused, out=out), moved, out, toggles=toggles))
+    for name, change in problem.variants.items():
+        other = change(fused)
+        found.append(variant(record, name, other, case))
+    return [r for r in found if r is not None]
+
+
+def variant(record: Record, name: str, fused: Any, case: Case) -> Runner | None:
+    """Another way of ours; None, with the reason noted, where its kernel cannot be."""
+    try:
+        program = fused.lower(*case.sets[0])
+        moved = program.explain(*case.sets[0]).bytes_moved
+    except ow.OpweaveError as error:
+        record.absent[name] = str(error).split("\n")[0]
+        return None
+    kernel = program.kernels[0]
+    if kernel.data.overridden:
+        record.absent[name] = f"its kernel has no toggle {', '.join(kernel.data.overridden)}"
+        return None
+    return Runner(name, fused, moved, toggles=kernel.toggles, role="variant")

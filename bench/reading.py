@@ -1,0 +1,71 @@
+"""Numbers for the paragraphs of the page, out of a document's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def rows(found: Document, runner: str = "", **parameters: Any) -> Iterator[Row]:
+    """The rows of a runner with these parameters, in the order of the file."""
+    for row in found["rows"]:
+        same = all(row["parameters"].get(k) == v for k, v in parameters.items())
+        if same and row["runner"] == (runner or row["runner"]):
+            yield row
+
+
+def times(found: Document, runner: str, **parameters: Any) -> list[float]:
+    """Medians in microseconds; [] if there is no such row."""
+    return [row["median_us"] for row in rows(found, runner, **parameters)]
+
+
+def bandwidth(found: Document, runner: str, **parameters: Any) -> float:
+    """The highest rate in GB/s of the bytes that any algorithm must move."""
+    found_rates = [r["bytes"] / r["median_us"] / 1e3 for r in rows(found, runner, **parameters)]
+    return max(found_rates, default=0.0)
+
+
+def rate(found: Document, runner: str, **parameters: Any) -> float:
+    """The highest rate in GFLOP/s."""
+    found_rates = [r["flops"] / r["median_us"] / 1e3 for r in rows(found, runner, **parameters)]
+    return max(found_rates, default=0.0)
+
+
+def values(found: Document, name: str, **parameters: Any) -> list[Any]:
+    """The values of a parameter, in order."""
+    return list(dict.fromkeys(
+        row["parameters"][name] for row in rows(found, **parameters) if name in row["parameters"]
+    ))  # fmt: skip
+
+
+def quickest(found: Document, **parameters: Any) -> str:
+    """The three quickest runners with their times, such as ``opweave 1.2 ms, JAX 1.5 ms``."""
+    order = sorted(rows(found, **parameters), key=lambda row: row["median_us"])[:3]
+    return ", ".join(f"{row['runner']} {time(row['median_us'])}" for row in order)
+
+
+def time(us: float) -> str:
+    """Microseconds for people.
+
+    >>> time(2.51), time(12_345.0)
+    ('2.51 us', '12.3 ms')
+    """
+    if us >= 1e6:
+        return f"{us / 1e6:.3g} s"
+    return f"{us / 1e3:.3g} ms" if us >= 1e3 else f"{us:.3g} us"
+
+
+def amount(nbytes: float) -> str:
+    """Bytes for people.
+
+    >>> amount(3 << 20)
+    '3 MiB'
+    """
+    for unit in ("B", "KiB", "MiB"):
+        if nbytes < 1024:
+            return f"{nbytes:.3g} {unit}"
+        nbytes /= 1024
+    return f"{nbytes:.3g} GiB"

@@ -1,0 +1,88 @@
+"""How we stand: our time against every peer's and against the roof, from stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from document import stored
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Our time on one workload over that of a peer, or over what the roofs allow.
+
+    Attributes:
+        ratio: above 1 we are slower.
+        noise: the larger of the two spreads; 0 for a roof.
+    """
+
+    ratio: float
+    noise: float
+    folder: str
+    workload: str
+    other: str
+    ours: str
+
+
+def places(results: Path) -> tuple[list[Place], list[str]]:
+    """Every comparison of complete results, worst first, and what could not be read."""
+    found, broken = [], []
+    for path, document in stored(results):
+        if isinstance(document, str):
+            broken.append(f"{path.parent.name}/{document}")
+            continue
+        found += of_document(path.parent.name, document)
+    return sorted(found, key=lambda p: -p.ratio), broken
+
+
+def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
+    """Comparisons of the quickest of ours with each peer and the roof, case by case."""
+    cases: dict[tuple[Any, ...], list[Row]] = {}
+    for row in found["rows"]:
+        cases.setdefault(tuple(row["parameters"].items()), []).append(row)
+    for parameters, rows in cases.items():
+        own = [row for row in rows if row["role"] == "ours"]
+        if not own:
+            continue
+        best = min(own, key=lambda row: row["median_us"])
+        name = f"{found['experiment']}: {', '.join(f'{k}={v}' for k, v in parameters)}"
+        for row in rows:
+            if row["role"] == "peer":
+                noise = max(row["spread"], best["spread"])
+                ratio = best["median_us"] / row["median_us"]
+                yield Place(ratio, noise, folder, name, row["runner"], best["runner"])
+        floor = floor_us(best, found["roofs"])
+        if floor:
+            yield Place(best["median_us"] / floor, 0.0, folder, name, "the roof", best["runner"])
+
+
+def floor_us(row: Row, roofs: Mapping[str, float]) -> float:
+    """Microseconds that the measured roofs allow: the longer of traffic and arithmetic."""
+    traffic = row["bytes"] / roofs["copy"]
+    arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]
+    return 1e6 * max(traffic, arithmetic)
+
+
+def table(results: Path) -> str:
+    """The table as text, worst first; a roof is no peer and stands by itself."""
+    found, broken = places(results)
+    lines = []
+    for title, chosen in (
+        ("our time / a peer's, above 1 we are slower",
+         [p for p in found if p.other != "the roof"]),
+        ("our time / what the measured roofs allow", [p for p in found if p.other == "the roof"]),
+    ):  # fmt: skip
+        lines.append(title)
+        for p in chosen:
+            noise = f" +-{p.noise:.0%}" if p.noise else ""
+            lines.append(
+                f"{p.ratio:8.2f}{noise:<6} {p.folder:<8} {p.workload}; {p.ours} / {p.other}"
+            )
+        lines += [] if chosen else ["nothing was measured"]
+        lines.append("")
+    return "\n".join([*lines, *(f"not read: {b}" for b in broken)]).rstrip()
