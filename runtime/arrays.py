@@ -125,6 +125,8 @@ def overlap(a: Any, b: Any) -> bool:
 
 def overlaps_itself(array: Any) -> bool:
     """True unless the strides alone say that every element has bytes of its own."""
+    if array.flags.c_contiguous:
+        return False
     reach = array.itemsize
     steps = [(abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
     for stride, extent in sorted(steps):
