@@ -209,7 +209,7 @@ ODD: tuple[Operator, ...] = (
         params="condition x y",
         rule=rules.selection,
     ),
-    map_operator("copy", lambda x: np.array(x), {"fiub": "x"}, rule=rules.first),
+    map_operator("copy", lambda x: np.array(x, order="C"), {"fiub": "x"}, rule=rules.first),
     map_operator(
         "cast",
         _cast,

@@ -644,3 +644,10 @@ def test_a_product_of_nan_warns_of_nothing_whoever_computes_it():
     found = ow.fuse(lambda x, w: x @ w)(x, np.zeros((50, 60), np.float32))
 
     assert np.isnan(found).all()
+
+
+def test_a_copy_is_contiguous_in_the_reference_as_by_numpy():
+    x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    made = ow.fuse(lambda x: x.copy()).lower(x, target="sm_80").reference(x)
+
+    assert made.flags.c_contiguous == x.copy().flags.c_contiguous
