@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from mutants.cases import CASES
 from mutants.judge import expected, judged, swapped, verdict
 from mutants.make import Mutant, of_helpers, of_templates
-from mutants.survivors import EXPLAINED, reason_of
+from mutants.survivors import reason_of
 
 SECONDS = 40  # for one mutant; one that loops for ever is dead too
 STOPPED = "killed: it never ends"
@@ -119,7 +119,7 @@ def report(verdicts) -> str:
         "comparison flipped, an operator swapped (the table of changes is `tests/mutants/make.py`). A mutant dies if verify mode gives",
         "other bytes or stops under one of three schedules, or if the SIMT checker finds something. Made by",
         "`python -m tests.mutants --write docs/mutants.md`.", "",
-        f"{len(counted)} mutants that compile ({len(verdicts) - len(counted)} do not), {dead} killed, {len(alive)} survive.", "",
+        f"{len(counted)} mutants that compile (and {len(verdicts) - len(counted)} refused by the compiler), {dead} killed, {len(alive)} survive.", "",
         "| file | made | killed | survive |", "|---|---:|---:|---:|",
     ]  # fmt: skip
     for file in files:
@@ -136,17 +136,16 @@ def report(verdicts) -> str:
         "The reason stands with each.",
         "",
     ]
-    for reason in dict.fromkeys(reason_of(m) for m, _ in alive):
+    for reason in sorted({reason_of(m) or "" for m, _ in alive}):
         lines += [f"**{reason or 'NOT EXPLAINED'}**", ""]
         lines += [
             f"- `{m.file}:{m.line}` {m.change}: `{m.before}` -> `{m.after}`"
             for m, _ in alive
-            if reason_of(m) == reason
+            if (reason_of(m) or "") == reason
         ]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    _ = EXPLAINED
     sys.exit(main())
