@@ -213,8 +213,10 @@ class _Bounds:
         assert node.plan is not None
         assert node.operator.accumulator is not None
         accumulator = node.operator.accumulator(dtype)
-        growth = gamma(node.plan.depth(extent), accumulator)
-        of = _of_sum if node.operator.name == "sum" else _of_product
+        is_sum = node.operator.name == "sum"
+        # each term of a sum passes through the depth's roundings; a product has all of them
+        growth = gamma(node.plan.depth(extent) if is_sum else extent, accumulator)
+        of = _of_sum if is_sum else _of_product
         error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
         # one NaN makes the result NaN, in whatever order it is taken
         lost = np.any(np.isnan(operand.value), axis=axes, keepdims=keep)

@@ -651,3 +651,10 @@ def test_a_copy_is_contiguous_in_the_reference_as_by_numpy():
     made = ow.fuse(lambda x: x.copy()).lower(x, target="sm_80").reference(x)
 
     assert made.flags.c_contiguous == x.copy().flags.c_contiguous
+
+
+def test_a_product_has_the_error_of_all_its_roundings_and_not_of_the_depth_of_its_tree():
+    x = np.full((4096,), 1.001, np.float32)
+    (found,) = ow.bounds.derive(ow.fuse(lambda x: x.prod()), x)
+
+    assert found.error / abs(found.value) >= 4095 * 2.0**-24
