@@ -36,7 +36,10 @@ LAUNCH_SECONDS = {"cuda": 2e-6, "host": 1e-5}
 # Twice the work in less than this much more time: it was not the work that took the time.
 OVERHEAD_GROWTH = 1.1
 SAMPLES, SHORTEST = 7, 2e-3
-WORKING_SET = 64 << 20  # bytes of an array for the copy rate: beyond the caches of most hosts
+# Elements of the array that is copied, beyond the caches, and of the one that a chain works on:
+# small enough for a host's caches; on a GPU large enough that a launch does not show.
+COPIED = {"host": 1 << 24, "cuda": 1 << 28}
+CHAINED = {"host": 1 << 18, "cuda": 1 << 25}
 CHAIN = 256  # multiply-adds an element for the rate of arithmetic
 SPECIAL_CHAIN = 16
 
@@ -219,20 +222,24 @@ def host_seconds(run: Callable[[], Any]) -> float:
 def measured_rates(on_gpu: bool) -> Rates:
     """Rates of this machine's host, or of the current GPU, measured once with kernels of ours.
 
-    A copy of arrays beyond the caches; a chain of multiply-adds and one of exponentials, each on
-    an array that fits them; a kernel of one element.
+    A copy of arrays beyond the caches, by us or by the library; a chain of multiply-adds and one
+    of exponentials; a kernel of one element.
     """
     from opweave.fused import fuse
 
-    xp = _cuda().cupy() if on_gpu else np
-    small, large = (xp.ones(n, np.float32) for n in (1 << 18, WORKING_SET // 4))
+    xp, kind = (_cuda().cupy(), "cuda") if on_gpu else (np, "host")
+    small, large = (xp.ones(n[kind], np.float32) for n in (CHAINED, COPIED))
     out, out_large = xp.empty_like(small), xp.empty_like(large)
     clock = clock_of([small])
     copy, chain = fuse(lambda x: -x), fuse(_multiply_adds, fast=True)
     special, tiny = fuse(_exponentials), small[:1].copy()
     few = clock(lambda: copy(tiny))
     return Rates(
-        2 * large.nbytes / clock(lambda: copy(large, out=out_large)),
+        2
+        * large.nbytes
+        / min(
+            clock(lambda: copy(large, out=out_large)), clock(lambda: xp.copyto(out_large, large))
+        ),
         2 * CHAIN * small.size / clock(lambda: chain(small, out=out)),
         SPECIAL_CHAIN * small.size / clock(lambda: special(small, out=out)),
         few,

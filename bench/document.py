@@ -26,7 +26,7 @@ ROW = (
 )  # fmt: skip
 REFUSED = ("runner", "role", "parameters", "reason", "wrong")
 LIMIT = ("name", "limit", "value", "unit", "met", "why")
-ROOFS = ("copy", "fp32", "special", "matrix", "launch")
+ROOFS = ("copy", "fp32", "special", "matrix", "matrix16", "launch")  # matrix16: 0 if not measured
 FIGURE = ("name", "kind", "x", "y", "xlabel", "panels", "xlog", "ylog", "only")
 LINE = ("figure", "label", "points", "panel")
 MARK = ("figure", "label", "x", "panel")
@@ -44,11 +44,16 @@ def missing_keys(found: Mapping[str, Any]) -> list[str]:
     """Keys that a document lacks, as paths; [] if it has them all."""
     lacks = [k for k in DOCUMENT if k not in found]
     for part, keys in {"machine": MACHINE, "roofs": ROOFS}.items():
-        lacks += [f"{part}.{k}" for k in keys if k not in found.get(part, {})]
+        lacks += [f"{part}.{k}" for k in keys if k not in mapping(found.get(part))]
     for part, keys in PARTS.items():
-        for number, row in enumerate(found.get(part, [])):
-            lacks += [f"{part}[{number}].{k}" for k in keys if k not in row]
+        rows = found.get(part)
+        for number, row in enumerate(rows if isinstance(rows, list) else []):
+            lacks += [f"{part}[{number}].{k}" for k in keys if k not in mapping(row)]
     return lacks
+
+
+def mapping(part: Any) -> Mapping[str, Any]:
+    return part if isinstance(part, dict) else {}
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
@@ -89,7 +94,7 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path.name}: {error}") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"{path.name}: expected a benchmark of format {FORMAT}")
-    lacks = missing_keys(found)
+    lacks = missing_keys(found) + [p for p in PARTS if not isinstance(found.get(p), list)]
     if lacks:
         raise ValueError(f"{path.name}: lacks {', '.join(lacks)}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,6 +17,7 @@ from machine import caches
 # Several times the largest cache, so that a buffer has left it when its turn comes again.
 ROTATE = 4
 MOST_SETS = 64
+PRODUCTS = {"host": (512, 1024, 2048), "cuda": (2048, 4096, 8192)}
 
 
 class Host:
@@ -27,8 +29,18 @@ class Host:
     def __init__(self) -> None:
         self.xp: Any = np
         self.cache_bytes = max(caches().values(), default=32 << 20)
-        self.memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
         self.cores = len(os.sched_getaffinity(0))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory that is free now."""
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+    def release(self) -> None:
+        """Give back what libraries keep between cases."""
+
+    def synchronize(self) -> None:
+        """Wait for all work."""
 
     def put(self, array: np.ndarray) -> Any:
         """The array where this executor computes."""
@@ -59,14 +71,25 @@ class Cuda:
     """CuPy arrays on the current device; CUDA events."""
 
     name = "cuda"
-    effort = Effort(0.3, least=30)
+    effort = Effort(0.1, least=30)
 
     def __init__(self, cupy: Any):
         self.xp = cupy
         self.timer = CudaTimer(cupy)
         props = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
         self.cache_bytes = int(props["l2CacheSize"])
-        self.memory_bytes = int(cupy.cuda.runtime.memGetInfo()[0])
+
+    @property
+    def memory_bytes(self) -> int:
+        return int(self.xp.cuda.runtime.memGetInfo()[0])
+
+    def release(self) -> None:
+        self.xp.get_default_memory_pool().free_all_blocks()
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.empty_cache()
+
+    def synchronize(self) -> None:
+        self.timer.synchronize()
 
     def put(self, array: np.ndarray) -> Any:
         return self.xp.asarray(array)
@@ -156,21 +179,31 @@ def find(device: str) -> Executor:
 def measured_roofs(executor: Executor) -> dict[str, float]:
     """What the device reaches: bytes, operations and special functions a second, a launch.
 
-    Copy, float32 and special functions by ``opweave.regimes``; the product of two matrices of
-    2048 by 2048 by NumPy's or CuPy's library, TF32 not allowed.
+    Copy, float32 and special functions by ``opweave.regimes``; products by NumPy's or CuPy's
+    library, the quickest of several sizes, TF32 not allowed.
     """
     from opweave.regimes import measured_rates
 
     rates = measured_rates(executor.name == "cuda")
-    n = 2048
-    x = executor.put(np.random.default_rng(0).standard_normal((n, n), np.float32))
-    multiply = Runner("matmul", lambda a, b: a @ b)
-    multiply.run(x, x)
-    median = float(np.median(executor.sample(multiply, [(x, x)], executor.effort)))
     return {
         "copy": rates.bandwidth, "fp32": rates.flops, "special": rates.special,
-        "matrix": 2 * n**3 / median, "launch": rates.launch,
+        "matrix": product_rate(executor, np.float32),
+        "matrix16": product_rate(executor, np.float16) if executor.name == "cuda" else 0.0,
+        "launch": rates.launch,
     }  # fmt: skip
+
+
+def product_rate(executor: Executor, dtype: Any) -> float:
+    """Operations a second of the library's product, at the best of several sizes."""
+    rates = []
+    for n in PRODUCTS[executor.name]:
+        data = np.random.default_rng(0).standard_normal((n, n), np.float32).astype(dtype)
+        x = executor.put(data)
+        multiply = Runner("matmul", lambda a, b: a @ b)
+        multiply.run(x, x)
+        samples = executor.sample(multiply, [(x, x)], executor.effort)
+        rates.append(2 * n**3 / float(np.median(samples)))
+    return max(rates)
 
 
 def reason(error: BaseException) -> str:

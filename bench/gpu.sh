@@ -144,7 +144,8 @@ step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
 
 # the GPU first: its time is what this run is for; each experiment is written as it is measured
 options=(--results "$results" --commit "${COMMIT:-}")
-gpu_step benchmarks 330 "$PYTHON" bench/run.py --device cuda "${options[@]}"
+gpu_step benchmarks 350 "$PYTHON" bench/run.py --device cuda --no-figures "${options[@]}"
+gpu_step figures 60 "$PYTHON" bench/run.py --draw --results "$results"
 
 if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
     # clocks stay as they are

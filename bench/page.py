@@ -15,7 +15,8 @@ HEAD = (
     "# Benchmarks\n\n"
     "Made by `python bench/run.py --page` from the files in `bench/results`, which "
     "`python bench/run.py` measured; nothing here is estimated. Times are medians, bands are "
-    "quartiles. Every result was checked against float64 before it was timed. What a peer or "
+    "quartiles. Every result was checked against float64 before it was timed, except where a "
+    "time is no result (guards, compile, network). What a peer or "
     "a device lacks is named. "
     "[bench/README.md](../bench/README.md) says how it is measured, and how "
     "to measure again.\n"
@@ -79,16 +80,26 @@ def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
         for limit in found["limits"]
     ]
     lines += [f"- {note}" for note in found["notes"]]
-    lines += [f"- refused: {shown(row)}" for row in found["refused"]]
+    lines += [f"- refused: {text}" for text in refusals(found)]
     absent = "; ".join(f"{name} ({why})" for name, why in found["absent"].items())
     lines += [f"- absent: {absent}"] if absent else []
     lines += [] if found["complete"] else ["- broken off: not all of it was measured"]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def shown(row: Mapping[str, Any]) -> str:
-    parameters = ", ".join(f"{k}={v}" for k, v in row["parameters"].items())
-    return f"{row['runner']} {parameters}: {row['reason'].splitlines()[0][:160]}"
+def refusals(found: Mapping[str, Any]) -> list[str]:
+    """Who was refused and why, each once, with the number of cases."""
+    cases: dict[tuple[str, str], list[Any]] = {}
+    for row in found["refused"]:
+        reason = row["reason"].splitlines()[0][:160] if row["reason"] else ""
+        kind = row["reason"].split(":")[0] if not row["wrong"] else "wrong"
+        cases.setdefault((row["runner"], kind), []).append((row["parameters"], reason))
+    made = []
+    for (runner, _), rows in cases.items():
+        parameters = ", ".join(f"{k}={v}" for k, v in rows[0][0].items())
+        more = f" (and {len(rows) - 1} cases more)" if len(rows) > 1 else ""
+        made.append(f"{runner} {parameters}: {rows[0][1]}{more}")
+    return made
 
 
 def image(picture: Path, title: str, target: Path) -> str:

@@ -7,9 +7,10 @@ code with its own namespace in the place of ``np``, compiled as its manual says.
 from __future__ import annotations
 
 import importlib
+import os
 import types
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -33,20 +34,37 @@ class Task:
         sets: the executor's arrays.
         xp: the executor's library.
         expr: the same as an expression of numexpr; "" where it has none.
+        constants: numbers that the expression names, of the type that they are to have.
+        unfused: bytes that one pass an operator moves; None where nobody counted.
     """
 
     fn: Function
     sets: Sets
     xp: Any
     expr: str = ""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    unfused: int | None = None
 
 
-def rebound(fn: Function, namespace: Any) -> Function:
-    """The same code with another library under the name ``np``."""
+def rebound(
+    fn: Function, namespace: Any, wrap: Callable[[Function], Function] = lambda fn: fn
+) -> Function:
+    """The same code with another library under the name ``np``, helpers of its module included.
+
+    ``wrap`` is applied to the helpers, for a compiler that takes compiled functions only.
+    """
     scope = {**fn.__globals__, "np": namespace}
-    made = types.FunctionType(fn.__code__, scope, fn.__name__, fn.__defaults__, fn.__closure__)
-    made.__kwdefaults__ = fn.__kwdefaults__
-    return made
+
+    def copied(f: Function) -> Function:
+        made = types.FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+        made.__kwdefaults__ = f.__kwdefaults__
+        return made
+
+    for name in fn.__code__.co_names:
+        helper = fn.__globals__.get(name)
+        if isinstance(helper, types.FunctionType) and helper.__globals__ is fn.__globals__:
+            scope[name] = wrap(copied(helper))
+    return copied(fn)
 
 
 def module(name: str) -> Any:
@@ -72,7 +90,7 @@ def by_identity(sets: Sets, convert: Callable[[Any], Any]) -> Callable[[Run], Ru
 
 
 def numpy_like(task: Task) -> Runner:
-    return Runner("", rebound(task.fn, task.xp))
+    return Runner("", rebound(task.fn, task.xp), task.unfused)
 
 
 def cupy_fuse(task: Task) -> Runner:
@@ -86,13 +104,15 @@ def numexpr(task: Task) -> Runner:
     names = task.fn.__code__.co_varnames[: task.fn.__code__.co_argcount]
 
     def run(*args: Any) -> Any:
-        return ne.evaluate(task.expr, local_dict=dict(zip(names, args, strict=True)))
+        given = dict(zip(names, args, strict=True)) | task.constants
+        return ne.evaluate(task.expr, local_dict=given)
 
     return Runner("", run)
 
 
 def numba(task: Task) -> Runner:
-    return Runner("", module("numba").njit(parallel=True)(rebound(task.fn, np)))
+    numba_module = module("numba")
+    return Runner("", numba_module.njit(parallel=True)(rebound(task.fn, np, numba_module.njit)))
 
 
 class TorchNamespace:
@@ -112,33 +132,46 @@ class TorchNamespace:
         )
 
 
-def torch_eager(task: Task, compiled: Callable[[Any, Function], Function] | None = None) -> Runner:
+def torch_eager(task: Task) -> Runner:
+    """PyTorch without TF32 and without gradients, on the same memory."""
     torch = module("torch")
     torch.backends.cuda.matmul.allow_tf32 = False
-    fn = rebound(task.fn, TorchNamespace(torch))
-    run = fn if compiled is None else compiled(torch, fn)
-    on = by_identity(task.sets, torch.from_dlpack)
-    inference = torch.inference_mode()
-
-    def without_gradients(*args: Any) -> Any:
-        with inference:
-            return run(*args)
-
-    return Runner("", on(without_gradients), read=task.xp.from_dlpack)
+    torch.set_grad_enabled(False)
+    run = by_identity(task.sets, torch.from_dlpack)(rebound(task.fn, TorchNamespace(torch)))
+    return Runner("", run, task.unfused, read=task.xp.from_dlpack)
 
 
-def torch_compile(task: Task, **options: Any) -> Runner:
-    return torch_eager(task, lambda torch, fn: torch.compile(fn, dynamic=False, **options))
+def torch_compile(task: Task, mode: str = "default") -> Runner:
+    torch, dynamo = module("torch"), module("torch._dynamo")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_grad_enabled(False)
+    fn = torch.compile(rebound(task.fn, TorchNamespace(torch)), dynamic=False, mode=mode)
+
+    def tensor(array: Any) -> Any:
+        made = torch.from_dlpack(array)
+        # the graphs of max-autotune would copy what may move, at every call
+        dynamo.mark_static_address(made)
+        return made
+
+    run = by_identity(task.sets, tensor)(fn)
+    return Runner("", run, read=task.xp.from_dlpack)
 
 
 def jax(task: Task) -> Runner:
+    """JAX without TF32; it waits for its results, and takes memory as it needs it."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax_module, jnp = module("jax"), module("jax.numpy")
+    jax_module.config.update("jax_default_matmul_precision", "highest")
     run = jax_module.jit(rebound(task.fn, jnp))
-    on = by_identity(task.sets, lambda a: jax_module.block_until_ready(jnp.asarray(a)))
+    on = by_identity(task.sets, lambda a: jax_module.block_until_ready(jnp.from_dlpack(a)))
     return Runner(
-        "", on(lambda *args: jax_module.block_until_ready(run(*args))), read=task.xp.asarray,
-        waits=True,
+        "", on(lambda *args: jax_module.block_until_ready(run(*args))), None,
+        read=task.xp.from_dlpack, waits=True,
     )  # fmt: skip
+
+
+def triton(task: Task) -> Runner:
+    raise Absent("no kernel is written for it here")
 
 
 Make = Callable[[Task], Runner]
@@ -157,11 +190,12 @@ PEERS: dict[str, dict[str, Make]] = {
         "cupy.fuse": cupy_fuse,
         "PyTorch": torch_eager,
         "torch.compile": torch_compile,
-        "torch.compile, max-autotune": partial(torch_compile, mode="max-autotune"),
+        "torch.compile max-autotune": partial(torch_compile, mode="max-autotune"),
         "JAX": jax,
+        "Triton": triton,
     },
 }
-SLOW = ("numba", "torch.compile", "torch.compile, max-autotune", "JAX")
+SLOW = ("numba", "torch.compile", "torch.compile max-autotune", "JAX")
 
 
 def chosen(device: str, wanted: Sequence[str] | None, *, quick: bool) -> tuple[str, ...]:
@@ -182,14 +216,26 @@ def chosen(device: str, wanted: Sequence[str] | None, *, quick: bool) -> tuple[s
     return tuple(n for n in PEERS[device] if not (quick and n in SLOW))
 
 
-def runners(device: str, names: Sequence[str], task: Task, absent: dict[str, str]) -> list[Runner]:
-    """A runner for each peer that is here; why others are not goes to ``absent``."""
+def runners(
+    device: str,
+    names: Sequence[str],
+    task: Task,
+    absent: dict[str, str],
+    refuse: Callable[[str, Exception], None],
+) -> list[Runner]:
+    """A runner for each peer that is here; why others are not goes to ``absent``.
+
+    ``refuse`` is told of a peer that is here and fails before it runs.
+    """
     found = []
     for name in names:
         try:
             made = PEERS[device][name](task)
         except Absent as error:
             absent[name] = str(error)
+            continue
+        except Exception as error:  # a library raises what it likes
+            refuse(name, error)
             continue
         found.append(replace(made, name=name, role="peer"))
     return found

@@ -97,6 +97,7 @@ def rows_of(found: Document, figure: Mapping[str, Any]) -> list[Row]:
         for row in found["rows"]
         if all(str(row["parameters"].get(k)) == v for k, v in wanted.items())
         and (not figure["x"] or figure["x"] in row["parameters"])
+        and (figure["y"] != "moved" or row["bytes_moved"] is not None)
     ]
 
 
@@ -138,12 +139,15 @@ def curves(
     """A line for each runner: medians, with the quartiles as a band."""
     label, value = MEASURES[figure["y"]]
     for name in unique(row["runner"] for row in rows):
-        own = sorted((r for r in rows if r["runner"] == name),
-                     key=lambda r: r["parameters"][figure["x"]])  # fmt: skip
-        x = [row["parameters"][figure["x"]] for row in own]
-        low, high = ([value(row, row["quartiles_us"][q]) for row in own] for q in (0, 1))
+        own = {r["parameters"][figure["x"]]: r for r in rows if r["runner"] == name}
+        # where a runner took no part, its line has a gap
+        x = sorted({row["parameters"][figure["x"]] for row in rows})
+        low, high = (
+            [value(own[at], own[at]["quartiles_us"][q]) if at in own else math.nan for at in x]
+            for q in (0, 1)
+        )
+        middle = [value(own[at], own[at]["median_us"]) if at in own else math.nan for at in x]
         colour, marker = f"C{styles[name] % 10}", MARKERS[styles[name] % len(MARKERS)]
-        middle = [value(row, row["median_us"]) for row in own]
         axis.plot(x, middle, color=colour, marker=marker, markersize=4, label=name)
         axis.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
     if figure["xlog"]:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import peers
 from executors import sets_for
-from harness import Expected, Runner, Sets
+from harness import Expected, Runner
 from record import Case, Record
 
 import opweave as ow
+
+UNFUSED = "opweave, one kernel an operator"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Problem:
         depth: roundings in sequence, for people.
         nbytes: that any algorithm must move; 0 for inputs and output, once each.
         flops, special, unit: see ``record.Case``.
-        expr: for numexpr.
+        expr: for numexpr; its ``constants`` are numbers that it names.
         dtype: of the result.
         place: arguments from the executor's copies of ``arrays``, such as views of one of them.
         rotate: several sets of arguments where one exceeds the cache.
@@ -47,6 +49,7 @@ class Problem:
     special: int = 0
     unit: str = "fp32"
     expr: str = ""
+    constants: Mapping[str, Any] = field(default_factory=dict)
     dtype: Any = np.float32
     place: Callable[..., tuple[Any, ...]] = lambda *arrays: arrays
     rotate: bool = True
@@ -67,19 +70,26 @@ def solve(
     ``slow``: peers that compile for seconds take part too; an experiment of many points lets them
     at a few.
     """
-    case = case_of(record, problem)
+    try:
+        case = case_of(record, problem)
+    except Exception as error:  # too little memory, as a rule: the other cases are measured
+        record.refuse("the case", "case", problem.parameters, error)
+        return
     found = [*(ours(record, problem, case) if with_ours else ()), *extra]
     if with_peers:
-        found += peers_of(record, problem.fn, case.sets, problem.expr, slow=slow)
+        unfused = next((r.moved for r in found if r.name == UNFUSED), None)
+        task = peers.Task(
+            problem.fn, case.sets, record.executor.xp, problem.expr, problem.constants, unfused
+        )
+        found += peers_of(record, task, problem.parameters, slow=slow)
     record.compare(found, case)
 
 
 def peers_of(
-    record: Record, fn: Any, sets: Sets, expr: str = "", *, slow: bool = True
+    record: Record, task: peers.Task, parameters: Mapping[str, Any], *, slow: bool = True
 ) -> list[Runner]:
     """The peers that are here and asked for; the others are noted as absent."""
     options = record.options
-    task = peers.Task(fn, sets, record.executor.xp, expr)
     names = peers.chosen(record.device, options.peers, quick=options.quick)
     for name in peers.PEERS[record.device]:
         if name not in names:
@@ -92,22 +102,27 @@ def peers_of(
             shown = ", ".join(left_out)
             record.note(f"at some points only, since they compile for seconds: {shown}")
         names = tuple(n for n in names if n not in peers.SLOW)
-    return peers.runners(record.device, names, task, record.absent)
+    return peers.runners(
+        record.device, names, task, record.absent,
+        lambda name, error: record.refuse(name, "peer", parameters, error),
+    )  # fmt: skip
 
 
 def case_of(record: Record, problem: Problem) -> Case:
     """The problem on the executor's arrays, with its answer in float64."""
     executor = record.executor
     given = sum(a.nbytes for a in problem.arrays)
-    count = sets_for(executor, given) if problem.rotate else 1
-    sets = [problem.place(*map(executor.put, problem.arrays)) for _ in range(count)]
-    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in sets[0]]
+    one = problem.place(*map(executor.put, problem.arrays))
+    wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in one]
     value = peers.rebound(problem.fn, executor.xp)(*wide)
     absolute = problem.absolute
     if callable(absolute):
         absolute = absolute(executor.xp, *wide)
     expected = Expected(value, problem.relative, absolute, problem.depth)
     nbytes = problem.nbytes or given + value.size * np.dtype(problem.dtype).itemsize
+    count = sets_for(executor, nbytes) if problem.rotate else 1
+    more = [problem.place(*map(executor.put, problem.arrays)) for _ in range(count - 1)]
+    sets = [one, *more]
     return Case(
         problem.parameters, sets, problem.dtype, expected, nbytes, problem.flops,
         problem.special, problem.unit,

@@ -97,20 +97,24 @@ class Record:
         usual = self.executor.effort
         return replace(usual, seconds=QUICK_SECONDS) if self.options.quick else usual
 
-    def sizes(self, usual: Sequence[int], quick: Sequence[int], bytes_each: float) -> list[int]:
+    def sizes(
+        self, usual: Sequence[int], quick: Sequence[int], bytes_each: float, power: int = 1
+    ) -> list[int]:
         """The sizes to measure: those asked for, as far as the memory holds them.
 
         Args:
-            bytes_each: memory that a unit of size takes, all copies and the judge's included.
+            bytes_each: memory that a unit of size takes, all copies and the judge's included; of
+                a matrix, with ``power=2``, an element.
         """
         wanted = list(self.options.sizes or (quick if self.options.quick else usual))
-        most = int(self.executor.memory_bytes / bytes_each) if bytes_each else max(wanted)
+        most = int((self.executor.memory_bytes / bytes_each) ** (1 / power))
         fit = [n for n in wanted if n <= most]
         for size in (n for n in wanted if n > most):
             smaller = 1 << max(0, most.bit_length() - 1)
             shrunk = smaller not in fit and not self.options.sizes
             fit += [smaller] if shrunk else []
-            self.note(f"size {size} needs {size * bytes_each / 2**30:.1f} GiB, more than there is"
+            needs = size**power * bytes_each / 2**30
+            self.note(f"size {size} needs {needs:.1f} GiB, more than there is"
                       + (f"; measured {smaller} in its place" if shrunk else ""))  # fmt: skip
         return sorted(fit)
 
@@ -132,6 +136,7 @@ class Record:
         for name, runner in right.items():
             calls = self.executor.calls(runner.run, case.sets)
             self.add(self._row(runner, case, samples[name], errors[name], calls))
+        self.executor.release()
         self.changed(self)
 
     def checked(self, runner: Runner, case: Case) -> float | None:
@@ -152,12 +157,12 @@ class Record:
 
     def measured(
         self, name: str, parameters: Mapping[str, Any], samples: Sequence[float],
-        role: str = "ours", nbytes: int = 0,
+        role: str = "ours", clock: str = "perf_counter around single calls",
     ) -> None:  # fmt: skip
         """Add times that the experiment took itself, of something that has no result to check."""
-        case = Case(parameters, [()], "float32", Expected(None), nbytes)
+        case = Case(parameters, [()], "float32", Expected(None), 0)
         row = self._row(Runner(name, lambda: None, role=role), case, samples, None)
-        self.add(row | {"clock": "perf_counter"})
+        self.add(row | {"clock": clock})
         self.changed(self)
 
     def add(self, row: dict[str, Any]) -> None:
@@ -222,27 +227,28 @@ class Record:
             "role": runner.role,
             "parameters": dict(case.parameters),
             "bytes": case.nbytes,
-            "bytes_moved": runner.moved or case.nbytes,
+            "bytes_moved": runner.moved,
             "flops": case.flops,
             "special": case.special,
             "unit": case.unit,
-            "check": _check(runner, case, error),
+            "check": self._check(runner, case, error),
             "clock": self.executor.clock_of(runner),
             "sets": len(case.sets),
             **summary(samples),
         }
-        if calls:
+        if calls and not runner.waits:
             row["call_us"] = [round(c * 1e6, 1) for c in calls]
         return row | ({"toggles": dict(runner.toggles)} if runner.toggles else {})
 
-
-def _check(runner: Runner, case: Case, error: float | None) -> dict[str, Any]:
-    return {
-        "against": "float64" if error is not None else "nothing",
-        "poisoned": "out" if runner.out is not None else "freed blocks",
-        "depth": case.expected.depth,
-        "largest_error_of_bound": error,
-    }
+    def _check(self, runner: Runner, case: Case, error: float | None) -> dict[str, Any]:
+        """What a result was held against; others' allocators do not give back what we freed."""
+        freed = "freed blocks" if runner.moved is not None or runner.role != "peer" else "nothing"
+        return {
+            "against": "float64" if error is not None else "nothing",
+            "poisoned": "out" if runner.out is not None else freed,
+            "depth": case.expected.depth,
+            "largest_error_of_bound": error,
+        }
 
 
 def _shown(parameters: Mapping[str, Any]) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from document import write
+from document import read, write
 from executors import Executor, find, measured_roofs, reason
 from experiments import EXPERIMENTS, load
 from machine import describe, pace, place
@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--peers", type=names, help="such as NumPy,JAX; default: all that are there")
     made.add_argument("--sizes", type=integers, help="in place of an experiment's own")
     made.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    made.add_argument("--no-figures", action="store_true", help="measure only; see --draw")
     made.add_argument("--note", default="", help="what a reader must know of the machine")
     made.add_argument("--commit", default="", help="where the folder is no clone")
     return made
@@ -86,28 +87,32 @@ def measure(options: argparse.Namespace) -> int:
         print(f"{device}: measuring the roofs")
         roofs = measured_roofs(executor)
         listed = options.experiments or EXPERIMENTS
+        folder = options.results / place(device, describe(), quick=options.quick)
         with Bar(len(listed)) as (advance, log):
             for name in listed:
                 advance(name)
-                found = experiment(name, executor, roofs, chosen, options.results, log)
+                found = experiment(name, executor, roofs, chosen, folder, log)
                 status |= found
                 if found == INTERRUPTED:
-                    return INTERRUPTED
-        finish(options.results / place(device, describe(), quick=options.quick))
+                    break
+        if not options.no_figures:  # after all measuring, whose time is dearer
+            draw([folder / f"{name}.json" for name in listed])
+        if status == INTERRUPTED:
+            break
     return status
 
 
 def experiment(
-    name: str, executor: Executor, roofs: dict[str, float], options: Options, results: Path,
+    name: str, executor: Executor, roofs: dict[str, float], options: Options, folder: Path,
     log: Callable[[str], None],
 ) -> int:  # fmt: skip
-    """Measure, write, draw; what was found before a failure, or Ctrl-C, is kept."""
+    """Measure and write; what was found before a failure, or Ctrl-C, is kept."""
     module = load(name)
     if executor.name not in getattr(module, "DEVICES", ("host", "cuda")):
         log(f"{name}: not on {executor.name}")
         return 0
     machine = describe(options.note, options.commit)
-    path = results / place(executor.name, machine, quick=options.quick) / f"{name}.json"
+    path = folder / f"{name}.json"
 
     def keep(record: Record, *, complete: bool = False) -> dict[str, Any]:
         found = document(name, module, machine, record, complete=complete)
@@ -127,9 +132,9 @@ def experiment(
         record.refuse(BROKE_OFF, "ours", {}, error)
     machine["pace_ms"].append(pace())
     report(keep(record, complete=complete), log)
-    draw(path, log)
+    log(str(path))
     # a peer that fails is a finding, not a failure
-    return status or int(any(row["role"] != "peer" for row in record.refused))
+    return status or int(any(row["role"] in ("ours", "variant") for row in record.refused))
 
 
 def report(found: dict[str, Any], log: Callable[[str], None]) -> None:
@@ -142,17 +147,26 @@ def report(found: dict[str, Any], log: Callable[[str], None]) -> None:
         log(f"{limit['name']}: {value}, limit {limit['limit']}: {verdict[limit['met']]}")
 
 
-def draw(path: Path, log: Callable[[str], None]) -> None:
-    """Figures beside the file; without matplotlib, says so."""
-    from document import read
-
+def draw(paths: Iterable[Path]) -> int:
+    """Figures beside their files, and one with all kernels; without matplotlib, says so."""
     try:
         import plots
     except ImportError as error:
-        log(f"no figures: {error}")
-        return
-    plots.draw(read(path), path.parent, path.stem)
-    log(f"{path}, and its figures beside it")
+        print(f"no figures: {error}", file=sys.stderr)
+        return 1
+    folders: dict[Path, list[dict[str, Any]]] = {}
+    for path in filter(Path.exists, paths):
+        try:
+            found = read(path)
+        except ValueError as error:
+            print(f"not drawn: {error}", file=sys.stderr)
+            continue
+        plots.draw(found, path.parent, path.stem)
+        folders.setdefault(path.parent, []).append(found)
+    for folder, documents in folders.items():
+        if any(row["flops"] for found in documents for row in found["rows"]):
+            plots.saved(lambda d=documents: plots.roofline(d), folder, "roofline")
+    return 0
 
 
 class Bar:
@@ -206,30 +220,8 @@ def write_page(results: Path) -> int:
     return 0
 
 
-def finish(folder: Path) -> None:
-    """All kernels of a folder's results in one figure."""
-    from document import stored
-
-    found = [d for p, d in stored(folder.parent) if p.parent == folder and isinstance(d, dict)]
-    if any(row["flops"] for d in found for row in d["rows"]):
-        with suppress(ImportError):
-            import plots
-
-            plots.saved(lambda: plots.roofline(found), folder, "roofline")
-
-
 def draw_all(results: Path) -> int:
-    import plots
-    from document import stored
-
-    for path, found in stored(results):
-        if isinstance(found, str):
-            print(f"not drawn: {found}", file=sys.stderr)
-        else:
-            plots.draw(found, path.parent, path.stem)
-    for folder in filter(Path.is_dir, results.iterdir()):
-        finish(folder)
-    return 0
+    return draw(sorted(results.glob("*/*.json")))
 
 
 if __name__ == "__main__":

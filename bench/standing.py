@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from document import stored
@@ -36,12 +37,15 @@ def places(results: Path) -> tuple[list[Place], list[str]]:
         if isinstance(document, str):
             broken.append(f"{path.parent.name}/{document}")
             continue
-        found += of_document(path.parent.name, document)
+        if document["complete"] and not document["options"]["quick"]:
+            found += of_document(path.parent.name, document)
     return sorted(found, key=lambda p: -p.ratio), broken
 
 
 def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
-    """Comparisons of the quickest of ours with each peer and the roof, case by case."""
+    """Comparisons, case by case: of ours with each peer that returns as ours does, with or without
+    ``out=``, and of the quickest of ours with the roof.
+    """
     cases: dict[tuple[Any, ...], list[Row]] = {}
     for row in found["rows"]:
         cases.setdefault(tuple(row["parameters"].items()), []).append(row)
@@ -49,21 +53,36 @@ def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
         own = [row for row in rows if row["role"] == "ours"]
         if not own:
             continue
-        best = min(own, key=lambda row: row["median_us"])
         name = f"{found['experiment']}: {', '.join(f'{k}={v}' for k, v in parameters)}"
         for row in rows:
-            if row["role"] == "peer":
-                noise = max(row["spread"], best["spread"])
-                ratio = best["median_us"] / row["median_us"]
-                yield Place(ratio, noise, folder, name, row["runner"], best["runner"])
+            alike = [o for o in own if is_into(o) == is_into(row)]
+            if row["role"] == "peer" and alike:
+                mine = min(alike, key=lambda o: time_us(o, row))
+                noise = max(row["spread"], mine["spread"])
+                ratio = time_us(mine, row) / row["median_us"]
+                yield Place(ratio, noise, folder, name, row["runner"], mine["runner"])
+        best = min(own, key=lambda row: row["median_us"])
         floor = floor_us(best, found["roofs"])
         if floor:
             yield Place(best["median_us"] / floor, 0.0, folder, name, "the roof", best["runner"])
 
 
+def is_into(row: Row) -> bool:
+    return bool(row["runner"].endswith("out="))
+
+
+def time_us(row: Row, other: Row) -> float:
+    """Our median by the clock of another row: of calls, where it waited for its results."""
+    if row["clock"] != other["clock"] and row.get("call_us"):
+        return float(median(row["call_us"]))
+    return float(row["median_us"])
+
+
 def floor_us(row: Row, roofs: Mapping[str, float]) -> float:
     """Microseconds that the measured roofs allow: the longer of traffic and arithmetic."""
     traffic = row["bytes"] / roofs["copy"]
+    if not roofs[row["unit"]]:
+        return 0.0  # nobody measured that roof
     arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]
     return 1e6 * max(traffic, arithmetic)
 

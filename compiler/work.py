@@ -62,5 +62,7 @@ def _of_node(node: Node, extents: Mapping[str, int]) -> Work:
         depth = count(node.values[0].shape[-1:], extents)
         return Work(flops=2 * depth * count(node.result.shape, extents))
     points = count((node.values[0] if node.is_reduction else node.result).shape, extents)
+    if node.operator.mixes is not None:  # its cost is that of a pixel
+        points //= node.operator.mixes[0]
     cost = node.operator.cost
     return Work(flops=points * cost.flops, special=points * cost.special)

@@ -26,9 +26,10 @@ def counted(function, *arrays):
     (lambda x: x.sum(), (X,), (X.nbytes + 4, X.size, 0)),
     (lambda x: x.sum(axis=1), (X,), (X.nbytes + 400, X.size, 0)),
     (lambda x, w: x @ w, (X, W), (X.nbytes + W.nbytes + 8000, 2 * 100 * 30 * 20, 0)),
+    (lambda x: ow.pixels.white_balance(x, 1.1, 1.0, 0.9), (X[:, :3],), (2 * 1200, 300, 0)),
     (lambda x: x.T, (X,), (0, 0, 0)),
     (lambda x: x + x[:1] if False else x + x, (X[:0],), (0, 0, 0)),
-], ids=["map", "chain", "special", "sum", "rows", "product", "view", "empty"])  # fmt: skip
+], ids=["map", "chain", "special", "sum", "rows", "product", "pixels", "view", "empty"])  # fmt: skip
 def test_bytes_and_operations_are_counted(function, arrays, expected):
     assert counted(function, *arrays) == expected
 

@@ -11,8 +11,8 @@ import importlib
 from typing import Any
 
 EXPERIMENTS = (
-    "traffic", "intensity", "fusion", "overhead", "memory", "copies", "transpose", "products",
-    "shapes", "tiles", "transformer", "convolution", "histogram", "pixels", "guards", "compile",
+    "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
+    "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
     "network",
 )  # fmt: skip
 

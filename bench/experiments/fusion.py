@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import peers
 from executors import copy_rates, sets_for
 from figures import Figure
 from harness import Expected, Runner, gamma
@@ -35,7 +36,7 @@ SIZES = {"host": (1 << 12, 1 << 20, 1 << 24), "cuda": (1 << 16, 1 << 22, 1 << 28
 QUICK = {"host": (1 << 12, 1 << 16), "cuda": (1 << 16, 1 << 22)}
 # Bytes an element that a chain of 32 kernels may hold at a time, with its inputs and its judge.
 MOST_BYTES = 4 * 32 + 64
-FACTOR, TERM = 1.001, 0.5
+FACTOR, TERM = np.float32(1.001), np.float32(0.5)
 
 
 def chain(length: int) -> Callable[[Any], Any]:
@@ -122,14 +123,16 @@ def runners(record: Record, length: int, case: Case) -> list[Runner]:
         in_place = partial(chain_in_place, length, out)
         found.append(Runner("NumPy, out=", in_place, passes, out, role="peer"))
     slow = length == LENGTHS[-1]
-    return found + peers_of(record, plain, case.sets, expression(length), slow=slow)
+    constants = {"factor": FACTOR, "term": TERM}
+    task = peers.Task(plain, case.sets, record.executor.xp, expression(length), constants, passes)
+    return found + peers_of(record, task, case.parameters, slow=slow)
 
 
 def expression(length: int) -> str:
     """The chain as one text."""
     text = "x"
     for number in range(length):
-        text = f"({text} + {TERM})" if number % 2 else f"({text} * {FACTOR})"
+        text = f"({text} + term)" if number % 2 else f"({text} * factor)"
     return text
 
 

@@ -52,6 +52,7 @@ def measure(record: Record) -> None:
         for name, arguments in calls(record.executor.put):
             before, start = builder().compiled, clock.perf_counter()
             fused(*arguments)
+            record.executor.synchronize()
             found.setdefault(name, []).append(clock.perf_counter() - start)
             compiled[name] = builder().compiled - before
     for name, samples in found.items():

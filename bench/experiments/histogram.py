@@ -55,6 +55,6 @@ def reading(found: Mapping[str, Any]) -> str:
         return ""
     return (
         f"Quickest at {bins[0]} bins: {quickest(found, bins=bins[0])}; at {bins[-1]}: "
-        f"{quickest(found, bins=bins[-1])}. Comparing costs in proportion to the bins; a scatter "
-        "does not, and is what opweave lacks here."
+        f"{quickest(found, bins=bins[-1])}. Comparing does work in proportion to the bins; a "
+        "scatter would not, and is what opweave lacks here."
     )

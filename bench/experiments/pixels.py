@@ -117,6 +117,6 @@ def reading(found: Mapping[str, Any]) -> str:
     return (
         f"One kernel reads each byte once and writes it once: {time(fused[0])}, against "
         f"{time(apart[0])} for a kernel an operator, which carries every step through memory in "
-        f"float32. At {bandwidth(found, 'opweave, out='):.2g} GB/s it is bound by arithmetic, of "
-        "which the power at the end is the most."
+        f"float32. It moves {bandwidth(found, 'opweave, out='):.2g} GB/s, of the measured copy "
+        f"rate of {found['roofs']['copy'] / 1e9:.3g} GB/s."
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from figures import Figure
-from harness import gamma
+from harness import likely
 from problem import Problem, solve
 from reading import quickest, rate, rows, values
 from record import Record
@@ -39,13 +39,13 @@ def product(x: Any, w: Any) -> Any:
 
 def measure(record: Record) -> None:
     """Each n."""
-    sizes = record.sizes(SIZES[record.device], QUICK, 0)
+    sizes = record.sizes(SIZES[record.device], QUICK, 8 * 8, 2)
     rng = np.random.default_rng(0)
     for n in sizes:
         x, w = (rng.standard_normal((n, n), np.float32) for _ in "xw")
         solve(record, Problem(
             product, [x, w], {"n": n}, depth=n, flops=2 * n**3, unit="matrix",
-            absolute=lambda xp, x, w, n=n: gamma(n, np.float32) * (abs(x) @ abs(w)),
+            absolute=likely,
         ), slow=n in (256, sizes[-1]))  # fmt: skip
     if record.device == "cuda":
         predict(record, sizes)
@@ -53,25 +53,29 @@ def measure(record: Record) -> None:
 
 def predict(record: Record, sizes: list[int]) -> None:
     """The rate that whole tiles and whole waves leave of the roof."""
-    sms = int(record.executor.xp.cuda.Device().attributes["MultiProcessorCount"])
+    xp = record.executor.xp
+    sms = int(xp.cuda.Device().attributes["MultiProcessorCount"])
     points = []
     for n in sizes:
-        x = np.empty((n, n), np.float32)
-        toggles = ow.fuse(product).lower(x, x, target="sm_90a").kernels[0].toggles
-        tile_m, tile_n = toggles.get("BLOCK_M", 1), toggles.get("BLOCK_N", 1)
-        points.append((n, record.roofs["matrix"] / 1e9 * used(n, tile_m, tile_n, sms)))
+        x = xp.empty((n, n), np.float32)
+        kernel = ow.fuse(product).lower(x, x).kernels[0]
+        tile_m, tile_n = (kernel.toggles.get(t, 1) for t in ("BLOCK_M", "BLOCK_N"))
+        # registers are the limit of a product; a multiprocessor has 65536
+        blocks = max(1, 65536 // (kernel.registers * kernel.data.threads))
+        share = used(n, tile_m, tile_n, sms * blocks)
+        points.append((n, record.roofs["matrix"] / 1e9 * share))
     record.line("rate", "predicted from tiles and waves", points)
 
 
-def used(n: int, tile_m: int, tile_n: int, sms: int) -> float:
+def used(n: int, tile_m: int, tile_n: int, at_once: int) -> float:
     """Share of the work that is of use: of the tiles' area, and of the last wave.
 
     >>> used(256, 128, 128, 4), used(257, 128, 128, 4)
     (1.0, 0.3359...)
     """
     tiles = math.ceil(n / tile_m) * math.ceil(n / tile_n)
-    waves = math.ceil(tiles / sms)
-    return n * n / (tiles * tile_m * tile_n) * tiles / (waves * sms)
+    waves = math.ceil(tiles / at_once)
+    return n * n / (tiles * tile_m * tile_n) * tiles / (waves * at_once)
 
 
 def reading(found: Mapping[str, Any]) -> str:

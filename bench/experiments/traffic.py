@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from figures import Figure
 from harness import gamma
-from problem import Problem, solve
+from problem import UNFUSED, Problem, solve
 from reading import bandwidth, quickest, times
 from record import Record
 
@@ -53,7 +53,7 @@ def measure(record: Record) -> None:
             solve(record, Problem(
                 fn, [x], {"problem": name, "elements": size}, gamma(12, np.float32), 1e-6, 12,
                 flops=flops * size, expr=expr,
-                variants={"opweave, one kernel an operator": lambda fused: fused.unfused()},
+                variants={UNFUSED: lambda fused: fused.unfused()},
             ))  # fmt: skip
     pair = record.ratio("opweave", "opweave", problem="cos of cos")
     record.limit("fused cos of cos / cos", "<= 1.5",
@@ -64,7 +64,7 @@ def measure(record: Record) -> None:
 def reading(found: Mapping[str, Any]) -> str:
     """Fused against not, by time and by bytes."""
     fused, apart = (times(found, r, problem="x * 2 + 1") for r in
-                    ("opweave", "opweave, one kernel an operator"))  # fmt: skip
+                    ("opweave", UNFUSED))  # fmt: skip
     one, two = (times(found, "opweave", problem=p) for p in ("cos", "cos of cos"))
     if not (fused and apart and one and two):
         return ""
