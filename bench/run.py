@@ -31,6 +31,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--standing", action="store_true", help="our time over others', and stop")
     made.add_argument("--page", action="store_true", help="write docs/benchmarks.md, and stop")
     made.add_argument("--draw", action="store_true", help="draw all stored results, and stop")
+    made.add_argument("--compare", type=Path, metavar="FOLDER",
+                      help="time of each row over its time in FOLDER, and stop")  # fmt: skip
+    made.add_argument(
+        "--least-ms", type=float, default=0.0, help="of --compare: shorter rows do not count"
+    )
     made.add_argument("--quick", action="store_true", help="small sizes, few samples")
     made.add_argument("--device", choices=("host", "cuda"), help="default: all that are there")
     made.add_argument("--peers", type=names, help="such as NumPy,JAX; default: all that are there")
@@ -64,6 +69,11 @@ def main(arguments: list[str] | None = None) -> int:
     for wanted, act in (("standing", show_standing), ("page", write_page), ("draw", draw_all)):
         if getattr(options, wanted):
             return act(options.results)
+    if options.compare:
+        from compare import table
+
+        print(table(options.results, options.compare, options.least_ms))
+        return 0
     try:
         return measure(options)
     except ValueError as error:

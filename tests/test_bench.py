@@ -400,6 +400,24 @@ def test_the_table_is_worst_first_and_names_what_it_could_not_read(tmp_path, hos
     assert "not read: host/old.json: expected a benchmark of format 2" in said
 
 
+def test_two_runs_are_compared_row_by_row(tmp_path, host, case, capsys):
+    made = document(measured([harness.Runner("opweave", lambda x: x * 2)], case, host))
+    slower = copy.deepcopy(made)
+    slower["rows"][0]["median_us"] = 1.5 * made["rows"][0]["median_us"]
+    slower["rows"].append(made["rows"][0] | {"runner": "new"})
+    documents.write(tmp_path / "a" / "host" / "fusion.json", made)
+    documents.write(tmp_path / "b" / "host" / "fusion.json", slower)
+    arguments = ["--results", str(tmp_path / "b"), "--compare", str(tmp_path / "a")]
+
+    assert run.main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "1.500" in said
+    assert "host fusion: n=1000; opweave" in said
+    assert said.endswith("0 of 1 agree within 5 %\n")
+    assert run.main([*arguments, "--least-ms", "1e9"]) == 0
+    assert capsys.readouterr().out == "0 of 0 agree within 5 %\n"
+
+
 def test_no_results_are_no_failure(tmp_path, capsys):
     assert run.main(["--standing", "--results", str(tmp_path)]) == 0
     assert "nothing was measured" in capsys.readouterr().out

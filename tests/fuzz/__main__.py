@@ -39,7 +39,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--graphs", type=int, default=0, help="how many programs; 0: any number")
     parser.add_argument("--only", type=int, default=-1, help="replay this program")
     parser.add_argument("--jobs", type=int, default=cpus(), help="processes")
-    parser.add_argument("--coverage", type=Path, help="write the table of coverage to this file")
+    parser.add_argument("--coverage", type=Path, help="write figures and the table to this file")
     parser.add_argument(
         "--cache", type=Path, help="folder of compiled kernels; default: temporary"
     )
@@ -121,6 +121,16 @@ class Run:
         return "\n".join(lines)
 
 
+def page(summary: str, table: str) -> str:
+    """What a run was and covered, as Markdown."""
+    figures = "\n".join(f"- {line}" for line in summary.splitlines())
+    return (
+        "# What the fuzzer covered\n\nOne run of `python -m tests.fuzz`; its programs come again "
+        f"with the same seed.\n\n{figures}\n\nOperators by the dtype of their first array: how "
+        f"often, and letters for the special values that they met.\n\n{table}"
+    )
+
+
 def reported(run: Run) -> None:
     """Shrink what failed and write it as tests, a few of each oracle."""
     seed, seen = run.options.seed, Counter[str]()
@@ -170,7 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
             print("interrupted: what was found so far")
         print(run.summary())
         if options.coverage:
-            options.coverage.write_text(run.coverage.markdown())
+            options.coverage.write_text(page(run.summary(), run.coverage.markdown()))
         reported(run)
     return int(bool(run.failed))
 
