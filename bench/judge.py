@@ -27,7 +27,7 @@ import opweave as ow
 from opweave.runtime.executors import SanitizeExecutor
 
 ROOT = Path(__file__).parent.parent
-REPEATS = 5
+REPEATS = 3
 PROGRESS = re.compile(r"graphs .*; failures \d+$")
 
 
