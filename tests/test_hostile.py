@@ -137,6 +137,7 @@ BENIGN = {name: ENTRIES[name][0](ENTRIES[name][1]) for name in FUZZED}
 EXAMPLES = {"text": 0, "number": 0}
 
 
+@pytest.mark.filterwarnings("ignore:Data type alias")  # of NumPy, about letters that are drawn
 @pytest.mark.parametrize("name", FUZZED)
 @settings(max_examples=25, deadline=None, derandomize=True, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
