@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fuzz import arrays, forms, work
+from fuzz import arrays, forms, oracles, work
 from fuzz.generate import generate
 from fuzz.oracles import Failure, Plan, bits_of, judge
 from fuzz.program import Array, Program, Step
@@ -63,6 +63,21 @@ def test_integers_to_a_negative_power_are_refused_even_where_there_are_none(
     power = step("v0", "power", "{0} ** {1}", "a0", exponent)
 
     assert is_valid(Program((array("a0", (0, 3), dtype),), (power,), ("v0",))) == is_for_us
+
+
+@pytest.mark.parametrize(("found", "error", "same"), [
+    ([-0.0, 1.0], [0.0, 0.0], True),  # either zero
+    ([0.0, 2.0], [0.0, 0.0], False),
+    ([0.0, 2.0], [0.0, np.inf], True),  # nothing decides it
+    ([0.5, 1.0], [0.0, 0.0], False),
+])  # fmt: skip
+def test_the_sign_of_a_zero_that_numpy_picked_is_no_difference(found, error, same):
+    bound = ow.bounds.Bound("out", np.float32, np.zeros(2), np.asarray(error))
+    expected = (np.asarray([0.0, 1.0], np.float32),)
+    (made,) = oracles._decided(expected, [np.asarray(found, np.float32)], [bound])
+
+    assert (bits_of(made).tolist() == bits_of(expected[0]).tolist()) == same
+    assert oracles._decided(expected, found, None) == tuple(found)
 
 
 def wrong_exp(monkeypatch):
