@@ -19,6 +19,9 @@ from executors import reason
 from harness import Run, Runner, Sets
 
 Function = Callable[..., Any]
+# Threads of a peer that spin while they wait would take the cores from whoever is timed next.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
 class Absent(Exception):

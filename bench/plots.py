@@ -23,7 +23,9 @@ THEMES: dict[str, dict[str, Any]] = {
     "dark": {"figure.facecolor": "#0d1117", "axes.facecolor": "#0d1117", "text": "#e6edf3"},
 }
 FORMATS = ("png", "svg")
-MOST_COLUMNS = 3
+# Of panels, and inches of one: the names of bars stand beside them.
+MOST_COLUMNS = {"curves": 3, "bars": 2}
+WIDTHS = {"curves": 4.6, "bars": 6.5}
 # A measure: what the axis says, and its value from a row and a time in microseconds.
 MEASURES: dict[str, tuple[str, Callable[[Row, float], float]]] = {
     "time": ("time of a call, µs", lambda row, us: us),
@@ -119,9 +121,9 @@ def most_bars(rows: Sequence[Row], figure: Mapping[str, Any]) -> int:
 
 def grid_of(count: int, kind: str, tallest: int) -> tuple[Any, list[Any]]:
     """A figure with so many panels; those left over are not there."""
-    columns = min(count, MOST_COLUMNS)
+    columns = min(count, MOST_COLUMNS[kind])
     rows = math.ceil(count / columns)
-    width = 4.6 * columns if columns > 1 else 7.5
+    width = WIDTHS[kind] * columns if columns > 1 else 7.5
     height = max(3.4, 0.28 * tallest + 1.2) if kind == "bars" else 3.6 + 1.4 * (columns == 1)
     figure, axes = plt.subplots(
         rows, columns, figsize=(width, height * rows + 0.9), squeeze=False, layout="constrained"
@@ -231,8 +233,8 @@ def finish(figure: Any, axes: Sequence[Any], title: str, where: str) -> None:
     if handles:
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
                       ncols=min(4, len(handles)), fontsize=8, frameon=False)  # fmt: skip
-    axes[-1].annotate(where, (1, 0), (-4, 3), xycoords="figure fraction", fontsize=6,
-                      textcoords="offset points", ha="right", annotation_clip=False)  # fmt: skip
+    # below all, and no part of the layout of an axis
+    figure.text(0.995, 0.004, where, fontsize=6, ha="right").set_in_layout(False)
 
 
 def provenance(found: Document) -> str:

@@ -44,10 +44,14 @@ def values(found: Document, name: str, **parameters: Any) -> list[Any]:
 def quickest(found: Document, **parameters: Any) -> str:
     """The three quickest runners with their times, such as ``opweave 1.2 ms, JAX 1.5 ms``.
 
-    Of those that were timed by the clock that timed ours.
+    Of those that were timed by the clock that timed ours, variants apart.
     """
     clock = next((r["clock"] for r in rows(found, **parameters) if r["role"] == "ours"), None)
-    alike = [r for r in rows(found, **parameters) if r["clock"] == clock]
+    alike = [
+        r
+        for r in rows(found, **parameters)
+        if r["clock"] == clock and r["role"] in ("ours", "peer")
+    ]
     order = sorted(alike, key=lambda row: row["median_us"])[:3]
     return ", ".join(f"{row['runner']} {time(row['median_us'])}" for row in order)
 
