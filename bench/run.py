@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from document import read, write
+from document import read, stored, write
 from executors import Executor, find, measured_roofs, reason
 from experiments import EXPERIMENTS, load
 from machine import describe, pace, place
@@ -164,18 +164,18 @@ def draw(paths: Iterable[Path]) -> int:
     except ImportError as error:
         print(f"no figures: {error}", file=sys.stderr)
         return 1
-    folders: dict[Path, list[dict[str, Any]]] = {}
+    folders: dict[Path, None] = {}
     for path in filter(Path.exists, paths):
         try:
-            found = read(path)
+            plots.draw(read(path), path.parent, path.stem)
         except ValueError as error:
             print(f"not drawn: {error}", file=sys.stderr)
             continue
-        plots.draw(found, path.parent, path.stem)
-        folders.setdefault(path.parent, []).append(found)
-    for folder, documents in folders.items():
-        if any(row["flops"] for found in documents for row in found["rows"]):
-            plots.saved(lambda d=documents: plots.roofline(d), folder, "roofline")
+        folders[path.parent] = None
+    for folder in folders:  # of all that lies there, whatever was measured now
+        found = [d for p, d in stored(folder.parent) if p.parent == folder and isinstance(d, dict)]
+        if any(row["flops"] for document in found for row in document["rows"]):
+            plots.saved(lambda d=found: plots.roofline(d), folder, "roofline")
     return 0
 
 
