@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from document import DOCUMENT, FORMAT, LIMIT
@@ -174,7 +176,7 @@ class Record:
     ) -> None:
         """Note a runner that is not timed, and why."""
         is_wrong = isinstance(error, WrongResult)
-        why = str(error) if is_wrong else f"{type(error).__name__}: {error}"
+        why = without_folders(str(error) if is_wrong else f"{type(error).__name__}: {error}")
         self.refused.append({
             "runner": runner, "role": role, "parameters": dict(parameters), "reason": why[:2000],
             "wrong": is_wrong,
@@ -249,6 +251,13 @@ class Record:
             "depth": case.expected.depth,
             "largest_error_of_bound": error,
         }
+
+
+def without_folders(text: str) -> str:
+    """A message without the folders of the machine that it came from."""
+    for folder in (Path(__file__).parent.parent, sys.prefix, sys.base_prefix, Path.home()):
+        text = text.replace(f"{folder}/", "")
+    return text
 
 
 def _shown(parameters: Mapping[str, Any]) -> str:

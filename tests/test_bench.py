@@ -278,6 +278,13 @@ def test_helpers_of_the_same_module_are_rebound_too():
     assert peers.rebound(twice, np, wrap=lambda f: lambda x: 5)(3) == 10
 
 
+def test_a_reason_names_no_folder_of_the_machine(host):
+    found = recorded(host)
+    found.refuse("a peer", "peer", {}, ValueError(f"in {BENCH}/run.py and {sys.prefix}/lib/x.py"))
+
+    assert found.refused[0]["reason"] == "ValueError: in bench/run.py and lib/x.py"
+
+
 def test_a_peer_that_fails_before_it_runs_is_refused_and_named(host, monkeypatch):
     def broken(task):
         raise RuntimeError("no such device")
