@@ -145,6 +145,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lshift": operator.lshift,
     "rshift": operator.rshift,
     "invert": operator.invert,
+    "max": max,
+    "min": min,
     "cos": math.cos,
     "sin": math.sin,
 }

@@ -6,9 +6,12 @@ it does not name is refused, never ignored.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
@@ -92,12 +95,26 @@ def _where(condition: Any, x: Any, y: Any, /) -> Any:
 def _clip(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
-    low = a_min if a_min is not None else min
-    high = a_max if a_max is not None else max
+    low = _within(a, "max", a_min if a_min is not None else min)
+    high = _within(a, "min", a_max if a_max is not None else max)
     if low is None or high is None:
         name, bound = ("minimum", high) if low is None else ("maximum", low)
         return apply(OPERATORS["positive" if bound is None else name], *_pair(a, bound))
     return apply(OPERATORS["clip"], a, low, high)
+
+
+def _within(a: Any, picks: str, bound: Any) -> Any:
+    """A bound that limits nothing becomes the limit of the integers that it bounds, as in NumPy.
+
+    One on the other side of all of them stays, and is refused.
+    """
+    if a.dtype.kind not in "iu" or bound.__class__ is not int:  # a traced number has its own class
+        return bound
+    limits = np.iinfo(a.dtype)
+    limit = int(limits.min if picks == "max" else limits.max)
+    if hasattr(bound, "__opweave_scalar__"):
+        return bound.__opweave_scalar__(picks, limit)
+    return (builtins.max if picks == "max" else builtins.min)(bound, limit)
 
 
 def _pair(a: Any, bound: Any) -> tuple[Any, ...]:

@@ -381,9 +381,9 @@ class TracedScalar(NumberOperators):
     def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
         return scalar_apply(name, operands)
 
-    def __opweave_scalar__(self, name: str) -> Any:
-        """A function of ``math`` at each call; the result is a Python number."""
-        return scalar_apply(name, [self])
+    def __opweave_scalar__(self, name: str, *others: Any) -> Any:
+        """A function of Python numbers at each call; the result is one too."""
+        return scalar_apply(name, [self, *others])
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

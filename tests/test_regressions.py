@@ -638,6 +638,31 @@ def test_a_gain_of_nan_leaves_other_channels_their_bound(gains):
 
 
 @host
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "uint64"])
+@pytest.mark.parametrize(("low", "high"), [
+    (-(2**31), 2**40), (-5, 3), (2, 2**70), (-(2**70), 2**70), (None, 2**70), (-(2**70), None),
+])  # fmt: skip
+def test_a_bound_of_clip_beyond_the_type_bounds_nothing(dtype, low, high):
+    x = np.arange(7).astype(dtype)
+    fused = ow.fuse(lambda x, low, high: np.clip(x, low, high))
+    constant = ow.fuse(lambda x: np.clip(x, low, high))
+
+    np.testing.assert_array_equal(np.clip(x, low, high), fused(x, low, high), strict=True)
+    np.testing.assert_array_equal(np.clip(x, low, high), constant(x), strict=True)
+
+
+@host
+@pytest.mark.parametrize(("low", "high"), [(300, 400), (-9, -5), (300, 2)])
+def test_a_bound_of_clip_that_no_number_meets_is_refused_as_by_numpy(low, high):
+    x = np.arange(5, dtype=np.uint8)
+    with pytest.raises(OverflowError):
+        np.clip(x, low, high)
+    for fused in (lambda x, a, b: np.clip(x, a, b), lambda x, a, b: np.clip(x, low, high)):
+        with pytest.raises(e.DTypeError, match="out of bounds for uint8"):
+            ow.fuse(fused)(x, low, high)
+
+
+@host
 @pytest.mark.filterwarnings("error")
 def test_a_product_of_nan_warns_of_nothing_whoever_computes_it():
     x = np.full((40, 50), np.inf, np.float32)
