@@ -18,7 +18,6 @@ class Figure:
         panels: parameters whose values each get a panel.
         xlog: base of the axis, 0 for a linear one.
         ylog: a logarithmic axis.
-        only: parameters that rows must have, such as ``{"variant": "sum"}``.
     """
 
     name: str
@@ -29,4 +28,3 @@ class Figure:
     panels: tuple[str, ...] = ()
     xlog: int = 0
     ylog: bool = True
-    only: tuple[tuple[str, str], ...] = ()

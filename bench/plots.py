@@ -93,12 +93,10 @@ def drawn(found: Document, figure: Mapping[str, Any]) -> Any:
 
 def rows_of(found: Document, figure: Mapping[str, Any]) -> list[Row]:
     """The rows that a figure shows."""
-    wanted = dict(figure["only"])
     return [
         row
         for row in found["rows"]
-        if all(str(row["parameters"].get(k)) == v for k, v in wanted.items())
-        and (not figure["x"] or figure["x"] in row["parameters"])
+        if (not figure["x"] or figure["x"] in row["parameters"])
         and (figure["y"] != "moved" or row["bytes_moved"] is not None)
     ]
 

@@ -143,10 +143,8 @@ def ours(record: Record, problem: Problem, case: Case) -> list[Runner]:
     found.append(Runner("opweave", fused, moved, toggles=toggles))
     out = record.executor.xp.empty(case.expected.value.shape, case.dtype)
     found.append(Runner("opweave, out=", partial(fused, out=out), moved, out, toggles=toggles))
-    for name, change in problem.variants.items():
-        other = change(fused)
-        found.append(variant(record, name, other, case))
-    return [r for r in found if r is not None]
+    made = (variant(record, n, change(fused), case) for n, change in problem.variants.items())
+    return [*found, *(r for r in made if r is not None)]
 
 
 def variant(record: Record, name: str, fused: Any, case: Case) -> Runner | None:

@@ -11,26 +11,23 @@ import time
 import types
 from pathlib import Path
 
+import document as documents
+import executors
+import harness
+import machine
 import numpy as np
+import page
+import peers
+import problem
 import pytest
+import record
+import run
+import standing
+from experiments import EXPERIMENTS, load
 
 import opweave as ow
 
 BENCH = Path(__file__).parent.parent / "bench"
-sys.path.insert(0, str(BENCH))
-
-import document as documents  # noqa: E402  (the folder of the benchmarks stands on the path)
-import executors  # noqa: E402
-import harness  # noqa: E402
-import machine  # noqa: E402
-import page  # noqa: E402
-import peers  # noqa: E402
-import problem  # noqa: E402
-import record  # noqa: E402
-import run  # noqa: E402
-import standing  # noqa: E402
-from experiments import EXPERIMENTS, load  # noqa: E402
-
 ROOFS = {
     "copy": 1e10,
     "fp32": 1e11,
@@ -213,7 +210,7 @@ def test_the_machine_is_described():
     assert set(machine.describe()) == set(documents.MACHINE)
 
 
-@pytest.mark.parametrize("name", ["plots", "reading", "experiments.shapes"])
+@pytest.mark.parametrize("name", ["plots", "reading", "chains", "experiments.shapes"])
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
@@ -669,7 +666,7 @@ def test_a_device_that_is_not_there_is_named(monkeypatch, capsys, tmp_path):
 
 
 def test_the_gpu_script_parses():
-    subprocess.run(["bash", "-n", str(BENCH / "gpu.sh")], check=True)
+    assert subprocess.run(["bash", "-n", str(BENCH / "gpu.sh")], check=False).returncode == 0
 
 
 def test_the_gpu_script_says_what_is_missing(tmp_path, capsys, monkeypatch):

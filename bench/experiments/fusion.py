@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import peers
+from chains import CONSTANTS, FACTOR, TERM, chain, expression
 from executors import copy_rates, sets_for
 from figures import Figure
 from harness import Expected, Runner, gamma
@@ -36,19 +37,6 @@ SIZES = {"host": (1 << 12, 1 << 20, 1 << 24), "cuda": (1 << 16, 1 << 22, 1 << 28
 QUICK = {"host": (1 << 12, 1 << 16), "cuda": (1 << 16, 1 << 22)}
 # Bytes an element that a chain of 32 kernels may hold at a time, with its inputs and its judge.
 MOST_BYTES = 4 * 32 + 64
-FACTOR, TERM = np.float32(1.001), np.float32(0.5)
-
-
-def chain(length: int) -> Callable[[Any], Any]:
-    """``length`` operators as a user writes them."""
-
-    def run(x: Any) -> Any:
-        for number in range(length):
-            x = x + TERM if number % 2 else x * FACTOR
-        return x
-
-    run.__name__ = f"chain_{length}"
-    return run
 
 
 def advance(x: Any, before: int, length: int) -> None:
@@ -123,17 +111,9 @@ def runners(record: Record, length: int, case: Case) -> list[Runner]:
         in_place = partial(chain_in_place, length, out)
         found.append(Runner("NumPy, out=", in_place, passes, out, role="peer"))
     slow = length == LENGTHS[-1]
-    constants = {"factor": FACTOR, "term": TERM}
-    task = peers.Task(plain, case.sets, record.executor.xp, expression(length), constants, passes)
+    xp = record.executor.xp
+    task = peers.Task(plain, case.sets, xp, expression(length), CONSTANTS, passes)
     return found + peers_of(record, task, case.parameters, slow=slow)
-
-
-def expression(length: int) -> str:
-    """The chain as one text."""
-    text = "x"
-    for number in range(length):
-        text = f"({text} + term)" if number % 2 else f"({text} * factor)"
-    return text
 
 
 def judge(record: Record, size: int) -> None:

@@ -23,10 +23,6 @@ ABOUT = (
 FIGURES = (Figure("time", "call", "time", "call", kind="bars"),)
 
 
-def scaled(x: Any, factor: Any) -> Any:
-    return x * factor + 1
-
-
 def calls(put: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """What changes, and the arguments."""
     x = np.ones((300, 200), np.float32)

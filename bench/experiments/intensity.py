@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from chains import CONSTANTS, chain, expression
 from figures import Figure
 from harness import gamma
 from problem import Problem, solve
@@ -14,7 +15,7 @@ from record import Record
 
 TITLE = "Arithmetic intensity: operations repeated in one kernel"
 ABOUT = (
-    "float32, N elements: x * 0.999 and + 0.001 in turn, so many of them in one kernel (repeated "
+    "float32, N elements: x * 1.001 and + 0.5 in turn, so many of them in one kernel (repeated "
     "multiplications alone a compiler may fold into one). Traffic stays 8 N bytes, arithmetic is "
     "N operations a repetition. While memory binds, time stays flat; the knee is where it begins "
     "to grow. Strict arithmetic does not contract, so it can have half of the roof, which counts "
@@ -32,31 +33,10 @@ SIZES = {"host": (1 << 24,), "cuda": (1 << 28,)}
 QUICK = (1 << 18,)
 REPEATS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SLOW = (1, 16)
-FACTOR, TERM = np.float32(0.999), np.float32(0.001)
 # Beyond this many passes an eager peer says nothing new and takes the time of all others.
 MOST_EAGER = 16
 # A knee: time has grown by half over that of one operation.
 KNEE = 1.5
-
-
-def repeated(repeat: int) -> Callable[[Any], Any]:
-    """``repeat`` operations as a user writes them."""
-
-    def run(x: Any) -> Any:
-        for number in range(repeat):
-            x = x + TERM if number % 2 else x * FACTOR
-        return x
-
-    run.__name__ = f"repeat_{repeat}"
-    return run
-
-
-def expression(repeat: int) -> str:
-    """The same as one text."""
-    text = "x"
-    for number in range(repeat):
-        text = f"({text} + term)" if number % 2 else f"({text} * factor)"
-    return text
 
 
 def measure(record: Record) -> None:
@@ -66,9 +46,9 @@ def measure(record: Record) -> None:
         for repeat in REPEATS[: 5 if record.options.quick else None]:
             with_peers = repeat <= MOST_EAGER
             solve(record, Problem(
-                repeated(repeat), [x], {"repeat": repeat, "elements": size},
+                chain(repeat), [x], {"repeat": repeat, "elements": size},
                 gamma(2 * repeat, np.float32), depth=2 * repeat, flops=repeat * size,
-                expr=expression(repeat), constants={"factor": FACTOR, "term": TERM},
+                expr=expression(repeat), constants=CONSTANTS,
             ), with_peers=with_peers, slow=repeat in SLOW)  # fmt: skip
         roofs(record, size)
 

@@ -14,6 +14,7 @@ from reading import rows, time, values
 from record import Record
 
 import opweave as ow
+from opweave.regimes import Rates, Regime
 
 TITLE = "The overhead test: twice the batch"
 ABOUT = (
@@ -29,7 +30,6 @@ BATCHES = {
 }
 QUICK = (1, 16, 256)
 WIDTH = 256
-GROWTH = 1.1
 
 
 def layer(x: Any) -> Any:
@@ -51,20 +51,18 @@ def measure(record: Record) -> None:
 
 def regimes(record: Record, batches: list[int]) -> list[tuple[int, str]]:
     """Where the regime changes, by our own times; the measured growth decides about overhead."""
+    roofs = record.roofs
+    rates = Rates(roofs["copy"], roofs["fp32"], roofs["special"], roofs["launch"], "measured")
     found: list[tuple[int, str]] = []
     for batch, more in pairwise(batches):
         here, there = (record.median("opweave, out=", batch=b) for b in (batch, more))
         if not (here and there):
             continue
         # what the growth would have been for twice the batch, where the step was larger
-        growth = (there / here) ** (np.log(2) / np.log(more / batch))
+        growth = float((there / here) ** (np.log(2) / np.log(more / batch)))
         shape = np.empty((batch, WIDTH), np.float32)
-        counted = ow.regime(ow.fuse(layer), shape, measure=False).work
-        roofs = record.roofs
-        memory = counted.bytes / roofs["copy"]
-        compute = counted.flops / roofs["fp32"]
-        name = "memory" if memory > compute else "compute"
-        name = "overhead" if growth < GROWTH else name
+        work = ow.regime(ow.fuse(layer), shape, measure=False).work
+        name = Regime.of([work], rates, growth).name
         if not found or found[-1][1] != name:
             found.append((batch, name))
     return found
