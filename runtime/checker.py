@@ -263,7 +263,7 @@ def _fault(
     kernel: Checked, raw: Any, names: Sequence[Name], variables: Sequence[Variable]
 ) -> Fault:
     memory, offset = None, raw.offset
-    if raw.variable:
+    if 0 < raw.variable <= len(variables):  # beyond: the compiler's own
         variable = variables[raw.variable - 1]
         memory = (f"shared {variable.name}", variable.bytes)
         offset -= variable.address
