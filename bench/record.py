@@ -255,7 +255,8 @@ class Record:
 
 def without_folders(text: str) -> str:
     """A message without the folders of the machine that it came from."""
-    for folder in (Path(__file__).parent.parent, sys.prefix, sys.base_prefix, Path.home()):
+    folders = {str(Path(__file__).parent.parent), sys.prefix, sys.base_prefix, str(Path.home())}
+    for folder in sorted(folders, key=len, reverse=True):  # an environment may lie in the clone
         text = text.replace(f"{folder}/", "")
     return text
 

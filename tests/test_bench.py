@@ -275,7 +275,9 @@ def test_helpers_of_the_same_module_are_rebound_too():
     assert peers.rebound(twice, np, wrap=lambda f: lambda x: 5)(3) == 10
 
 
-def test_a_reason_names_no_folder_of_the_machine(host):
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_reason_names_no_folder_of_the_machine(host, monkeypatch, inside):
+    monkeypatch.setattr(sys, "prefix", f"{BENCH.parent}/.venv" if inside else "/opt/python")
     found = recorded(host)
     found.refuse("a peer", "peer", {}, ValueError(f"in {BENCH}/run.py and {sys.prefix}/lib/x.py"))
 
