@@ -159,6 +159,11 @@ def regime(
         raise ArgumentError(
             f"regime: expected a function made by ow.fuse, found {type(fused).__name__}"
         )
+    if rates is not None and not isinstance(rates, Rates):
+        raise ArgumentError(
+            f"regime: rates: expected Rates or None, found {type(rates).__name__}; "
+            "opweave.regimes.Rates.of(device) has those of a description"
+        )
     program = fused.lower(*args, **kwargs) if isinstance(fused, Fused) else fused
     function = program.fused
     values = function._bind(args, dict(kwargs))

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import triton_peer
 from executors import reason
 from harness import Run, Runner, Sets
 
@@ -36,7 +37,8 @@ class Task:
         fn: plain NumPy code.
         sets: the executor's arrays.
         xp: the executor's library.
-        expr: the same as an expression of numexpr; "" where it has none.
+        expr: the same as an expression of arrays of one shape, for numexpr and Triton; "" where
+            it is none.
         constants: numbers that the expression names, of the type that they are to have.
         unfused: bytes that one pass an operator moves; None where nobody counted.
     """
@@ -174,7 +176,14 @@ def jax(task: Task) -> Runner:
 
 
 def triton(task: Task) -> Runner:
-    raise Absent("no kernel is written for it here")
+    """A kernel written from the expression, into memory of PyTorch's."""
+    torch, triton_module = module("torch"), module("triton")
+    if not task.expr:
+        raise Absent("no kernel is written for what is no expression of arrays of one shape")
+    names = task.fn.__code__.co_varnames[: task.fn.__code__.co_argcount]
+    kernel = triton_peer.compiled(triton_module, task.expr, names, task.constants)
+    run = by_identity(task.sets, torch.from_dlpack)(kernel)
+    return Runner("", run, read=task.xp.from_dlpack)
 
 
 Make = Callable[[Task], Runner]
@@ -198,7 +207,7 @@ PEERS: dict[str, dict[str, Make]] = {
         "Triton": triton,
     },
 }
-SLOW = ("numba", "torch.compile", "torch.compile max-autotune", "JAX")
+SLOW = ("numba", "torch.compile", "torch.compile max-autotune", "JAX", "Triton")
 
 
 def chosen(device: str, wanted: Sequence[str] | None, *, quick: bool) -> tuple[str, ...]:

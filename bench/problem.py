@@ -31,7 +31,7 @@ class Problem:
         depth: roundings in sequence, for people.
         nbytes: that any algorithm must move; 0 for inputs and output, once each.
         flops, special, unit: see ``record.Case``.
-        expr: for numexpr; its ``constants`` are numbers that it names.
+        expr: for numexpr and Triton; its ``constants`` are numbers that it names.
         dtype: of the result.
         place: arguments from the executor's copies of ``arrays``, such as views of one of them.
         rotate: several sets of arguments where one exceeds the cache.

@@ -5,6 +5,7 @@ import doctest
 import importlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ import pytest
 import record
 import run
 import standing
+import triton_peer
 from experiments import EXPERIMENTS, load
 
 import opweave as ow
@@ -347,6 +349,40 @@ def test_a_peer_that_is_here_agrees(name, experiment, small, tmp_path):
     cannot = (name, experiment) in (("numexpr", "transformer"), ("numba", "transformer"))
     assert cannot or name in {r["runner"] for r in found["rows"]}
     assert cannot or found["refused"] == []
+
+
+@pytest.mark.parametrize(("expression", "names", "line"), [
+    ("(x * factor) + term", ["x"], "x * factor + term"),
+    ("where(x > 0, cos(x), y)", ["x", "y"], "tl.where(x > 0, tl.cos(x), y)"),
+])  # fmt: skip
+def test_tritons_kernel_is_the_expression(expression, names, line):
+    made = triton_peer.source(expression, names)
+
+    compile(made, "kernel.py", "exec")
+    assert f"tl.store(at_out + at, {line}, inside)" in made
+    assert [f"{n} = tl.load(at_{n} + at, inside)" in made for n in names] == [True] * len(names)
+
+
+def test_triton_without_an_expression_is_absent_and_says_why(monkeypatch):
+    monkeypatch.setattr(peers, "module", lambda name: None)
+    with pytest.raises(peers.Absent, match="no kernel is written"):
+        peers.triton(peers.Task(twice, [(np.ones(3, np.float32),)], np))
+
+
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("triton", "torch"))), reason="Triton is not installed"
+)
+def test_tritons_kernel_computes_the_expression(tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import numpy as np, torch, triton, triton_peer\n"
+        "triton_peer.BLOCKS, triton_peer.WARPS = (256,), (4,)\n"
+        "x = np.linspace(-3, 3, 1000, dtype=np.float32)\n"
+        "run = triton_peer.compiled(triton, 'cos(x) * half', ['x'], {'half': np.float32(0.5)})\n"
+        "assert abs(run(torch.from_numpy(x)).numpy() - np.cos(x) / 2).max() < 1e-6\n"
+    )
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    subprocess.run([sys.executable, "-c", code, str(BENCH)], env=environment, check=True)
 
 
 # Standing

@@ -130,3 +130,9 @@ def test_rates_are_measured_once():
 def test_what_is_no_fused_function_is_refused(bad):
     with pytest.raises(ow.errors.ArgumentError, match=r"made by ow\.fuse"):
         ow.regime(bad, X)
+
+
+@pytest.mark.parametrize("bad", ["fast", 1e9, {"bandwidth": 1e9}])
+def test_rates_that_are_none_are_refused(bad):
+    with pytest.raises(ow.errors.ArgumentError, match=r"rates: expected Rates or None, found"):
+        ow.regime(ow.fuse(np.exp), X, rates=bad)
