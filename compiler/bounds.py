@@ -185,8 +185,8 @@ class _Bounds:
         error = error + depth * 0.5 * spacing(np.zeros((), self.wide), accumulator)
         error = np.where(np.isnan(error), np.inf, error)
         # one NaN among the factors makes the sum NaN, in whatever order it is taken
-        lines = np.any(np.isnan(x.value), axis=-1, keepdims=True)
-        columns = np.any(np.isnan(y.value), axis=-2, keepdims=True)
+        lines = np.any(_is_nan(x), axis=-1, keepdims=True)
+        columns = np.any(_is_nan(y), axis=-2, keepdims=True)
         return Bounded(value, self._stored(value, np.where(lines | columns, 0.0, error), dtype))
 
     def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
@@ -218,8 +218,9 @@ class _Bounds:
         growth = gamma(node.plan.depth(extent) if is_sum else extent, accumulator)
         of = _of_sum if is_sum else _of_product
         error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
+        error = np.where(np.isnan(error), np.inf, error)
         # one NaN makes the result NaN, in whatever order it is taken
-        lost = np.any(np.isnan(operand.value), axis=axes, keepdims=keep)
+        lost = np.any(_is_nan(operand), axis=axes, keepdims=keep)
         return Bounded(value, self._stored(value, np.where(lost, 0.0, error), dtype))
 
 
@@ -242,6 +243,11 @@ def _of_product(
     error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
     # a partial product may overflow where the product itself does not
     return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
+
+
+def _is_nan(operand: Bounded) -> Array:
+    """Where a value is NaN for certain; where it is undecided, it may be a number."""
+    return np.isnan(operand.value) & np.isfinite(operand.error)
 
 
 def _finite(sizes: Array) -> Array:

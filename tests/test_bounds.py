@@ -28,7 +28,7 @@ def bound(function, *args, **kwargs):
 
 
 def test_a_bound_has_a_wide_value_and_an_error_per_element(monkeypatch):
-    monkeypatch.setattr("opweave.runtime.build.builder", None)  # nothing is compiled
+    monkeypatch.setattr("opweave.runtime.build.Builder.build", None)  # nothing is compiled
     first, second = ow.bounds.derive(ow.fuse(lambda x: (x * 3, x > 0)), X)
 
     assert (first.name, first.dtype, first.shape) == ("out0", np.float32, X.shape)
@@ -183,6 +183,17 @@ def test_a_sum_of_what_holds_a_nan_is_decided():
     x = np.array([1, np.nan, np.inf], np.float32)
 
     assert bound(lambda x: x.sum(), x).undecided == 0
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.sum(), lambda x: x.prod(), lambda x: x.max(), lambda x: x @ x,
+    lambda x: ow.opcodes.var(x),
+], ids=["sum", "prod", "max", "product", "var"])  # fmt: skip
+@pytest.mark.parametrize("lost", [
+    lambda x: np.log(-abs(x * 3 - x - x - x)), lambda x: x / (x - x) * 0.0,
+], ids=["log", "divide"])  # fmt: skip
+def test_a_nan_that_is_not_certain_makes_nothing_certain(function, lost):
+    assert bound(lambda x: function(lost(x)), S).undecided == 1
 
 
 def points_inside(values, errors, rng):
