@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opweave.arguments import Call
 from opweave.compiler.fuse import fuse
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.work import Work, work_of
 from opweave.regimes import Rates, Regime
-from opweave.runtime.arrays import argument_type
 
 if TYPE_CHECKING:
-    from opweave.fused import Fused
     from opweave.program import Program
 
 
@@ -44,13 +43,9 @@ class Explanation:
         return self.text
 
 
-def explain(fused: Fused, program: Program, values: list[Any]) -> Explanation:
+def explain(program: Program, call: Call) -> Explanation:
     """Explain a program for given arguments."""
-    types = [
-        argument_type(name, value, name in fused.static)
-        for name, value in zip(fused._names, values, strict=True)
-    ]
-    extents = symbol_extents(types)
+    extents = symbol_extents(list(call.types.values()))
     schedule = program.lowered.schedule
     unfused = fuse(schedule.graph, enabled=False)
     work = work_of(schedule, extents)

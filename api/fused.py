@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +12,21 @@ from typing import Any, overload
 
 import numpy as np
 
+from opweave.arguments import Call, Signature
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
+from opweave.compiler.trace import invoke
+from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.configuration import config
-from opweave.opcodes.allowed import check_flag, shown
+from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime import environment
 from opweave.runtime.arrays import (
     argument_key,
-    argument_type,
     is_array,
     is_cupy,
     overlap,
@@ -93,20 +94,22 @@ class Fused:
         functools.update_wrapper(self, fn, updated=())
         self.options = options
         self.static = static
-        self.parameters = _parameters(fn, static)
-        self._names = [name for name, _ in self.parameters]
-        self._required = sum(default is inspect.Parameter.empty for _, default in self.parameters)
+        self.signature = Signature(fn, static)
         self._specialised = Specialisations(fn, options)
-        self._is_static = [name in static for name in self._names]
         self._prepared: dict[Any, Ready] = {}
         self._lock = threading.RLock()
+
+    @property
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Names and defaults of the parameters."""
+        return [(p.name, p.default) for p in self.signature.parameters]
 
     def __repr__(self) -> str:
         options = [f"{n}={v}" for n, v in self.options.toggles]
         options += ["unfused"] * (not self.options.fused) + ["fast"] * self.options.fast
         name = getattr(self.__wrapped__, "__name__", "function")
         shown = f" with {', '.join(options)}" if options else ""
-        return f"<fused {name}({', '.join(self._names)}){shown}>"
+        return f"<fused {name}({', '.join(self.signature.names)}){shown}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the instance is the first argument and must be static."""
@@ -124,21 +127,23 @@ class Fused:
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
-        values = self._bind(args, kwargs)
+        call = self.signature.bind(args, kwargs)
+        values = call.values
         if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in values):
-            return self._through_gpu(values, out)
-        ready = self._ready(values)
+            return self._through_gpu(call, out)
+        ready = self._ready(call)
         if ready is None:
             if any(hasattr(v, "__opweave_apply__") for v in values):
-                return self.__wrapped__(*values)  # inside another fused function
-            ready = self._prepare(values)
+                # inside another fused function
+                return invoke(self.__wrapped__, call.layout.rebuilt(values))
+            ready = self._prepare(call)
         prepared, found, arrays, scalars = ready
         given = [values[i] for i in arrays]
         env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
         outputs = prepared(given, env) if out is None else _into(out, prepared, given, env)
-        return _packed(found.variant.trace.structure, outputs)
+        return packed(found.variant.trace.structure, outputs)
 
-    def _through_gpu(self, values: list[Any], out: Any) -> Any:
+    def _through_gpu(self, call: Call, out: Any) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
         from opweave.runtime import cuda
 
@@ -146,56 +151,33 @@ class Fused:
             raise ArgumentError(
                 "out=: NumPy arrays that run on a GPU are copied; assign the result"
             )
-        if any(map(is_cupy, values)):
-            self._executor(values, True)  # says that kinds are mixed
-        found = self(*(cuda.copied_in(v) for v in values))
-        if isinstance(found, dict):
-            return {k: cuda.copied_out(r) for k, r in found.items()}
-        results = found if isinstance(found, tuple | list) else (found,)
-        back = [cuda.copied_out(r) for r in results]
-        return type(found)(back) if isinstance(found, tuple | list) else back[0]
+        if any(map(is_cupy, call.values)):
+            self._executor(call.arrays, True)  # says that kinds are mixed
+        copied = call.layout.rebuilt([cuda.copied_in(v) for v in call.values])
+        leaves, tree = flatten(invoke(self, copied))
+        back = [cuda.copied_out(leaf) for _, leaf in leaves]
+        return packed(tree, back)
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Argument values in the order of the parameters."""
-        if not kwargs and len(args) == len(self.parameters):
-            return list(args)
-        if len(args) > len(self.parameters):
-            raise ArgumentError(
-                f"{self.__wrapped__.__name__}: takes {len(self.parameters)} arguments, "
-                f"found {len(args)}"
-            )
-        values = list(args)
-        for name, default in self.parameters[len(args) :]:
-            if name in kwargs:
-                values.append(kwargs.pop(name))
-            elif default is not inspect.Parameter.empty:
-                values.append(default)
-            else:
-                raise ArgumentError(f"{self.__wrapped__.__name__}: argument {name!r} is missing")
-        if kwargs:
-            raise ArgumentError(
-                f"{self.__wrapped__.__name__}: unknown or repeated argument "
-                f"{shown(next(iter(kwargs)))}; it takes {', '.join(self._names)}"
-            )
-        return values
-
-    def _key(self, values: list[Any]) -> tuple[Any, ...]:
+    def _key(self, call: Call) -> tuple[Any, ...]:
         """What must be equal for a prepared call to serve another."""
+        values, layout = call.values, call.layout
         on_gpu = config.device == "cuda" or any(map(is_cupy, values))
-        return (on_gpu, *map(argument_key, values, self._is_static, repeat(on_gpu)))
+        structure = None if layout is self.signature.plain else layout.trees
+        keys = map(argument_key, values, layout.static, repeat(on_gpu))
+        return (on_gpu, structure, *keys)
 
-    def _ready(self, values: list[Any]) -> Ready | None:
+    def _ready(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
         try:
-            return self._prepared.get(self._key(values))
+            return self._prepared.get(self._key(call))
         except TypeError:
             return None  # an unhashable static: reported by the guard
 
-    def _prepare(self, values: list[Any]) -> Ready:
+    def _prepare(self, call: Call) -> Ready:
         """Prepare a call; kept, unless it depends on the values of scalars."""
-        key = self._key(values)
+        key = self._key(call)
         with self._lock:
-            ready = self._prepare_slowly(values, bool(key[0]))
+            ready = self._prepare_slowly(call, bool(key[0]))
             found = ready[1].variant
             if not any(name in found.graph.scalars for name in found.static):
                 if len(self._prepared) >= MOST_PREPARED:
@@ -203,47 +185,38 @@ class Fused:
                 self._prepared[key] = ready
         return ready
 
-    def _prepare_slowly(self, values: list[Any], on_gpu: bool) -> Ready:
-        device, executor = self._executor(values, on_gpu)
-        found = self._specialise(values, device)
-        arrays = [i for i, v in enumerate(values) if is_array(v)]
-        scalars = [
-            i
-            for i, (v, name) in enumerate(zip(values, self._names, strict=True))
-            if not is_array(v) and name not in self.static and v is not None
-        ]
-        by_value = {
-            item.value.id: values[i]
-            for item, i in zip(found.variant.graph.inputs, arrays, strict=True)
-        }
-        return Prepared(found.lowered, executor, found.extents, by_value), found, arrays, scalars
+    def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
+        given = call.arrays
+        device, executor = self._executor(given, on_gpu)
+        found = self._specialise(call, device)
+        inputs = found.variant.graph.inputs
+        by_value = {item.value.id: array for item, array in zip(inputs, given, strict=True)}
+        prepared = Prepared(found.lowered, executor, found.extents, by_value)
+        return prepared, found, call.array_places, call.scalar_places
 
-    def _executor(self, values: list[Any], on_gpu: bool) -> tuple[Device, Any]:
+    def _executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         if not on_gpu:
             return device_for("host"), HostExecutor(self.options.fast)
         from opweave.runtime import cuda
 
-        given = [v for v in values if is_array(v)]
         on_host = [v for v in given if not is_cupy(v)]
         if on_host and len(on_host) < len(given):
             raise ArgumentError(
-                f"{self.__wrapped__.__name__}: NumPy and CuPy arrays are mixed: expected one "
+                f"{self.signature.name}: NumPy and CuPy arrays are mixed: expected one "
                 "kind; copy with cupy.asarray or .get()"
             )
         index = 0 if on_host else cuda.device_of(given)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
-    def _specialise(self, values: list[Any], device: Device) -> Specialised:
-        arguments = {
-            name: argument_type(name, value, name in self.static)
-            for name, value in zip(self._names, values, strict=True)
-        }
+    def _specialise(self, call: Call, device: Device) -> Specialised:
+        arguments, layout = call.types, call.layout
         before = self._specialised.traces
-        given = spans([v for v in values if is_array(v)])
-        found = self._specialised.find(arguments, given, device)
+        found = self._specialised.find(
+            arguments, spans(call.arrays), device, layout.trees, layout.rebuilt
+        )
         if self._specialised.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-            print(f"opweave: {self.__wrapped__.__name__} traced for {shown}", file=sys.stderr)
+            print(f"opweave: {self.signature.name} traced for {shown}", file=sys.stderr)
         return found
 
     # What was made of it
@@ -256,19 +229,20 @@ class Fused:
         Raises:
             ToggleError: an unknown target, or a toggle that cannot hold there.
         """
-        values = self._bind(args, kwargs)
-        on_gpu = config.device == "cuda" or any(map(is_cupy, values))
-        device = self._executor(values, on_gpu)[0] if target is None else device_for(target)
+        call = self.signature.bind(args, kwargs)
+        given = call.arrays
+        on_gpu = config.device == "cuda" or any(map(is_cupy, given))
+        device = self._executor(given, on_gpu)[0] if target is None else device_for(target)
         with self._lock:
-            found = self._specialise(values, device)
+            found = self._specialise(call, device)
         return Program(self, found)
 
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text."""
         from opweave.explain import explain
 
-        values = self._bind(args, dict(kwargs))
-        return explain(self, self.lower(*args, target=target, **kwargs), values)
+        program = self.lower(*args, target=target, **kwargs)
+        return explain(program, self.signature.bind(args, kwargs))
 
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
@@ -305,48 +279,14 @@ class Fused:
             self._prepared.clear()
 
 
-def _parameters(fn: Callable[..., Any], static: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Names and defaults of the parameters.
-
-    Raises:
-        ArgumentError: ``*args`` or ``**kwargs``, or a static name that is no parameter.
-    """
-    try:
-        found = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
-        ) from None
-    name = getattr(fn, "__name__", shown(fn))
-    for parameter in found:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise ArgumentError(
-                f"fuse: {name} takes {parameter}: expected named parameters; pass arrays one "
-                "by one"
-            )
-    names = [p.name for p in found]
-    for wanted in static:
-        if type(wanted) is not str or wanted not in names:
-            raise ArgumentError(
-                f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
-            )
-    return [(p.name, p.default) for p in found]
-
-
-def _packed(structure: str | tuple[str, ...], outputs: list[Any]) -> Any:
-    """Outputs in the shape in which the function returned them."""
-    if structure == "single":
-        return outputs[0]
-    if structure == "tuple":
-        return tuple(outputs)
-    if structure == "list":
-        return outputs
-    return dict(zip(structure, outputs, strict=True))
+def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:
+    """Outputs in the structure in which the function returned them."""
+    return outputs[0] if structure is None else structure.built(iter(outputs))
 
 
 def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any]) -> list[Any]:
     """Run with given output arrays; what overlaps or is strided goes through a temporary."""
-    targets = list(out) if isinstance(out, tuple | list) else [out]
+    targets = [leaf for _, leaf in flatten(out)[0]]
     outputs = prepared.graph.outputs
     if len(targets) != len(outputs):
         raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")

@@ -149,8 +149,8 @@ class OpcodeKernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel."""
         given = {k: v for k, v in kwargs.items() if k != "out"}
-        values = self.fused._bind(args, dict(given))
-        ready = self.fused._ready(values) or self.fused._prepare(values)
+        call = self.fused.signature.bind(args, given)
+        ready = self.fused._ready(call) or self.fused._prepare(call)
         if len(ready[0].steps) != 1:
             self.lower(*args, **given)  # says why
         return self.fused(*args, **kwargs)

@@ -20,7 +20,7 @@ from opweave.compiler.specialise import Specialised, symbol_extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
-from opweave.runtime.arrays import argument_type, is_array, is_cupy, spans
+from opweave.runtime.arrays import is_cupy, spans
 from opweave.runtime.executors import HostExecutor, VerifyExecutor
 from opweave.runtime.launch import Prepared
 from opweave.views import KernelView
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arguments:
-    """A call's arguments, taken apart."""
+    """A call's arguments by their places in the graph."""
 
-    values: list[Any]
     arrays: dict[int, Any]
     env: dict[str, Any]
     extents: Mapping[str, int]
@@ -79,7 +78,8 @@ class Program:
             ArgumentError: the arguments do not fit the guard or shape class of this program.
             LaunchError: verify mode found a fault.
         """
-        return self._run(self._executor(args), args, kwargs)
+        call = self._arguments(args, kwargs)
+        return self._run(self._executor(call), call)
 
     def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
         """Run in verify mode: every thread a fibre, barriers and bounds checked.
@@ -89,37 +89,35 @@ class Program:
         """
         if self.target == "host":
             raise ArgumentError("verify: expected a program for an sm target, found one for host")
-        return self._run(VerifyExecutor(schedule, self.fused.options.fast), args, kwargs)
+        executor = VerifyExecutor(schedule, self.fused.options.fast)
+        return self._run(executor, self._arguments(args, kwargs))
 
-    def _executor(self, args: tuple[Any, ...]) -> Any:
+    def _executor(self, call: Arguments) -> Any:
         fast = self.fused.options.fast
         if self.target == "host":
             return HostExecutor(fast)
-        given = [a for a in args if is_array(a)]
+        given = list(call.arrays.values())
         if any(map(is_cupy, given)):
             from opweave.runtime import cuda
 
             return cuda.executor(cuda.device_of(given), fast)
         return VerifyExecutor(0, fast)
 
-    def _run(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from opweave.fused import _packed
+    def _run(self, executor: Any, call: Arguments) -> Any:
+        from opweave.fused import packed
 
-        call = self._arguments(args, kwargs)
         prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
-        return _packed(self.variant.trace.structure, outputs)
+        return packed(self.variant.trace.structure, outputs)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         fused = self.fused
-        values = fused._bind(args, dict(kwargs))
-        types = {
-            name: argument_type(name, value, name in fused.static)
-            for name, value in zip(fused._names, values, strict=True)
-        }
-        given = [v for v in values if is_array(v)]
+        call = fused.signature.bind(args, kwargs)
+        types, given, layout = call.types, call.arrays, call.layout
         with fused._lock:
-            found = fused._specialised.find(types, spans(given), self.lowered.device)
+            found = fused._specialised.find(
+                types, spans(given), self.lowered.device, layout.trees, layout.rebuilt
+            )
         if found.lowered is not self.found.lowered:
             raise ArgumentError(
                 "the arguments belong to another guard or shape class than this program was "
@@ -127,14 +125,8 @@ class Program:
             )
         inputs = self.variant.graph.inputs
         arrays = {i.value.id: a for i, a in zip(inputs, given, strict=True)}
-        names = self.variant.graph.scalars
-        scalars = [
-            v
-            for v, name in zip(values, fused._names, strict=True)
-            if not is_array(v) and name not in fused.static and v is not None
-        ]
-        extents = symbol_extents(list(types.values()))
-        return Arguments(values, arrays, dict(zip(names, scalars, strict=True)), extents)
+        env = call.scalars(self.variant.graph.scalars)
+        return Arguments(arrays, env, symbol_extents(list(types.values())))
 
     def _edited(self, lowered: Lowered) -> Program:
         """The same guard and shape class with other kernels."""
@@ -142,12 +134,12 @@ class Program:
 
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
-        from opweave.fused import _packed
+        from opweave.fused import packed
 
         call = self._arguments(args, kwargs)
         env = {**call.extents, **call.env}
         outputs = run_reference(self.lowered.graph, _on_host(call.arrays), env)
-        return _packed(self.variant.trace.structure, outputs)
+        return packed(self.variant.trace.structure, outputs)
 
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
         """Run, and compare with NumPy in float64 under the derived bound.
@@ -157,7 +149,7 @@ class Program:
         """
         call = self._arguments(args, kwargs)
         executor = (
-            self._executor(args)
+            self._executor(call)
             if schedule is None
             else VerifyExecutor(schedule, self.fused.options.fast)
         )
@@ -219,7 +211,7 @@ class Program:
         """See ``Fused.explain``."""
         from opweave.explain import explain
 
-        return explain(self.fused, self, self.fused._bind(args, dict(kwargs)))
+        return explain(self, self.fused.signature.bind(args, kwargs))
 
     def _rescheduled(self, schedule: Schedule) -> Program:
         device, overrides = self.lowered.device, self.fused.options.overrides

@@ -11,16 +11,17 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.device import Device
 from opweave.compiler.specialise import symbol_extents
+from opweave.compiler.trace import invoke
 from opweave.compiler.work import Work, work_of
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.arrays import argument_type, is_array, is_cupy
+from opweave.runtime.arrays import is_array, is_cupy
 
 if TYPE_CHECKING:
     from opweave.fused import Fused
@@ -166,20 +167,18 @@ def regime(
         )
     program = fused.lower(*args, **kwargs) if isinstance(fused, Fused) else fused
     function = program.fused
-    values = function._bind(args, dict(kwargs))
-    types = [
-        argument_type(name, value, name in function.static)
-        for name, value in zip(function._names, values, strict=True)
-    ]
-    work = work_of(program.lowered.schedule, symbol_extents(types))
-    arrays = [v for v in values if is_array(v)]
+    call = function.signature.bind(args, kwargs)
+    work = work_of(program.lowered.schedule, symbol_extents(list(call.types.values())))
+    arrays = call.arrays
     runs = program.target == "host" or any(map(is_cupy, arrays))
     if not measure or not runs:
         return Regime.of(work, rates or Rates.of(program.lowered.device))
     clock = clock_of(arrays)
-    seconds = clock(lambda: function(*values))
-    twice = _doubled(program, values)
-    growth = clock(lambda: function(*twice)) / seconds if twice is not None else None
+    seconds = clock(partial(invoke, function, call.layout.rebuilt(call.values)))
+    twice = _doubled(program, call.values)
+    growth = None
+    if twice is not None:
+        growth = clock(partial(invoke, function, call.layout.rebuilt(twice))) / seconds
     return Regime.of(work, rates or measured_rates(any(map(is_cupy, arrays))), growth, seconds)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.tree import flatten
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.arrays import is_cupy
 from opweave.runtime.checker import MOST_FAULTS
@@ -146,7 +147,7 @@ def sanitize(
     results, complete = [], True
     for schedule in range(schedules):
         executor = SanitizeExecutor(schedule, program.fused.options.fast)
-        results.append(program._run(executor, args, kwargs))
+        results.append(program._run(executor, program._arguments(args, kwargs)))
         for number, launch in enumerate(executor.seen):
             seen.setdefault(number, (launch, []))[1].extend(launch.faults)
             complete = complete and len(launch.faults) < MOST_FAULTS
@@ -155,7 +156,7 @@ def sanitize(
         kernel = launch.kernel
         made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1))
     _refuse_stopped(made)
-    outputs = [r if isinstance(r, tuple) else (r,) for r in results]
+    outputs = [[leaf for _, leaf in flatten(r)[0]] for r in results]
     return Report(made, list(args), schedules, _varying(outputs), complete, results[0])
 
 

@@ -81,12 +81,21 @@ def c_name(name: str, fallback: str) -> str:
     return f"{plain}_" if is_taken(plain) else plain
 
 
+def flat(path: str) -> str:
+    """A path to a part of an argument as one word."""
+    return re.sub(r"[\[\].']+", "_", path).strip("_")
+
+
 def c_names(names: Iterable[str]) -> list[str]:
-    """Distinct C names for the arguments of a function."""
+    """Distinct C names for the arguments of a function; of a part of one, from its path.
+
+    >>> c_names(["x", "params['w']", "pair[0]"])
+    ['x', 'params_w', 'pair_0']
+    """
     used: set[str] = set()
     out = []
     for index, name in enumerate(names):
-        made = c_name(name, f"arg{index}")
+        made = c_name(name if is_c_name(name) else flat(name), f"arg{index}")
         while made in used:
             made += "_"
         used.add(made)

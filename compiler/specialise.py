@@ -19,7 +19,7 @@ from opweave.compiler.ir import Graph
 from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
-from opweave.compiler.trace import ArrayType, Static, Trace, trace
+from opweave.compiler.trace import ArrayType, Rebuild, Static, Trace, trace
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import ArgumentError
 
@@ -95,29 +95,40 @@ class Specialisations:
         self.traces = 0
 
     def find(
-        self, arguments: Mapping[str, Any], spans: Sequence[int], device: Device
+        self,
+        arguments: Mapping[str, Any],
+        spans: Sequence[int],
+        device: Device,
+        structure: Any = None,
+        rebuilt: Rebuild | None = None,
     ) -> Specialised:
         """Return what serves the arguments, compiled now if nothing does.
 
         ``arguments`` maps names to what ``trace`` takes; ``spans`` is the largest offset of each
-        array's layout in elements.
+        array's layout in elements; ``structure`` tells how the arguments are packed, where they
+        are, and ``rebuilt`` packs them.
         """
         types = list(arguments.values())
         extents = symbol_extents(types)
-        key = (guard_key(types), device)
+        key = (guard_key(types), structure, device)
         found = next(
             (v for v in self.variants.get(key, ()) if self._serves(v, arguments, extents)), None
         )
         if found is None:
-            found = self._trace(arguments, extents)
+            found = self._trace(arguments, extents, rebuilt)
             self.variants.setdefault(key, []).append(found)
         by_value = {i.value.id: span for i, span in zip(found.graph.inputs, spans, strict=True)}
         lowered = self._lower(found, extents, by_value, device)
         return Specialised(found, lowered, extents, by_value)
 
-    def _trace(self, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> Variant:
+    def _trace(
+        self,
+        arguments: Mapping[str, Any],
+        extents: Mapping[str, int],
+        rebuilt: Rebuild | None,
+    ) -> Variant:
         self.traces += 1
-        made = trace(self.fn, arguments)
+        made = trace(self.fn, arguments, rebuilt)
         graph = verify_graph(simplify(verify_graph(made.graph)))
         static = {
             name: value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
+from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
+
+# What a function may return besides arrays and numbers.
+CONSTANTS = (str, bytes, Enum)
 
 
 @dataclass(frozen=True)
@@ -52,23 +57,32 @@ class Trace:
 
     Attributes:
         graph: its graph.
-        structure: how outputs are packed: "single", "tuple", "list", or dict keys.
+        structure: how outputs are packed; None for a single one.
         static: names of scalars and extents whose values the function, or an operator, asked for.
         extents: example extent of every symbol.
         scalar_types: type of every scalar argument, by its name in C.
     """
 
     graph: Graph
-    structure: str | tuple[str, ...]
+    structure: Tree | Constant | None
     static: frozenset[str]
     extents: Mapping[str, int]
     scalar_types: Mapping[str, Any]
 
 
-def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
+Rebuild = Callable[[Sequence[Any]], Mapping[str, Any]]
+
+
+def trace(
+    fn: Callable[..., Any], arguments: Mapping[str, Argument], rebuilt: Rebuild | None = None
+) -> Trace:
     """Run ``fn`` on traced values.
 
     x: f32[n0, n1], s -> x * s            gives  v1: f32[n0, n1] = multiply(v0, s: f32)
+
+    Args:
+        arguments: the leaves of the arguments, by name.
+        rebuilt: makes the arguments from leaves, by parameter; None where they are the same.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -94,13 +108,17 @@ def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
             tracer.inputs.add(value.id)
             call[name] = TracedArray(tracer, value)
         elif isinstance(argument, Static):
-            call[name] = argument.value
+            call[name] = namespace(argument.value)
         else:
             call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
     builder.extents = extents
-    result = _invoke(with_namespaces(fn), call)
-    structure, flat = _flatten(result)
-    outputs = tuple(_output(tracer, item, i) for i, item in enumerate(flat))
+    if rebuilt is not None:
+        call = dict(rebuilt(list(call.values())))
+    result = invoke(with_namespaces(fn), call)
+    if result is None:
+        raise TraceError("the function returns None: expected arrays or numbers; add a return")
+    leaves, structure = flatten(result, "the output", CONSTANTS)
+    outputs = tuple(_output(tracer, item, path) for path, item in leaves)
     graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
@@ -108,15 +126,29 @@ def trace(fn: Callable[..., Any], arguments: Mapping[str, Argument]) -> Trace:
     return Trace(graph, structure, static, extents, types_of)
 
 
-def _invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
-    """Call with positional-only parameters passed by position."""
+def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
+    """Call with arguments by parameter: by position only what cannot go by name."""
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return fn(*call.values())
-    positional = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
-    args = [call[n] for n in positional if n in call]
-    return fn(*args, **{n: v for n, v in call.items() if n not in positional})
+    kinds = {name: p.kind for name, p in parameters.items()}
+    starred = [n for n, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, value in call.items():
+        kind = kinds[name]
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            args += value
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            kwargs |= value
+        elif kind is inspect.Parameter.POSITIONAL_ONLY or (
+            starred and kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        ):
+            args.append(value)
+        else:
+            kwargs[name] = value
+    return fn(*args, **kwargs)
 
 
 def _resolved_name(builder: Builder, name: str) -> str:
@@ -124,17 +156,7 @@ def _resolved_name(builder: Builder, name: str) -> str:
     return found.name if isinstance(found, Symbol) else name
 
 
-def _flatten(result: Any) -> tuple[str | tuple[str, ...], list[Any]]:
-    if result is None:
-        raise TraceError("the function returns None: expected arrays or numbers; add a return")
-    if type(result) in (tuple, list):
-        return type(result).__name__, list(result)
-    if type(result) is dict:
-        return tuple(result), list(result.values())
-    return "single", [result]
-
-
-def _output(tracer: Tracer, item: Any, index: int) -> Output:
+def _output(tracer: Tracer, item: Any, path: str) -> Output:
     if isinstance(item, TracedArray):
         return item.value
     if isinstance(item, TracedScalar):
@@ -142,8 +164,8 @@ def _output(tracer: Tracer, item: Any, index: int) -> Output:
     if is_number(item):
         return literal(item)
     raise TraceError(
-        f"output {index} is a {type(item).__name__}: expected an array computed from the "
-        "arguments, or a number; pack outputs in one tuple, list or dict"
+        f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
+        "number, or a tuple, list, dict or dataclass of them"
     )
 
 
@@ -210,15 +232,20 @@ class Namespace:
         return getattr(np, name) if hasattr(np, name) else getattr(self._module, name)
 
 
+def namespace(value: Any) -> Any:
+    """A module of arrays as a traced function is to see it; anything else as it is."""
+    is_cupy = isinstance(value, types.ModuleType) and value.__name__ == "cupy"
+    return Namespace(value) if is_cupy else value
+
+
 def with_namespaces(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``fn`` with the module cupy replaced in its globals; NumPy needs no replacement."""
     if not isinstance(fn, types.FunctionType):
         return fn
     swapped = {
-        name: Namespace(fn.__globals__[name])
+        name: namespace(fn.__globals__[name])
         for name in fn.__code__.co_names
-        if isinstance(fn.__globals__.get(name), types.ModuleType)
-        and fn.__globals__[name].__name__ == "cupy"
+        if namespace(fn.__globals__.get(name)) is not fn.__globals__.get(name)
     }
     if not swapped:
         return fn

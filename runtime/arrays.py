@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from ctypes import addressof, c_char
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,11 @@ from opweave.opcodes.errors import ArgumentError, DTypeError
 
 _from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, np.generic)
+# What selects what a function does, and is part of the guard wherever it stands.
+STATIC_TYPES = (
+    str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType, FunctionType,
+    BuiltinFunctionType, MethodType,
+)  # fmt: skip
 
 
 def is_cupy(value: Any) -> bool:
@@ -27,6 +34,11 @@ def is_cupy(value: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_cupy(value)
+
+
+def is_scalar(value: Any) -> bool:
+    """True for a number, which may differ from call to call."""
+    return isinstance(value, NUMBERS) and not isinstance(value, Enum)
 
 
 def layout_of(array: Any) -> str:
@@ -84,7 +96,7 @@ def argument_type(name: str, value: Any, static: bool) -> Any:
     Raises:
         ArgumentError: not an array, a number or a static value.
     """
-    if static or value is None:
+    if static or isinstance(value, STATIC_TYPES):
         return Static(value)
     if isinstance(value, np.ma.MaskedArray | np.matrix):
         raise ArgumentError(
@@ -94,14 +106,11 @@ def argument_type(name: str, value: Any, static: bool) -> Any:
         return array_type(name, value)
     if isinstance(value, NUMBERS):
         return value
-    hint = (
-        "convert it with np.asarray"
-        if isinstance(value, list | tuple)
-        else f"name it in static_argnames=({name!r},) if it selects what the function does"
-    )
+    parameter = name.split("[")[0].split(".")[0]
     raise ArgumentError(
-        f"argument {name}: expected a NumPy or CuPy array or a number, found "
-        f"{type(value).__name__}; {hint}"
+        f"argument {name}: expected a NumPy or CuPy array, a number, or a tuple, list, dict or "
+        f"dataclass of them, found {type(value).__name__}; name {parameter!r} in static_argnames "
+        "if it selects what the function does"
     )
 
 
@@ -111,7 +120,9 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
         return value.dtype, value.shape, value.strides, value.flags.aligned
     if isinstance(value, np.ndarray) or is_cupy(value):
         return value.dtype, value.shape, value.strides, type(value), pointer(value) % 16
-    return static_key(value) if static else type(value)
+    if static or not is_scalar(value):
+        return static_key(value)
+    return type(value)
 
 
 def overlap(a: Any, b: Any) -> bool:

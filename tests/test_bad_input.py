@@ -11,6 +11,8 @@ Y = np.ones((8, 4), np.float32)
 SOURCE = "test_bad_input.py"
 
 # function, arguments, error, pieces of its message
+RING: list = []
+RING.append(RING)
 FUNCTIONS = [
     (lambda x, y: x * y, (X, Y), e.ShapeError, ["multiply", "(4, 8)", "(8, 4)", SOURCE]),
     (lambda x: x.sum(axis=2), (X,), e.ShapeError, ["sum", "axis 2", "2 dimensions", SOURCE]),
@@ -41,13 +43,15 @@ FUNCTIONS = [
     (lambda x: x @ x, (X,), e.ShapeError, ["matmul", "do not multiply", "against", SOURCE]),
     (lambda x: f"{x:.2f}", (X,), e.TraceError, ["formatting", SOURCE]),
     (lambda x: x.meen(), (X,), AttributeError, ["'meen'", SOURCE]),
-    (lambda x: "text", (X,), e.TraceError, ["output 0", "str"]),
+    (lambda x: {"a": [x, object()]}, (X,), e.TraceError, ["the output['a'][1]", "object"]),
     (lambda x: x.nonsense, (X,), AttributeError, ["nonsense"]),
     (lambda x: x.max(axis=1), (np.ones((3, 0), np.float32),), e.ShapeError, ["max", "zero"]),
     (lambda x: x + 300, (np.ones(3, np.uint8),), e.DTypeError, ["300", "uint8"]),
-    (lambda *xs: xs[0], (X,), e.ArgumentError, ["named parameters"]),
-    (lambda x: x, ([1, 2],), e.ArgumentError, ["argument x", "list", "np.asarray"]),
-    (lambda x: x, ("text",), e.ArgumentError, ["argument x", "static_argnames"]),
+    (lambda x: x, ({1, 2},), e.ArgumentError, ["argument x", "set", "static_argnames"]),
+    (lambda x: x, ([[X, {"k": {1}}]],), e.ArgumentError, ["argument x[0][1]['k']", "'x' in"]),
+    (lambda x: x, ([1.0] * 1025,), e.ArgumentError, ["argument x", "1024", "np.asarray"]),
+    (lambda x: x, (RING,), e.ArgumentError, ["argument x[0][0]", "holds itself"]),
+    (lambda x, *rest: x, (), e.ArgumentError, ["missing a required argument: 'x'"]),
     (lambda x: x + 1, (np.ones(3, np.complex64),), e.DTypeError, ["argument x", "complex64"]),
     (lambda x: x + 1, (np.ones(3, ">f4"),), e.DTypeError, ["argument x", ">f4"]),
     (lambda x: x + 1, (np.array(["a"]),), e.DTypeError, ["argument x"]),

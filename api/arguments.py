@@ -1,0 +1,170 @@
+"""The arguments of a call: bound to parameters, taken apart into arrays, numbers and statics."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.tree import Constant, Tree, flatten, is_container
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.arrays import argument_type, is_array, is_scalar
+
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# Types of arguments that are leaves; checked before anything slower.
+LEAVES = frozenset({np.ndarray, float, int, bool, np.float32, np.float64, np.int64, np.int32, str})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the leaves of a call come from.
+
+    Attributes:
+        names: of the leaves: a parameter's name, or a path such as ``params['w']``.
+        static: leaves whose parameter is in ``static_argnames``.
+        parameters: names of the parameters.
+        trees: structure of each parameter's argument, None for a leaf.
+    """
+
+    names: tuple[str, ...]
+    static: tuple[bool, ...]
+    parameters: tuple[str, ...]
+    trees: tuple[Tree | Constant | None, ...]
+
+    def rebuilt(self, leaves: Sequence[Any]) -> dict[str, Any]:
+        """Arguments by parameter, with other leaves in the place of those that were given."""
+        rest = iter(leaves)
+        return {
+            name: next(rest) if tree is None else tree.built(rest)
+            for name, tree in zip(self.parameters, self.trees, strict=True)
+        }
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call as leaves."""
+
+    layout: Layout
+    values: list[Any]
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """What a trace takes for each leaf.
+
+        Raises:
+            ArgumentError, DTypeError: of the first leaf that is no argument.
+        """
+        rows = zip(self.layout.names, self.values, self.layout.static, strict=True)
+        return {name: argument_type(name, value, static) for name, value, static in rows}
+
+    @property
+    def arrays(self) -> list[Any]:
+        return [v for v in self.values if is_array(v)]
+
+    @property
+    def array_places(self) -> list[int]:
+        return [i for i, v in enumerate(self.values) if is_array(v)]
+
+    @property
+    def scalar_places(self) -> list[int]:
+        """Positions of the numbers that may differ from call to call."""
+        static = self.layout.static
+        return [i for i, v in enumerate(self.values) if not static[i] and is_scalar(v)]
+
+    def scalars(self, names: Sequence[str]) -> dict[str, Any]:
+        """The numbers by their names in a graph."""
+        return dict(zip(names, (self.values[i] for i in self.scalar_places), strict=True))
+
+
+class Signature:
+    """The parameters of a function."""
+
+    def __init__(self, fn: Callable[..., Any], static: Sequence[str]):
+        self.name = getattr(fn, "__name__", shown(fn))
+        self.signature = signature_of(fn)
+        self.parameters = list(self.signature.parameters.values())
+        self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
+        names = tuple(p.name for p in self.parameters)
+        for wanted in static:
+            if type(wanted) is not str or wanted not in names:
+                raise ArgumentError(
+                    f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
+                )
+        self.names = names
+        self.static = tuple(name in static for name in names)
+        self.plain = Layout(names, self.static, names, (None,) * len(names))
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The leaves of a call's arguments.
+
+        Raises:
+            ArgumentError: an argument is missing, unknown, or given twice.
+        """
+        if not kwargs and len(args) == len(self.parameters) and not self.is_variadic:
+            values = list(args)
+        else:
+            values = self._bound(args, kwargs)
+        for value, static in zip(values, self.static, strict=True):
+            if not static and type(value) not in LEAVES and is_container(value):
+                return self._apart(values)
+        return Call(self.plain, values)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Argument values in the order of the parameters; of ``*args`` a tuple."""
+        if self.is_variadic:
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(f"{self.name}: {error}") from None
+            bound.apply_defaults()
+            return list(bound.arguments.values())
+        if len(args) > len(self.parameters):
+            raise ArgumentError(
+                f"{self.name}: takes {len(self.parameters)} arguments, found {len(args)}"
+            )
+        values, rest = list(args), dict(kwargs)
+        for parameter in self.parameters[len(args) :]:
+            if parameter.name in rest:
+                values.append(rest.pop(parameter.name))
+            elif parameter.default is not inspect.Parameter.empty:
+                values.append(parameter.default)
+            else:
+                raise ArgumentError(f"{self.name}: argument {parameter.name!r} is missing")
+        if rest:
+            raise ArgumentError(
+                f"{self.name}: unknown or repeated argument {shown(next(iter(rest)))}; it takes "
+                f"{', '.join(self.names)}"
+            )
+        return values
+
+    def _apart(self, values: Sequence[Any]) -> Call:
+        """Containers taken apart."""
+        leaves: list[tuple[str, Any]] = []
+        static: list[bool] = []
+        trees: list[Tree | Constant | None] = []
+        for name, value, is_static in zip(self.names, values, self.static, strict=True):
+            found, tree = ([(name, value)], None) if is_static else flatten(value, name)
+            leaves += found
+            static += [is_static] * len(found)
+            trees.append(tree)
+        names = tuple(path for path, _ in leaves)
+        layout = Layout(names, tuple(static), self.names, tuple(trees))
+        return Call(layout, [value for _, value in leaves])
+
+
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function.
+
+    Raises:
+        ArgumentError: it has none that can be read.
+    """
+    try:
+        return inspect.signature(fn)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
+        ) from None

@@ -1,0 +1,128 @@
+"""Trees: tuples, lists, dicts, dataclasses and None, taken apart into leaves and put together.
+
+    tree ::= leaf | None | type keys tree*
+
+A tree is the structure alone, hashable, so that it can be part of a guard; the leaves, arrays and
+numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import ArgumentError
+
+# Nesting beyond this is taken for a container that holds itself.
+DEEPEST = 64
+# More numbers than this are one array.
+MOST_LEAVES = 1024
+Path = str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A container's type, keys and children; a child that is None is a leaf.
+
+    Attributes:
+        type: tuple, list, dict, a named tuple, a dataclass, or NoneType.
+        keys: of a dict, or names of a dataclass's fields.
+        children: one for each item.
+    """
+
+    type: type
+    keys: tuple[Any, ...]
+    children: tuple[Tree | Constant | None, ...]
+
+    def built(self, leaves: Iterator[Any]) -> Any:
+        """The container with these leaves, as many as it needs."""
+        items = [next(leaves) if c is None else c.built(leaves) for c in self.children]
+        if self.type is type(None):
+            return None
+        if self.type is dict:
+            return dict(zip(self.keys, items, strict=True))
+        if dataclasses.is_dataclass(self.type):
+            made = object.__new__(self.type)  # what __post_init__ does has been done
+            for name, item in zip(self.keys, items, strict=True):
+                object.__setattr__(made, name, item)
+            return made
+        return self.type(*items) if self.keys else self.type(items)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A leaf that is the same at each call, such as a text: part of the structure."""
+
+    value: Any
+
+    def built(self, leaves: Iterator[Any]) -> Any:
+        return self.value
+
+
+def is_container(value: Any) -> bool:
+    """True for what ``flatten`` takes apart."""
+    kind = type(value)
+    return (
+        kind in (tuple, list, dict, type(None))
+        or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+        or dataclasses.is_dataclass(kind)
+    )
+
+
+def flatten(
+    value: Any, name: Path = "", constants: tuple[type, ...] = ()
+) -> tuple[list[tuple[Path, Any]], Tree | Constant | None]:
+    """Leaves with their paths, as a user writes them, and the structure; a leaf has none.
+
+    Leaves of the types ``constants`` go into the structure.
+
+    >>> flatten({"w": 1, "b": (2, None)}, "params")[0]
+    [("params['w']", 1), ("params['b'][0]", 2)]
+
+    Raises:
+        ArgumentError: nested too deep, as a container that holds itself is, or too many leaves.
+    """
+    leaves: list[tuple[Path, Any]] = []
+
+    def taken(value: Any, path: Path, depth: int) -> Tree | Constant | None:
+        if isinstance(value, constants):
+            return Constant(value)
+        if not is_container(value):
+            if len(leaves) == MOST_LEAVES:
+                raise ArgumentError(
+                    f"argument {name}: expected at most {MOST_LEAVES} arrays and numbers; "
+                    "make one array of them with np.asarray"
+                )
+            leaves.append((path, value))
+            return None
+        return _apart(value, path, taken, depth)
+
+    return leaves, taken(value, name, 0)
+
+
+def _apart(value: Any, path: Path, taken: Callable[..., Any], depth: int) -> Tree:
+    if depth == DEEPEST:
+        raise ArgumentError(
+            f"argument {path[:40]}...: containers lie more than {DEEPEST} deep; perhaps one "
+            "holds itself"
+        )
+    keys, items, paths = _parts(value, path)
+    children = tuple(taken(i, p, depth + 1) for i, p in zip(items, paths, strict=True))
+    return Tree(type(value), keys, children)
+
+
+def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequence[Path]]:
+    """Keys, items and the paths of the items of a container."""
+    if value is None:
+        return (), (), ()
+    if type(value) is dict:
+        return tuple(value), list(value.values()), [f"{path}[{shown(key)}]" for key in value]
+    if dataclasses.is_dataclass(value):
+        names = tuple(f.name for f in dataclasses.fields(value))
+        return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
+    fields = getattr(type(value), "_fields", ())
+    steps = [f".{f}" for f in fields] or [f"[{i}]" for i in range(len(value))]
+    return tuple(fields), value, [f"{path}{step}" for step in steps]

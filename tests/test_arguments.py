@@ -1,0 +1,161 @@
+"""Arguments and results: whatever holds arrays and numbers goes in and comes out as by NumPy."""
+
+from collections import namedtuple
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.names import c_names
+from opweave.compiler.tree import Tree, flatten
+
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+Y = np.arange(4, dtype=np.float32)
+Pair = namedtuple("Pair", "first second")
+pytestmark = pytest.mark.host
+
+
+class Mode(Enum):
+    SOFT = 1
+    HARD = 2
+
+
+@dataclass
+class Layer:
+    w: Any
+    b: Any
+    gain: float = 2.0
+    mode: str = "relu"
+    calls: int = field(default=0, init=False)
+
+    def __post_init__(self):
+        assert isinstance(self.gain, float), "made again from traced values"
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    x: Any
+    more: tuple = ()
+
+
+def layer(p, x):
+    y = x * p.w + p.b * p.gain
+    return np.maximum(y, 0) if p.mode == "relu" else y
+
+
+def total(*arrays, scale=1.0, **more):
+    return sum(arrays) * scale + more.get("bias", 0)
+
+
+def optional(x, y=None, *, clip=None):
+    x = x if y is None else x + y
+    return x if clip is None else np.clip(x, *clip)
+
+
+def by_mode(x, mode=Mode.SOFT):
+    return np.tanh(x) if mode is Mode.SOFT else np.clip(x, -1, 1)
+
+
+def same(a, b):
+    """Equal in structure and types, and in values but for rounding."""
+    if isinstance(a, np.ndarray | np.generic):
+        close = np.allclose(a, b, rtol=1e-6, atol=1e-7)
+        return type(a) is type(b) and a.dtype == b.dtype and a.shape == b.shape and close
+    (x, tree), (y, other) = flatten(a), flatten(b)
+    if tree is None:
+        return type(a) is type(b) and a == b
+    return tree == other and all(same(i, j) for (_, i), (_, j) in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs"), [
+    (lambda p: p[0] * p[1], ((X, Y),), {}),
+    (lambda p: p[0] * p[1], ([X, 3.0],), {}),
+    (lambda p: p["x"] + p["deep"][0]["y"], ({"x": X, "deep": [{"y": Y}]},), {}),
+    (lambda p: p.first - p.second, (Pair(X, Y),), {}),
+    (layer, (Layer(Y, Y + 1), X), {}),
+    (layer, (Layer(Y, Y + 1, 3.0, "none"), X), {}),
+    (lambda f: f.x * f.more[0], (Frozen(X, (2.0,)),), {}),
+    (total, (X,), {}),
+    (total, (X, Y, X), {"scale": 0.5, "bias": Y}),
+    (optional, (X,), {}),
+    (optional, (X, Y), {"clip": (-1, 2)}),
+    (by_mode, (X,), {}),
+    (by_mode, (X, Mode.HARD), {}),
+    (lambda xp, x: xp.sin(x), (np, X), {}),
+    (lambda f, x: f(x) + 1, (np.cos, X), {}),
+    (lambda x, dtype: x.astype(dtype), (X, np.float64), {}),
+    (lambda x, dtype: x.astype(dtype), (X, np.dtype("int32")), {}),
+    (lambda x, dtype="float16": x.astype(dtype), (X,), {}),
+    (lambda x, /, y, *, z: x * y + z, (X, Y), {"z": 2}),
+    # results
+    (lambda x: {"y": x * 2, "s": (x.sum(), [None, 3])}, (X,), {}),
+    (lambda x: Pair(x * 2, Pair(x + 1, None)), (X,), {}),
+    (lambda x: Layer(x * 2, x.sum(axis=0), 1.5), (X,), {}),
+    (lambda x: [[], (), {}, x - 1], (X,), {}),
+    (lambda x: {"name": "tanh", "mode": Mode.SOFT, "y": np.tanh(x)}, (X,), {}),
+    (lambda p, x: (p, x + p["b"]), ({"b": Y, "n": 4}, X), {}),
+    (lambda x: "nothing to compute", (X,), {}),
+])  # fmt: skip
+def test_whatever_holds_arrays_goes_in_and_comes_out(function, args, kwargs):
+    assert same(ow.fuse(function)(*args, **kwargs), function(*args, **kwargs))
+
+
+def test_an_output_goes_where_out_says_in_the_same_structure():
+    fused = ow.fuse(lambda x: {"double": x * 2, "rest": (x + 1, None)})
+    out = {"double": np.empty_like(X), "rest": (np.empty_like(X), None)}
+
+    found = fused(X, out=out)
+    assert found["double"] is out["double"]
+    assert found["rest"][0] is out["rest"][0]
+    np.testing.assert_array_equal(out["double"], X * 2)
+    np.testing.assert_array_equal(out["rest"][0], X + 1)
+
+
+def test_structure_and_texts_are_guards_and_numbers_are_not():
+    fused = ow.fuse(layer)
+    traced = []
+    for p in (Layer(Y, Y), Layer(Y + 1, Y, 5.0), Layer(Y, Y, 2.0, "none"), Layer(Y, 1.0)):
+        np.testing.assert_allclose(fused(p, X), layer(p, X), rtol=1e-6)
+        traced.append(fused._specialised.traces)
+
+    assert traced == [1, 1, 2, 3]
+
+
+def test_everything_else_takes_the_same_arguments():
+    fused, p = ow.fuse(layer), Layer(Y, Y + 1)
+    program = fused.lower(p, X)
+
+    assert fused.check(p, X).ok
+    assert program.check(p, x=X).ok
+    assert same(program(p, X), layer(p, X))
+    assert same(fused.reference(p, X), layer(p, X))
+    assert "p_w: f32[n3]" in fused.explain(p, X).text
+    assert ow.regime(fused, p, X).launches == 1
+    assert "const float* __restrict__ p_w" in fused.lower(p, X, target="sm_80").source
+    with pytest.raises(ow.errors.ArgumentError, match="another guard"):
+        program(Layer(Y, 1.0), X)
+
+
+def test_a_fused_function_inside_another_takes_structures_too():
+    inner = ow.fuse(layer)
+    outer = ow.fuse(lambda p, x: inner(p, x) * 2)
+
+    assert same(outer(Layer(Y, Y), X), layer(Layer(Y, Y), X) * 2)
+    assert len(outer.lower(Layer(Y, Y), X).kernels) == 1
+
+
+def test_a_part_of_an_argument_has_a_name_in_the_kernel():
+    assert c_names(["p['w']", "p.w", "args[0]", "x_", "p['größe']"]) == [
+        "p_w", "p_w_", "args_0", "x_", "arg4",
+    ]  # fmt: skip
+
+
+def test_a_tree_is_a_key():
+    a, b = (flatten({"x": (1, None), "y": [n]})[1] for n in (2, 3))
+
+    assert isinstance(a, Tree)
+    assert (a == b, hash(a) == hash(b)) == (True, True)
+    assert a != flatten({"y": (1, None), "x": [2]})[1]
