@@ -141,6 +141,23 @@ ROWS = Program(
     ),
     ("v2", "v3"),
 )
+# NumPy's own sum of float16 depends on how its operand lies, and that on who made the cast.
+REPEATED = Program(
+    (array("a0", (11, 127), "bool", "repeated rows"),),
+    (
+        step("v0", "arctan", "np.arctan({0})", "a0"),
+        step("v1", "exp2", "np.exp2({0})", "v0"),
+        step("v2", "sum", "np.sum({0}, axis=-1, keepdims=True)", "v1"),
+    ),
+    ("v2",),
+)
+
+
+@pytest.mark.host
+def test_the_order_of_numpys_sums_is_no_difference(shared):
+    assert judge(REPEATED, AS_FIBRES).failures == []
+
+
 FAULTS = [
     ("a wrong fragment", wrong_exp, CHAIN, ON_HOST, "bound", "exp"),
     ("fusion that changes bits", rendered_as(fused_differences_turned), CHAIN, ON_HOST, "fused", "subtract"),
