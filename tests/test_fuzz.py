@@ -153,9 +153,18 @@ REPEATED = Program(
 )
 
 
+# Its functions have other bits where the operand is strided.
+STRIDED = Program(
+    (array("a0", (97,), layout="negative"),),
+    (step("v0", "log10", "np.log10({0})", "a0"),),
+    ("v0",),
+)
+
+
 @pytest.mark.host
-def test_the_order_of_numpys_sums_is_no_difference(shared):
-    assert judge(REPEATED, AS_FIBRES).failures == []
+@pytest.mark.parametrize("program", [REPEATED, STRIDED])
+def test_what_numpy_makes_of_a_layout_is_no_difference(shared, program):
+    assert judge(program, AS_FIBRES).failures == []
 
 
 FAULTS = [
