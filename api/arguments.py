@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tree import Constant, Tree, flatten, is_container
+from opweave.compiler.capture import Place, places_of
+from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.arrays import argument_type, is_array, is_scalar
+from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Types of arguments that are leaves; checked before anything slower.
@@ -25,23 +26,27 @@ class Layout:
 
     Attributes:
         names: of the leaves: a parameter's name, or a path such as ``params['w']``.
-        static: leaves whose parameter is in ``static_argnames``.
-        parameters: names of the parameters.
-        trees: structure of each parameter's argument, None for a leaf.
+        static: leaves that are part of the guard, whatever their type.
+        parameters: names of the parameters, then the places of captured values.
+        trees: structure of each value, None for a leaf.
     """
 
     names: tuple[str, ...]
     static: tuple[bool, ...]
-    parameters: tuple[str, ...]
+    parameters: tuple[str | Place, ...]
     trees: tuple[Tree | Constant | None, ...]
 
-    def rebuilt(self, leaves: Sequence[Any]) -> dict[str, Any]:
-        """Arguments by parameter, with other leaves in the place of those that were given."""
+    def rebuilt(self, leaves: Sequence[Any]) -> dict[str | Place, Any]:
+        """Values by parameter and place, with other leaves in the place of those given."""
         rest = iter(leaves)
         return {
             name: next(rest) if tree is None else tree.built(rest)
             for name, tree in zip(self.parameters, self.trees, strict=True)
         }
+
+    def arguments(self, leaves: Sequence[Any]) -> dict[str, Any]:
+        """The arguments alone, without what the function reads from outside."""
+        return {k: v for k, v in self.rebuilt(leaves).items() if isinstance(k, str)}
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,12 @@ class Signature:
         self.names = names
         self.static = tuple(name in static for name in names)
         self.plain = Layout(names, self.static, names, (None,) * len(names))
+        self.fn = fn
+        self.places: tuple[Place, ...] | None = None
+
+    def forget(self) -> None:
+        """Search the function again for what it reads from outside."""
+        self.places = None
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -108,6 +119,10 @@ class Signature:
             values = list(args)
         else:
             values = self._bound(args, kwargs)
+        if self.places is None:
+            self.places = places_of(self.fn)
+        if self.places:
+            return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
             if not static and type(value) not in LEAVES and is_container(value):
                 return self._apart(values)
@@ -142,18 +157,34 @@ class Signature:
         return values
 
     def _apart(self, values: Sequence[Any]) -> Call:
-        """Containers taken apart."""
+        """Containers taken apart, and what the function reads from outside added."""
+        assert self.places is not None
         leaves: list[tuple[str, Any]] = []
         static: list[bool] = []
         trees: list[Tree | Constant | None] = []
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
-            found, tree = ([(name, value)], None) if is_static else flatten(value, name)
+            found, tree = (
+                ([(name, value)], None)
+                if is_static
+                else flatten(value, name, attribute=_understood)
+            )
             leaves += found
             static += [is_static] * len(found)
             trees.append(tree)
+        for place in self.places:
+            found, tree = flatten(place.read(), place.name)
+            leaves += [(path, _understood(leaf)) for path, leaf in found]
+            static += [not is_array(value) for _, value in found]
+            trees.append(tree)
         names = tuple(path for path, _ in leaves)
-        layout = Layout(names, tuple(static), self.names, tuple(trees))
+        layout = Layout(names, tuple(static), (*self.names, *self.places), tuple(trees))
         return Call(layout, [value for _, value in leaves])
+
+
+def _understood(value: Any) -> Any:
+    """What is neither array nor number nor static, such as a generator, is equal to itself."""
+    known = is_array(value) or is_scalar(value) or isinstance(value, STATIC_TYPES)
+    return value if known or hasattr(value, "__opweave_apply__") else Identity(value)
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:

@@ -18,7 +18,7 @@ from opweave.compiler.driver import Options
 from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
-from opweave.compiler.trace import invoke
+from opweave.compiler.trace import CONSTANTS, invoke
 from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
@@ -27,11 +27,11 @@ from opweave.program import Program
 from opweave.runtime import environment
 from opweave.runtime.arrays import (
     argument_key,
+    array_type,
     is_array,
     is_cupy,
     overlap,
     overlaps_itself,
-    spans,
 )
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
@@ -63,11 +63,12 @@ def fuse(
     """Compile a NumPy-style function; use as ``@fuse`` or ``@fuse(...)``.
 
     The function runs once per guard, on traced values.  What it reads besides its arguments
-    (globals, closures, attributes) is read then, and not again until ``clear_cache()``.
+    (globals, closures) is read at each call: arrays are inputs, the rest is part of the guard.
 
     Args:
-        fn: a function of arrays and numbers.  Arrays may be NumPy or CuPy arrays of any rank;
-            numbers may differ from call to call without a new compilation.
+        fn: a function of arrays and numbers, and of tuples, lists, dicts, dataclasses and objects
+            of them.  Arrays may be NumPy or CuPy arrays of any rank; numbers may differ from call
+            to call without a new compilation; texts, modules, dtypes and functions may not.
         static_argnames: arguments whose values select what the function does.
         fast: relaxed arithmetic: contraction, approximate functions, no rounding of 16-bit
             intermediates.  Strict otherwise: fused is bit for bit what unfused gives.
@@ -85,6 +86,8 @@ def fuse(
 class Fused:
     """A compiled function.  Call it like the original; see the methods for what was made of it."""
 
+    __opweave_fused__ = True
+
     def __init__(
         self, fn: Callable[..., Any], static: tuple[str, ...] = (), options: Options = Options()
     ):
@@ -95,7 +98,7 @@ class Fused:
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
-        self._specialised = Specialisations(fn, options)
+        self._specialised = Specialisations(fn, options, array_type)
         self._prepared: dict[Any, Ready] = {}
         self._lock = threading.RLock()
 
@@ -128,14 +131,15 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         call = self.signature.bind(args, kwargs)
-        values = call.values
-        if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in values):
+        if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in call.values):
             return self._through_gpu(call, out)
-        ready = self._ready(call)
+        return self._called(call, out)
+
+    def _called(self, call: Call, out: Any) -> Any:
+        values, ready = call.values, self._ready(call)
         if ready is None:
-            if any(hasattr(v, "__opweave_apply__") for v in values):
-                # inside another fused function
-                return invoke(self.__wrapped__, call.layout.rebuilt(values))
+            if any(hasattr(v, "__opweave_apply__") for v in values):  # inside another function
+                return invoke(self.__wrapped__, call.layout.arguments(values))
             ready = self._prepare(call)
         prepared, found, arrays, scalars = ready
         given = [values[i] for i in arrays]
@@ -153,10 +157,9 @@ class Fused:
             )
         if any(map(is_cupy, call.values)):
             self._executor(call.arrays, True)  # says that kinds are mixed
-        copied = call.layout.rebuilt([cuda.copied_in(v) for v in call.values])
-        leaves, tree = flatten(invoke(self, copied))
-        back = [cuda.copied_out(leaf) for _, leaf in leaves]
-        return packed(tree, back)
+        copied = Call(call.layout, [cuda.copied_in(v) for v in call.values])
+        leaves, tree = flatten(self._called(copied, None), "", CONSTANTS)
+        return packed(tree, [cuda.copied_out(leaf) for _, leaf in leaves])
 
     def _key(self, call: Call) -> tuple[Any, ...]:
         """What must be equal for a prepared call to serve another."""
@@ -189,10 +192,23 @@ class Fused:
         given = call.arrays
         device, executor = self._executor(given, on_gpu)
         found = self._specialise(call, device)
-        inputs = found.variant.graph.inputs
-        by_value = {item.value.id: array for item, array in zip(inputs, given, strict=True)}
-        prepared = Prepared(found.lowered, executor, found.extents, by_value)
+        inputs, constants = found.variant.graph.inputs, self._constants(found, on_gpu)
+        self._executor([*given, *constants], on_gpu)  # says that kinds are mixed
+        by_value = {
+            item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
+        }
+        prepared = Prepared(found.lowered, executor, found.extents, by_value, constants)
         return prepared, found, call.array_places, call.scalar_places
+
+    @staticmethod
+    def _constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
+        """Arrays that the function made while it was traced, where the others lie."""
+        constants = found.variant.trace.constants
+        if not (on_gpu and config.device == "cuda"):
+            return constants
+        from opweave.runtime import cuda
+
+        return tuple(map(cuda.copied_in, constants))
 
     def _executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         if not on_gpu:
@@ -211,9 +227,7 @@ class Fused:
     def _specialise(self, call: Call, device: Device) -> Specialised:
         arguments, layout = call.types, call.layout
         before = self._specialised.traces
-        found = self._specialised.find(
-            arguments, spans(call.arrays), device, layout.trees, layout.rebuilt
-        )
+        found = self._specialised.find(arguments, device, layout.trees, layout.rebuilt)
         if self._specialised.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
             print(f"opweave: {self.signature.name} traced for {shown}", file=sys.stderr)
@@ -275,7 +289,8 @@ class Fused:
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""
         with self._lock:
-            self._specialised = Specialisations(self.__wrapped__, self.options)
+            self._specialised = Specialisations(self.__wrapped__, self.options, array_type)
+            self.signature.forget()
             self._prepared.clear()
 
 

@@ -20,7 +20,7 @@ from opweave.compiler.specialise import Specialised, symbol_extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
-from opweave.runtime.arrays import is_cupy, spans
+from opweave.runtime.arrays import is_cupy
 from opweave.runtime.executors import HostExecutor, VerifyExecutor
 from opweave.runtime.launch import Prepared
 from opweave.views import KernelView
@@ -116,15 +116,15 @@ class Program:
         types, given, layout = call.types, call.arrays, call.layout
         with fused._lock:
             found = fused._specialised.find(
-                types, spans(given), self.lowered.device, layout.trees, layout.rebuilt
+                types, self.lowered.device, layout.trees, layout.rebuilt
             )
         if found.lowered is not self.found.lowered:
             raise ArgumentError(
                 "the arguments belong to another guard or shape class than this program was "
                 "lowered for: call .lower again with them"
             )
-        inputs = self.variant.graph.inputs
-        arrays = {i.value.id: a for i, a in zip(inputs, given, strict=True)}
+        inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
+        arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)
         return Arguments(arrays, env, symbol_extents(list(types.values())))
 

@@ -174,11 +174,11 @@ def regime(
     if not measure or not runs:
         return Regime.of(work, rates or Rates.of(program.lowered.device))
     clock = clock_of(arrays)
-    seconds = clock(partial(invoke, function, call.layout.rebuilt(call.values)))
+    seconds = clock(partial(invoke, function, call.layout.arguments(call.values)))
     twice = _doubled(program, call.values)
     growth = None
     if twice is not None:
-        growth = clock(partial(invoke, function, call.layout.rebuilt(twice))) / seconds
+        growth = clock(partial(invoke, function, call.layout.arguments(twice))) / seconds
     return Regime.of(work, rates or measured_rates(any(map(is_cupy, arrays))), growth, seconds)
 
 

@@ -19,7 +19,7 @@ from opweave.compiler.ir import Graph
 from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
-from opweave.compiler.trace import ArrayType, Rebuild, Static, Trace, trace
+from opweave.compiler.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import ArgumentError
 
@@ -88,8 +88,9 @@ def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
 class Specialisations:
     """All compilations of one function."""
 
-    def __init__(self, fn: Callable[..., Any], options: Options):
+    def __init__(self, fn: Callable[..., Any], options: Options, describe: Describe | None = None):
         self.fn = fn
+        self.describe = describe
         self.options = options
         self.variants: dict[Any, list[Variant]] = {}
         self.traces = 0
@@ -97,16 +98,14 @@ class Specialisations:
     def find(
         self,
         arguments: Mapping[str, Any],
-        spans: Sequence[int],
         device: Device,
         structure: Any = None,
         rebuilt: Rebuild | None = None,
     ) -> Specialised:
         """Return what serves the arguments, compiled now if nothing does.
 
-        ``arguments`` maps names to what ``trace`` takes; ``spans`` is the largest offset of each
-        array's layout in elements; ``structure`` tells how the arguments are packed, where they
-        are, and ``rebuilt`` packs them.
+        ``arguments`` maps names to what ``trace`` takes; ``structure`` tells how they are packed,
+        where they are, and ``rebuilt`` packs them.
         """
         types = list(arguments.values())
         extents = symbol_extents(types)
@@ -117,7 +116,8 @@ class Specialisations:
         if found is None:
             found = self._trace(arguments, extents, rebuilt)
             self.variants.setdefault(key, []).append(found)
-        by_value = {i.value.id: span for i, span in zip(found.graph.inputs, spans, strict=True)}
+        arrays = [t for t in (*types, *found.trace.constant_types) if isinstance(t, ArrayType)]
+        by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
         lowered = self._lower(found, extents, by_value, device)
         return Specialised(found, lowered, extents, by_value)
 
@@ -128,7 +128,7 @@ class Specialisations:
         rebuilt: Rebuild | None,
     ) -> Variant:
         self.traces += 1
-        made = trace(self.fn, arguments, rebuilt)
+        made = trace(self.fn, arguments, rebuilt, self.describe)
         graph = verify_graph(simplify(verify_graph(made.graph)))
         static = {
             name: value

@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.capture import Place, Substituted
 from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
-from opweave.compiler.tree import Constant, Tree, flatten
+from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
@@ -33,12 +34,14 @@ class ArrayType:
         shape: extents of the example.
         layout: layout class, see ``ir.Input``.
         aligned: the first element lies on a 16-byte boundary.
+        span: largest offset of the layout from the first element, in elements.
     """
 
     dtype: DType
     shape: tuple[int, ...]
     layout: str = "C"
     aligned: bool = False
+    span: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Trace:
         static: names of scalars and extents whose values the function, or an operator, asked for.
         extents: example extent of every symbol.
         scalar_types: type of every scalar argument, by its name in C.
+        constants: arrays that the function made or found while it was traced; the last inputs.
+        constant_types: what is static of them.
     """
 
     graph: Graph
@@ -68,13 +73,20 @@ class Trace:
     static: frozenset[str]
     extents: Mapping[str, int]
     scalar_types: Mapping[str, Any]
+    constants: tuple[Any, ...] = ()
+    constant_types: tuple[ArrayType, ...] = ()
 
 
-Rebuild = Callable[[Sequence[Any]], Mapping[str, Any]]
+Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
+# (name, array) -> its type
+Describe = Callable[[str, Any], ArrayType]
 
 
 def trace(
-    fn: Callable[..., Any], arguments: Mapping[str, Argument], rebuilt: Rebuild | None = None
+    fn: Callable[..., Any],
+    arguments: Mapping[str, Argument],
+    rebuilt: Rebuild | None = None,
+    describe: Describe | None = None,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -82,7 +94,9 @@ def trace(
 
     Args:
         arguments: the leaves of the arguments, by name.
-        rebuilt: makes the arguments from leaves, by parameter; None where they are the same.
+        rebuilt: makes the arguments from leaves, by parameter, and captured values by place; None
+            where arguments are the leaves.
+        describe: says what is static of an array that is no argument; None refuses those.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -93,7 +107,8 @@ def trace(
     builder = Builder({})
     code = getattr(fn, "__code__", None)
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
-    tracer = Tracer(builder, dict(scalars), code.co_firstlineno if code else 0)
+    first_line = code.co_firstlineno if code else 0
+    tracer = Tracer(builder, dict(scalars), first_line, describe)
     inputs: list[Input] = []
     call: dict[str, Any] = {}
     for name, argument in arguments.items():
@@ -108,22 +123,48 @@ def trace(
             tracer.inputs.add(value.id)
             call[name] = TracedArray(tracer, value)
         elif isinstance(argument, Static):
-            call[name] = namespace(argument.value)
+            call[name] = seen(argument.value)
         else:
             call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
     builder.extents = extents
-    if rebuilt is not None:
-        call = dict(rebuilt(list(call.values())))
-    result = invoke(with_namespaces(fn), call)
+    values = dict(call if rebuilt is None else rebuilt(list(call.values())))
+    captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
+    result = _run(fn, values, captured)
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
     leaves, structure = flatten(result, "the output", CONSTANTS)
     outputs = tuple(_output(tracer, item, path) for path, item in leaves)
+    constants = tracer.constants
+    inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
     graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
-    return Trace(graph, structure, static, extents, types_of)
+    arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
+    return Trace(graph, structure, static, extents, types_of, arrays, kinds)
+
+
+def _run(fn: Callable[..., Any], values: dict[str, Any], captured: dict[Place, Any]) -> Any:
+    """Call the function, with other values in the places that it reads from outside.
+
+    Raises:
+        TraceError: it changed what a caller would see changed, besides arrays.
+    """
+    substituted = Substituted(fn, captured, seen)
+    held = {**values, **{place.name: value for place, value in captured.items()}}
+    before = [flatten(value, name) for name, value in held.items()]
+    result = invoke(substituted.function, values)
+    name = getattr(fn, "__name__", "the function")
+    substituted.check(name)
+    after = [flatten(value, name) for name, value in held.items()]
+    for what, (old, tree), (new, other) in zip(held, before, after, strict=True):
+        lost = [path for (path, a), (_, b) in zip(old, new, strict=False) if a is not b]
+        if lost or tree != other:
+            raise TraceError(
+                f"{name}: changes {(lost or [what])[0]}, which a compiled function would do once "
+                "and not at each call; return the value instead"
+            )
+    return result
 
 
 def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
@@ -232,25 +273,9 @@ class Namespace:
         return getattr(np, name) if hasattr(np, name) else getattr(self._module, name)
 
 
-def namespace(value: Any) -> Any:
-    """A module of arrays as a traced function is to see it; anything else as it is."""
+def seen(value: Any) -> Any:
+    """What a traced function sees of a value that is part of the guard."""
+    if isinstance(value, Identity):
+        return value.value
     is_cupy = isinstance(value, types.ModuleType) and value.__name__ == "cupy"
     return Namespace(value) if is_cupy else value
-
-
-def with_namespaces(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``fn`` with the module cupy replaced in its globals; NumPy needs no replacement."""
-    if not isinstance(fn, types.FunctionType):
-        return fn
-    swapped = {
-        name: namespace(fn.__globals__[name])
-        for name in fn.__code__.co_names
-        if namespace(fn.__globals__.get(name)) is not fn.__globals__.get(name)
-    }
-    if not swapped:
-        return fn
-    made = types.FunctionType(
-        fn.__code__, {**fn.__globals__, **swapped}, fn.__name__, fn.__defaults__, fn.__closure__
-    )
-    made.__kwdefaults__ = fn.__kwdefaults__
-    return made

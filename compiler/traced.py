@@ -12,7 +12,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -42,14 +42,31 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL = ("opweave", "numpy", "cupy")
 
 
+class Made(NamedTuple):
+    """An array that is no argument: its value, name in the source, and what is static of it."""
+
+    value: Value
+    name: str
+    type: Any
+    array: Any
+
+
 class Tracer:
     """One trace: the builder, the scalar arguments' example values, and what became static."""
 
-    def __init__(self, builder: Builder, env: dict[str, Any], first_line: int = 0):
+    def __init__(
+        self,
+        builder: Builder,
+        env: dict[str, Any],
+        first_line: int = 0,
+        describe: Callable[[str, Any], Any] | None = None,
+    ):
         self.builder = builder
         self.env = env
         self.static: set[str] = set()
         self.first_line = first_line
+        self.describe = describe
+        self.constants: list[Made] = []
         self.inputs: set[int] = set()
         self.shared: set[int] = set()  # values that are views, or that have some
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
@@ -104,6 +121,9 @@ class Tracer:
             return item.expr, scalar_type(item.example)
         if isinstance(item, np.ndarray) and item.ndim == 0:
             item = item[()]
+        is_array = isinstance(item, np.ndarray) or hasattr(item, "__cuda_array_interface__")
+        if self.describe is not None and is_array:
+            return self.constant(item)
         if isinstance(item, bool | int | float | np.generic):
             kind = scalar_type(item)
             return literal(item), kind
@@ -114,6 +134,18 @@ class Tracer:
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
         )
+
+    def constant(self, array: Any) -> Value:
+        """An array that is no argument: made while tracing, or found in some object."""
+        for made in self.constants:
+            if made.array is array:
+                return made.value
+        assert self.describe is not None
+        name = f"constant{len(self.constants)}"
+        kind = self.describe(name, array)
+        value = self.builder.new_value(kind.dtype, kind.shape)
+        self.constants.append(Made(value, name, kind, array))
+        return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         if getattr(np, operator.name, None) is not operator.numpy or attrs:

@@ -1,4 +1,4 @@
-"""Trees: tuples, lists, dicts, dataclasses and None, taken apart into leaves and put together.
+"""Trees: tuples, lists, dicts, objects and None, taken apart into leaves and put together.
 
     tree ::= leaf | None | type keys tree*
 
@@ -9,8 +9,10 @@ numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from opweave.opcodes.allowed import shown
@@ -20,6 +22,12 @@ from opweave.opcodes.errors import ArgumentError
 DEEPEST = 64
 # More numbers than this are one array.
 MOST_LEAVES = 1024
+# Whose objects are never taken apart.
+LIBRARIES = frozenset(
+    {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
+)
+# Protocols of arrays, which are leaves.
+ARRAYS = ("__array__", "__dlpack__", "__cuda_array_interface__")
 Path = str
 
 
@@ -28,8 +36,8 @@ class Tree:
     """A container's type, keys and children; a child that is None is a leaf.
 
     Attributes:
-        type: tuple, list, dict, a named tuple, a dataclass, or NoneType.
-        keys: of a dict, or names of a dataclass's fields.
+        type: tuple, list, dict, a named tuple, NoneType, or the class of an object.
+        keys: of a dict, or names of an object's attributes.
         children: one for each item.
     """
 
@@ -44,7 +52,7 @@ class Tree:
             return None
         if self.type is dict:
             return dict(zip(self.keys, items, strict=True))
-        if dataclasses.is_dataclass(self.type):
+        if dataclasses.is_dataclass(self.type) or not issubclass(self.type, tuple | list):
             made = object.__new__(self.type)  # what __post_init__ does has been done
             for name, item in zip(self.keys, items, strict=True):
                 object.__setattr__(made, name, item)
@@ -62,6 +70,19 @@ class Constant:
         return self.value
 
 
+class Identity:
+    """Any object as a guard: equal to itself alone."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def is_container(value: Any) -> bool:
     """True for what ``flatten`` takes apart."""
     kind = type(value)
@@ -69,15 +90,33 @@ def is_container(value: Any) -> bool:
         kind in (tuple, list, dict, type(None))
         or (isinstance(value, tuple) and hasattr(kind, "_fields"))
         or dataclasses.is_dataclass(kind)
+        or is_object(value)
+    )
+
+
+def is_object(value: Any) -> bool:
+    """True for an instance of a user's own class, which holds its attributes in a dict alone."""
+    kind = type(value)
+    return (
+        all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
+        and kind.__module__.split(".")[0] not in LIBRARIES
+        and not isinstance(value, type | Enum)
+        and not any(hasattr(kind, protocol) for protocol in ARRAYS)
+        and not any("__slots__" in vars(base) for base in kind.__mro__)
+        and type(getattr(value, "__dict__", None)) is dict
     )
 
 
 def flatten(
-    value: Any, name: Path = "", constants: tuple[type, ...] = ()
+    value: Any,
+    name: Path = "",
+    constants: tuple[type, ...] = (),
+    attribute: Callable[[Any], Any] = lambda value: value,
 ) -> tuple[list[tuple[Path, Any]], Tree | Constant | None]:
     """Leaves with their paths, as a user writes them, and the structure; a leaf has none.
 
-    Leaves of the types ``constants`` go into the structure.
+    Leaves of the types ``constants`` go into the structure; ``attribute`` says what stands for a
+    leaf within an object.
 
     >>> flatten({"w": 1, "b": (2, None)}, "params")[0]
     [("params['w']", 1), ("params['b'][0]", 2)]
@@ -98,7 +137,11 @@ def flatten(
                 )
             leaves.append((path, value))
             return None
-        return _apart(value, path, taken, depth)
+        start = len(leaves)
+        tree = _apart(value, path, taken, depth)
+        if is_object(value):
+            leaves[start:] = [(p, attribute(v)) for p, v in leaves[start:]]
+        return tree
 
     return leaves, taken(value, name, 0)
 
@@ -123,6 +166,9 @@ def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequ
     if dataclasses.is_dataclass(value):
         names = tuple(f.name for f in dataclasses.fields(value))
         return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
+    if is_object(value):
+        names = tuple(vars(value))
+        return names, list(vars(value).values()), [f"{path}.{n}" for n in names]
     fields = getattr(type(value), "_fields", ())
     steps = [f".{f}" for f in fields] or [f"[{i}]" for i in range(len(value))]
     return tuple(fields), value, [f"{path}{step}" for step in steps]

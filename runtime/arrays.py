@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.specialise import static_key
 from opweave.compiler.trace import ArrayType, Static
+from opweave.compiler.tree import Identity
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError
 
@@ -20,7 +21,7 @@ NUMBERS = (bool, int, float, np.generic)
 # What selects what a function does, and is part of the guard wherever it stands.
 STATIC_TYPES = (
     str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType, FunctionType,
-    BuiltinFunctionType, MethodType,
+    BuiltinFunctionType, MethodType, Identity,
 )  # fmt: skip
 
 
@@ -87,7 +88,8 @@ def array_type(name: str, array: Any) -> ArrayType:
             f"argument {name}: its elements are not aligned to {dtype.itemsize} bytes; "
             "copy it with np.ascontiguousarray"
         )
-    return ArrayType(dtype, tuple(array.shape), layout_of(array), pointer(array) % 16 == 0)
+    aligned = pointer(array) % 16 == 0
+    return ArrayType(dtype, tuple(array.shape), layout_of(array), aligned, span(array))
 
 
 def argument_type(name: str, value: Any, static: bool) -> Any:
@@ -147,9 +149,7 @@ def overlaps_itself(array: Any) -> bool:
     return False
 
 
-def spans(arrays: list[Any]) -> list[int]:
-    """Largest offset of each array's layout from its first element, in elements."""
-    return [
-        sum(abs(s) * max(0, n - 1) for n, s in zip(a.shape, a.strides, strict=True)) // a.itemsize
-        for a in arrays
-    ]
+def span(array: Any) -> int:
+    """Largest offset of an array's layout from its first element, in elements."""
+    steps = zip(array.shape, array.strides, strict=True)
+    return int(sum(abs(s) * max(0, n - 1) for n, s in steps)) // int(array.itemsize)

@@ -100,7 +100,10 @@ class Prepared:
         executor: Executor,
         extents: Mapping[str, int],
         arrays: Mapping[int, Any],
+        constants: Sequence[Any] = (),
     ):
+        """``arrays`` maps inputs to arrays like theirs; the last of them may be constants."""
+        self.constants = tuple(constants)
         self.graph: Graph = lowered.graph
         self.executor = executor
         self.extents = dict(extents)
@@ -227,6 +230,8 @@ class Prepared:
 
         ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
         """
+        if self.constants:
+            arrays = (*arrays, *self.constants)
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
         env = {**self.extents, **scalars} if self.needs_env else scalars
         for step, makes, drops in zip(self.steps, self.makes, self.drops, strict=True):

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.nvrtc
 class Array:
     """What opweave asks of a CuPy array."""
 
+    __cuda_array_interface__ = None
+
     def __init__(self, array, device=0):
         self.array = array
         self.device = types.SimpleNamespace(id=device)
