@@ -67,8 +67,19 @@ def carried_errors(
 PICKS: dict[str, tuple[float, ...]] = {"maximum": (), "minimum": (), "clip": (), "relu": (0.0,)}
 
 
+def _open_power(operands: Operands) -> Array:
+    """NumPy takes a root or a power for an exponent of 0.5, by how the exponents lie in memory.
+
+    They differ at -inf (NaN or inf) and at -0.0 (-0.0 or 0.0).
+    """
+    x, y = (o.value for o in operands)
+    return np.equal(y, 0.5) & (np.isneginf(x) | signs_of_zero(x)[1])
+
+
 def picked_error(node: Node, operands: Operands, value: Array) -> Array:
     """An error at a zero of open sign, so that what depends on the sign is undecided."""
+    if node.operator.name == "power" and all(map(_is_float, operands)):
+        return np.where(_open_power(operands), np.inf, 0.0)
     own = PICKS.get(node.operator.name)
     if own is None or not _is_float(operands[0]):
         return np.zeros(())

@@ -9,6 +9,7 @@ from typing import Any
 from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute, value_key
 from opweave.compiler.views import settle_views
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.dtypes import F32, F64
 
 
 def simplify(graph: Graph) -> Graph:
@@ -46,6 +47,11 @@ def _second_is(number: float) -> Callable[[Node], bool]:
     return check
 
 
+def _is_root(node: Node) -> bool:
+    """NumPy takes the root of float32 and float64 to a power of 0.5 that is a number."""
+    return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
+
+
 # (operator, condition): the node is its first operand.  Each holds bit for bit, NaN included.
 IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("cast", _to_itself),  # x.astype(x.dtype) -> x
@@ -57,6 +63,7 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
 # (operator, condition, other operator): the node is another operator on its first operand.
 REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
     ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
+    ("power", _is_root, "sqrt"),  # x ** 0.5 -> sqrt(x)
 )
 
 

@@ -683,3 +683,18 @@ def test_a_product_has_the_error_of_all_its_roundings_and_not_of_the_depth_of_it
     (found,) = ow.bounds.derive(ow.fuse(lambda x: x.prod()), x)
 
     assert found.error / abs(found.value) >= 4095 * 2.0**-24
+
+
+@host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_power_of_one_half_is_the_root_where_numpy_takes_it(dtype):
+    x = np.array([-np.inf, -0.0, 4.0, 2.0, np.inf], dtype)
+    half = np.array(0.5, dtype)
+    if dtype != "float16":
+        made = ow.fuse(lambda x: np.power(x, 0.5))(x)
+        assert made.tobytes() == np.power(x, 0.5).tobytes()
+    for exponents in (half, np.full(5, half), np.full((5, 1), half)):
+        assert ow.fuse(lambda x, y: np.power(x, y)).check(x, exponents).ok
+    (found,) = ow.bounds.derive(ow.fuse(lambda x, y: np.power(x, y)), x, half)
+    assert np.isinf(found.error).tolist() == [True, True, False, False, False]

@@ -284,7 +284,7 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
     env = {**call.extents, **call.env}
     expected = _by_numpy(program, [_in_rows(g) for g in given])
     graph = lowered.variant.trace.graph
-    picks = any(n.operator.name in (*PICKS, "max", "min") for n in graph.nodes)
+    picks = any(n.operator.name in (*PICKS, "max", "min", "power") for n in graph.nodes)
     bounds = lowered.bounds(*given) if picks else None
     arrays = {i: _in_rows(a) for i, a in call.arrays.items()}
     traced = run_reference(graph, arrays, env)
