@@ -45,7 +45,7 @@ class Explanation:
 
 def explain(program: Program, call: Call) -> Explanation:
     """Explain a program for given arguments."""
-    extents = symbol_extents(list(call.types.values()))
+    extents = program.variant.extents(symbol_extents(list(call.types.values())))
     schedule = program.lowered.schedule
     unfused = fuse(schedule.graph, enabled=False)
     work = work_of(schedule, extents)

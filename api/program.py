@@ -16,7 +16,7 @@ from opweave.compiler.ir import Value
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.reference import run_reference
 from opweave.compiler.schedule import Schedule
-from opweave.compiler.specialise import Specialised, symbol_extents
+from opweave.compiler.specialise import Specialised
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
@@ -126,7 +126,7 @@ class Program:
         inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
         arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)
-        return Arguments(arrays, env, symbol_extents(list(types.values())))
+        return Arguments(arrays, env, found.extents)
 
     def _edited(self, lowered: Lowered) -> Program:
         """The same guard and shape class with other kernels."""

@@ -168,7 +168,8 @@ def regime(
     program = fused.lower(*args, **kwargs) if isinstance(fused, Fused) else fused
     function = program.fused
     call = function.signature.bind(args, kwargs)
-    work = work_of(program.lowered.schedule, symbol_extents(list(call.types.values())))
+    extents = program.variant.extents(symbol_extents(list(call.types.values())))
+    work = work_of(program.lowered.schedule, extents)
     arrays = call.arrays
     runs = program.target == "host" or any(map(is_cupy, arrays))
     if not measure or not runs:

@@ -97,7 +97,9 @@ class _Bounds:
         if node.is_reduction:
             return [self._reduced(node, operands[0], values[0])]
         if node.is_view:
-            error = node.operator.numpy(operands[0].error, **numpy_attributes(node))
+            numbers = [o.value for o in operands[1:]]
+            attrs = numpy_attributes(node, self.extents)
+            error = node.operator.numpy(operands[0].error, *numbers, **attrs)
             return [Bounded(values[0], error)]
         if node.is_product:
             return [self._multiplied(node, operands[0], operands[1], values[0])]
@@ -123,7 +125,7 @@ class _Bounds:
     def _apply(self, node: Node, operands: list[Any]) -> list[Array]:
         if node.operator.name == "cast":
             return [self._cast(operands[0], node.result.dtype)]
-        attrs = numpy_attributes(node)
+        attrs = numpy_attributes(node, self.extents)
         if node.result.dtype.is_float:
             attrs.pop("dtype", None)
         result = node.operator.numpy(*operands, **attrs)

@@ -18,6 +18,8 @@ from opweave.compiler.ir import (
     Symbol,
     Value,
     Where,
+    evaluate,
+    expr_key,
     literal,
 )
 from opweave.opcodes import OPERATORS, dtypes
@@ -52,6 +54,8 @@ class Builder:
         self.nodes: list[Node] = []
         self.extents = dict(extents)
         self.parent: dict[Symbol, Extent] = {}
+        self.derived: dict[str, Expr] = {}
+        self.conditions: dict[Any, tuple[Expr, Any]] = {}
         self._next_id = first_id
 
     def new_value(self, dtype: DType, shape: Shape) -> Value:
@@ -115,6 +119,45 @@ class Builder:
         self.nodes.append(Node(operator, tuple(typed), values, attrs, where))
         return values
 
+    def sliced(
+        self, value: Value, axis: int, start: Expr, step: int, length: Extent, where: Where
+    ) -> Value:
+        """Append a slice of ``length`` elements along an axis, return its result."""
+        value = self._resolved(value)
+        attrs = (("axis", axis), ("extent", length), ("step", step))
+        operator = OPERATORS["slice"]
+        shape = operator.shape_rule.result([value.shape], dict(attrs))
+        result = self.new_value(value.dtype, shape)
+        operands = (value, Scalar(start, dtypes.I64))
+        self.nodes.append(Node(operator, operands, (result,), attrs, where))
+        return result
+
+    def derive(self, expr: Expr) -> Extent:
+        """An extent that follows from others; whether it is 1 belongs to the guard."""
+        example = evaluate(expr, self.extents)
+        self.require(Expr("eq", (expr, literal(1))))
+        if example == 1:
+            return 1
+        key = expr_key(expr)
+        for name, known in self.derived.items():
+            if expr_key(known) == key:
+                return self.find(Symbol(name))
+        name = f"n{len(self.extents)}"
+        self.extents[name] = example
+        self.derived[name] = expr
+        return Symbol(name)
+
+    def require(self, condition: Expr) -> bool:
+        """The value of an expression of extents, which later calls must give too."""
+        value = evaluate(condition, self.extents)
+        self.conditions[expr_key(condition)] = (condition, value)
+        return bool(value)
+
+    def extent_expr(self, extent: Extent) -> Expr:
+        """An extent as an expression."""
+        found = self.find(extent)
+        return Expr("extent", (found.name,)) if isinstance(found, Symbol) else literal(found)
+
     def find(self, extent: Extent) -> Extent:
         """The representative of an extent."""
         while isinstance(extent, Symbol) and extent in self.parent:
@@ -132,7 +175,7 @@ class Builder:
         """Make extents that must meet one, if their examples agree; a number stays a number."""
         for pair in rule.meets(shapes, dict(attrs)):
             first, second = (self.find(extent) for extent in pair)
-            a, b = self._example(first), self._example(second)
+            a, b = self.example(first), self.example(second)
             if a != b:
                 shown = " and ".join(self._concrete(s) for s in shapes)
                 raise ShapeError(f"shapes {shown} do not {rule.verb}: {a} against {b}")
@@ -143,11 +186,12 @@ class Builder:
             elif isinstance(first, Symbol):
                 self.parent[first] = second
 
-    def _example(self, extent: Extent) -> int:
+    def example(self, extent: Extent) -> int:
+        """An extent in the call that is traced."""
         return extent if isinstance(extent, int) else self.extents[extent.name]
 
     def _concrete(self, shape: Shape) -> str:
-        return str(tuple(map(self._example, shape)))
+        return str(tuple(map(self.example, shape)))
 
     def resolved_nodes(self) -> list[Node]:
         """The nodes with every extent replaced by its representative."""
@@ -155,7 +199,9 @@ class Builder:
         for node in self.nodes:
             operands = tuple(self._resolved_operand(o) for o in node.operands)
             results = tuple(self._resolved(r) for r in node.results)
-            out.append(replace(node, operands=tuple(map(self._scalar, operands)), results=results))
+            operands = tuple(map(self._scalar, operands))
+            attrs = tuple((k, self.find(v) if isinstance(v, Symbol) else v) for k, v in node.attrs)
+            out.append(replace(node, operands=operands, results=results, attrs=attrs))
         return out
 
     def _scalar(self, operand: Operand) -> Operand:
@@ -165,8 +211,7 @@ class Builder:
 
     def resolve_expr(self, expr: Expr) -> Expr:
         if expr.op == "extent":
-            found = self.find(Symbol(expr.args[0]))
-            return Expr("extent", (found.name,)) if isinstance(found, Symbol) else literal(found)
+            return self.extent_expr(Symbol(expr.args[0]))
         if expr.op in ("literal", "argument"):
             return expr
         return Expr(expr.op, tuple(self.resolve_expr(a) for a in expr.args))

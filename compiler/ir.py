@@ -149,6 +149,9 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "cos": math.cos,
     "sin": math.sin,
+    # of a slice with these bounds over an axis of n: its first index, and how many it has
+    "slice_start": lambda n, *bounds: slice(*bounds).indices(n)[0],
+    "slice_length": lambda n, *bounds: len(range(*slice(*bounds).indices(n))),
 }
 
 
@@ -298,6 +301,51 @@ class Node:
 
 
 @dataclass(frozen=True)
+class View:
+    """How a value lies in the memory of another, which no kernel copies.
+
+    Attributes:
+        base: the value behind it, which is no view itself.
+        axes: for each dimension the axis of the base, None for a new one.
+        starts: for each axis of the base the index that it begins at; None for 0.
+        steps: for each axis of the base the step from one index to the next.
+        lengths: for each axis of the base how many indices there are.
+    """
+
+    base: Value
+    axes: Axes
+    starts: tuple[Expr | None, ...]
+    steps: tuple[int, ...]
+    lengths: Shape
+
+    @classmethod
+    def whole(cls, base: Value) -> View:
+        rank = len(base.shape)
+        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, base.shape)
+
+    def moved(self, axes: Axes) -> View:
+        """A view of this view with other axes."""
+        return replace(self, axes=tuple(None if a is None else self.axes[a] for a in axes))
+
+    def sliced(self, dim: int, start: Expr, step: int, length: Extent) -> View:
+        """A slice of this view along one of its dimensions."""
+        axis = self.axes[dim]
+        if axis is None:  # of extent 1: all of it, or nothing
+            return self
+        before, scale = self.starts[axis], self.steps[axis]
+        begin = start if scale == 1 else Expr("mul", (start, literal(scale)))
+        begin = begin if before is None else Expr("add", (before, begin))
+        starts, steps, lengths = list(self.starts), list(self.steps), list(self.lengths)
+        starts[axis], steps[axis], lengths[axis] = begin, scale * step, length
+        return replace(self, starts=tuple(starts), steps=tuple(steps), lengths=tuple(lengths))
+
+    @property
+    def is_whole(self) -> bool:
+        """Every axis is whole: only the order of the axes changed."""
+        return all(s is None for s in self.starts)
+
+
+@dataclass(frozen=True)
 class Input:
     """An array argument: its value, name, and layout class.
 
@@ -324,8 +372,10 @@ class Graph:
         scalars: names of scalar arguments.
         nodes: in topological order.
         outputs: what the function returns, in order.
-        equal: pairs of (input index, axis) whose extents must agree at each call.
+        equal: pairs of extents, by name, that must agree at each call.
         boxed: outputs for which NumPy returns a 0-d array rather than a scalar.
+        derived: extents that follow from those of the arguments, by name, in order.
+        conditions: expressions of extents, and the value that each must have at each call.
     """
 
     name: str
@@ -333,8 +383,10 @@ class Graph:
     scalars: tuple[str, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
-    equal: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
+    equal: tuple[tuple[str, str], ...] = ()
     boxed: frozenset[int] = frozenset()
+    derived: tuple[tuple[str, Expr], ...] = ()
+    conditions: tuple[tuple[Expr, Any], ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
@@ -348,13 +400,25 @@ class Graph:
         return {i.value.id: i for i in self.inputs}
 
     @cached_property
-    def views(self) -> dict[int, tuple[Value, Axes]]:
-        """Map a view's id to its base and its axes; no base is a view itself."""
-        return {n.result.id: (n.values[0], n.attr("axes")) for n in self.nodes if n.is_view}
+    def views(self) -> dict[int, View]:
+        """Map the id of a view, of a value or of another view, to how it lies in memory."""
+        found: dict[int, View] = {}
+        for node in self.nodes:
+            if node.is_view:
+                source = node.values[0]
+                view = found.get(source.id) or View.whole(source)
+                if node.operator.name == "view":
+                    found[node.result.id] = view.moved(node.attr("axes"))
+                else:
+                    start = node.operands[1]
+                    assert isinstance(start, Scalar)
+                    axis, step, length = map(node.attr, ("axis", "step", "extent"))
+                    found[node.result.id] = view.sliced(axis, start.expr, step, length)
+        return found
 
     def base(self, value: Value) -> Value:
         """The value whose memory a value lies in: itself, unless it is a view."""
-        return self.views[value.id][0] if value.id in self.views else value
+        return self.views[value.id].base if value.id in self.views else value
 
     @cached_property
     def users(self) -> dict[int, list[int]]:
@@ -368,6 +432,13 @@ class Graph:
     def producers(self) -> dict[int, int]:
         """Map a value's id to the index of the node that makes it."""
         return {value.id: i for i, node in enumerate(self.nodes) for value in node.results}
+
+    def extents(self, given: Mapping[str, int]) -> dict[str, int]:
+        """The extents of the arguments, and those that follow from them."""
+        out = dict(given)
+        for name, expr in self.derived:
+            out[name] = evaluate(expr, out)
+        return out
 
     def with_nodes(self, nodes: Iterable[Node]) -> Graph:
         return replace(self, nodes=tuple(nodes))

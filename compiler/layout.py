@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opweave.compiler.ir import Axes, Extent, Shape, Symbol, Value
+from opweave.compiler.ir import Extent, Shape, Symbol, Value, View
 
 DimList = tuple[int, ...]
 
@@ -251,13 +251,17 @@ def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) ->
     return MatrixAddress(" + ".join(terms), row_step, column_step, tuple(strides))
 
 
-def viewed_layout(layout: str, shape: Shape, axes: Axes) -> str:
-    """Layout class of a view of an array with this layout and shape.
+def viewed_layout(layout: str, view: View) -> str:
+    """Layout class of a view of an array with this layout.
 
-    >>> n, m = Symbol("n"), Symbol("m")
-    >>> viewed_layout("C", (n, m), (1, 0)), viewed_layout("C", (n, m), (None, 0, 1))
-    ('us', 'C')
+    >>> whole = View.whole(Value(0, F32, (Symbol("n"), Symbol("m"))))
+    >>> [viewed_layout("C", v) for v in (whole.moved((1, 0)), whole.moved((None, 0, 1)))]
+    ['us', 'C']
+    >>> [viewed_layout("C", whole.sliced(d, literal(1), step, Symbol("k")))
+    ...  for d, step in ((0, 1), (1, 1), (1, 2))]
+    ['C', 'su', 'ss']
     """
+    shape, axes = view.base.shape, view.axes
     long = [d for d, e in enumerate(shape) if e != 1]
     if layout == "C":
         layout = "".join(
@@ -267,9 +271,12 @@ def viewed_layout(layout: str, shape: Shape, axes: Axes) -> str:
     out = []
     for axis in axes:
         letter = "b" if axis is None or axis not in long else layout[axis]
+        if axis is not None and letter != "b" and view.steps[axis] != 1:
+            letter = "s"
         if letter == "m" and axis is not None:
             following = order[order.index(axis) + 1 :][:1]
-            letter = "m" if following == long[long.index(axis) + 1 :][:1] else "s"
+            merges = following == long[long.index(axis) + 1 :][:1]
+            letter = "m" if merges and all(view.starts[a] is None for a in following) else "s"
         out.append(letter)
     letters = [letter for letter in out if letter != "b"]
     is_dense = letters[:-1] == ["m"] * (len(letters) - 1) and letters[-1:] in ([], ["u"])

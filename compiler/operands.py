@@ -101,8 +101,10 @@ class GroupOperands:
         given = self._given(value)
         layout = given.layout if given else "C"
         if value.id in self.graph.views:
-            base, axes = self.graph.views[value.id]
-            layout = viewed_layout(layout, base.shape, axes)
+            view = self.graph.views[value.id]
+            layout = viewed_layout(layout, view)
+            if not view.is_whole:  # it begins anywhere
+                return ArrayOperand(value, name, layout, dims, aligned=False)
         return ArrayOperand(value, name, layout, dims, given.aligned if given else True)
 
     def _accessed(self, key: Key, operand: ArrayOperand) -> Access:

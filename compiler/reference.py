@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir import Graph, Node, Value, evaluate
+from opweave.compiler.ir import Graph, Node, Value, evaluate, extent_of
 from opweave.compiler.literals import converted
 
 Array = np.ndarray[Any, Any]
@@ -19,7 +19,7 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             operands = [_own_operand(o, held, env) for o in node.operands]
-            result = node.operator.numpy(*operands, **numpy_attributes(node))
+            result = node.operator.numpy(*operands, **numpy_attributes(node, env))
             results = result if len(node.results) > 1 else (result,)
             for value, array in zip(node.results, results, strict=True):
                 held[value.id] = np.asarray(array, value.dtype.numpy)
@@ -34,9 +34,11 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
     return outputs
 
 
-def numpy_attributes(node: Node) -> dict[str, Any]:
+def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as the NumPy function takes them."""
     out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
+    if "extent" in out:
+        out["extent"] = extent_of(out["extent"], extents)
     if node.operator.name == "cast":
         out["dtype"] = node.result.dtype.numpy
     return out

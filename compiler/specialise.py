@@ -15,7 +15,7 @@ from opweave.compiler.assemble import shape_class
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options, finish, schedule_graph
-from opweave.compiler.ir import Graph
+from opweave.compiler.ir import Graph, evaluate
 from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
@@ -33,6 +33,10 @@ class Variant:
     static: dict[str, Any]
     schedules: dict[Any, Schedule] = field(default_factory=dict)
     lowered: dict[Any, Lowered] = field(default_factory=dict)
+
+    def extents(self, given: Mapping[str, int]) -> dict[str, int]:
+        """Extents of the arguments, and those that follow from them."""
+        return self.graph.extents(given)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class Specialisations:
         if found is None:
             found = self._trace(arguments, extents, rebuilt)
             self.variants.setdefault(key, []).append(found)
+        extents = found.extents(extents)
         arrays = [t for t in (*types, *found.trace.constant_types) if isinstance(t, ArrayType)]
         by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
         lowered = self._lower(found, extents, by_value, device)
@@ -132,7 +137,7 @@ class Specialisations:
         graph = verify_graph(simplify(verify_graph(made.graph)))
         static = {
             name: value
-            for name, value in self._values(made, arguments, extents).items()
+            for name, value in self._values(made, arguments, made.graph.extents(extents)).items()
             if name in made.static
         }
         return Variant(made, graph, static)
@@ -141,18 +146,18 @@ class Specialisations:
     def _values(
         made: Trace, arguments: Mapping[str, Any], extents: Mapping[str, int]
     ) -> dict[str, Any]:
+        """The values of scalars and extents by name."""
         scalars = [a for a in arguments.values() if not isinstance(a, ArrayType | Static)]
         return {**extents, **dict(zip(made.graph.scalars, scalars, strict=True))}
 
     def _serves(
         self, variant: Variant, arguments: Mapping[str, Any], extents: Mapping[str, int]
     ) -> bool:
-        values = self._values(variant.trace, arguments, extents)
+        values = self._values(variant.trace, arguments, variant.extents(extents))
         if any(not _same(values[n], v) for n, v in variant.static.items()):
             return False
-        shapes = [t.shape for t in arguments.values() if isinstance(t, ArrayType)]
-        return all(
-            shapes[a][axis] == shapes[b][other] for (a, axis), (b, other) in variant.graph.equal
+        return all(values[a] == values[b] for a, b in variant.graph.equal) and all(
+            evaluate(condition, values) == value for condition, value in variant.graph.conditions
         )
 
     def _lower(

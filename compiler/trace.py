@@ -217,18 +217,10 @@ def _finish(
     tracer: Tracer,
     outputs: tuple[Output, ...],
 ) -> Graph:
-    """Replace unified extents everywhere, and note which input extents must agree."""
+    """Replace unified extents everywhere, and note which must agree at each call."""
     builder = tracer.builder
-    by_symbol: dict[Symbol, tuple[int, int]] = {}
-    equal = []
-    for index, item in enumerate(inputs):
-        for axis, extent in enumerate(item.value.shape):
-            if isinstance(extent, Symbol):
-                by_symbol[extent] = (index, axis)
-    for symbol, place in by_symbol.items():
-        found = builder.find(symbol)
-        if found != symbol and isinstance(found, Symbol):
-            equal.append((by_symbol[found], place))
+    found = ((symbol, builder.find(symbol)) for symbol in builder.parent)
+    equal = [(other.name, s.name) for s, other in found if isinstance(other, Symbol)]
 
     def resolved(value: Value) -> Value:
         return replace(value, shape=tuple(map(builder.find, value.shape)))
@@ -238,7 +230,10 @@ def _finish(
         resolved(o) if isinstance(o, Value) else builder.resolve_expr(o) for o in outputs
     )
     made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
-    graph = Graph(name, made, scalars, nodes, final, tuple(equal))
+    derived, conditions = tuple(builder.derived.items()), tuple(builder.conditions.values())
+    graph = Graph(
+        name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
+    )
     return replace(graph, boxed=_boxed(graph, tracer.hidden))
 
 

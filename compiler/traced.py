@@ -11,12 +11,13 @@ from __future__ import annotations
 import operator
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import (
     Expr,
     Symbol,
@@ -301,6 +302,21 @@ class TracedArray(ArrayOperators):
             raise AttributeError(name)
         raise AttributeError(f"a traced array has no attribute {name!r} ({self.tracer.where()})")
 
+    def of(self, value: Value) -> TracedArray:
+        """Another value of the same trace."""
+        return TracedArray(self.tracer, value)
+
+    def __getitem__(self, key: Any) -> TracedArray:
+        found: TracedArray = self._call("indexing", indexed, (self, key), {})
+        return found
+
+    def __iter__(self) -> Iterator[TracedArray]:
+        found: Iterator[TracedArray] = self._call("iteration", rows, (self,), {})
+        return found
+
+    def __len__(self) -> int:
+        return length(self)
+
     def _applied(self, operator: Operator, *operands: Any) -> Any:
         return self.tracer.apply(operator, operands)
 
@@ -349,10 +365,7 @@ class TracedArray(ArrayOperators):
     __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
     __index__ = _refuse("an index", "compute it outside the fused function")
     __complex__ = _refuse("complex()", "complex numbers are not supported")
-    __iter__ = _refuse("iteration", "express the loop as array operations")
-    __len__ = _refuse("len()", "use .shape[0]")
     __contains__ = _refuse("'in'", "use (x == value).any()")
-    __getitem__ = _refuse("indexing", "index outside the fused function and pass the view")
     __setitem__ = _refuse("assignment to elements", "use np.where(condition, a, b)")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 

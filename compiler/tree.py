@@ -89,9 +89,13 @@ def is_container(value: Any) -> bool:
     return (
         kind in (tuple, list, dict, type(None))
         or (isinstance(value, tuple) and hasattr(kind, "_fields"))
-        or dataclasses.is_dataclass(kind)
+        or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
         or is_object(value)
     )
+
+
+def _is_of_library(kind: type) -> bool:
+    return kind.__module__.split(".")[0] in LIBRARIES
 
 
 def is_object(value: Any) -> bool:
@@ -99,7 +103,7 @@ def is_object(value: Any) -> bool:
     kind = type(value)
     return (
         all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
-        and kind.__module__.split(".")[0] not in LIBRARIES
+        and not _is_of_library(kind)
         and not isinstance(value, type | Enum)
         and not any(hasattr(kind, protocol) for protocol in ARRAYS)
         and not any("__slots__" in vars(base) for base in kind.__mro__)

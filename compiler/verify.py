@@ -85,9 +85,9 @@ def check_each_node_once(schedule: Schedule) -> Iterator[str]:
 
 def check_views_of_stored_values(schedule: Schedule) -> Iterator[str]:
     views = schedule.graph.views
-    for base, _ in views.values():
-        if base.id in views:
-            yield f"v{base.id} is a view, and has a view"
+    for view in views.values():
+        if view.base.id in views:
+            yield f"v{view.base.id} is a view, and has a view"
 
 
 def check_group_order(schedule: Schedule) -> Iterator[str]:

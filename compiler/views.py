@@ -1,7 +1,8 @@
 """Views: transpositions and their kin cost no kernel.
 
-A view is a node of kind MOVE: dimension ``d`` of its result is dimension ``axes[d]`` of its
-operand, or new for None.  No kernel computes it; who reads it reads its base with other strides.
+A view is a node of kind MOVE.  Dimension ``d`` of the result of *view* is dimension ``axes[d]`` of
+its operand, or new for None; *slice* takes some of the indices of one dimension.  No kernel
+computes them; who reads one reads its base with other strides, from another first element on.
 The pass below moves views towards the outputs, so that what is computed on both sides of a
 transposition shares a kernel, and a result that is transposed last is returned as a view, as by
 NumPy.
@@ -57,7 +58,9 @@ class _Settling:
         for node in self.source.nodes:
             operands = tuple(self._now(o) for o in node.operands)
             node = replace(node, operands=operands)
-            if node.is_view:
+            if node.operator.name == "slice":
+                self._slice(node)
+            elif node.is_view:
                 self._view(node)
             elif node.is_reduction and node.values[0].id in self.views:
                 self._reduction(node)
@@ -79,6 +82,25 @@ class _Settling:
             self.replaced[node.result.id] = kept
             return
         self.replaced[node.result.id] = self._viewed(base, wanted, node, node.result)
+
+    def _slice(self, node: Node) -> None:
+        """Slice what lies behind a view, and view the slice: it may be read in any order."""
+        base, axes = self._base(node.values[0])
+        axis = axes[node.attr("axis")]
+        if axis is None:  # a new axis of extent 1: all of it, or nothing
+            self.nodes.append(node)
+            return
+        length = node.attr("extent")
+        shape = (*base.shape[:axis], length, *base.shape[axis + 1 :])
+        is_plain = node.values[0] == base
+        made = node.result if is_plain else self._new(base, shape)
+        attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
+        operands = (base, *node.operands[1:])
+        self.nodes.append(replace(node, operands=operands, results=(made,), attrs=attrs))
+        if base.id in self.inputs:
+            self.inputs.add(made.id)
+        if not is_plain:
+            self.replaced[node.result.id] = self._viewed(made, axes, node, node.result)
 
     def _kept(self, base: Value, axes: Axes) -> Value | None:
         """A reduction whose axes come back as new ones: the same with ``keepdims``."""

@@ -126,6 +126,8 @@ def _flag(value: Any) -> bool:
 ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
     "axis": (_axis, "an integer or None"),
     "axes": (_axes, "a tuple of integers"),
+    "extent": (index, "an integer"),
+    "step": (index, "an integer"),
     "keepdims": (_flag, "True or False"),
     "dtype": (_dtype, "a dtype or None"),
     "ddof": (_amount, "a number"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase
-from opweave.opcodes.shapes import PRODUCT, VIEWED
+from opweave.opcodes.shapes import PRODUCT, SLICED, VIEWED
 
 # One rounding a step; fma is asked for by name, so that no compiler decides.
 ACCUMULATE = {
@@ -41,6 +41,21 @@ def viewed(x: Any, axes: tuple[int | None, ...]) -> Any:
     return moved[tuple(None if a is None else slice(None) for a in axes)] if axes else moved
 
 
+def sliced(x: Any, start: Any, axis: int, step: int, extent: int) -> Any:
+    """``extent`` elements of ``x`` along an axis, from index ``start`` on; copies nothing."""
+    return x[(*[slice(None)] * axis, indices(int(start), step, extent))]
+
+
+def indices(first: int, step: int, count: int) -> slice:
+    """``count`` indices from ``first`` on.
+
+    >>> list(range(9))[indices(4, -2, 3)]
+    [4, 2, 0]
+    """
+    stop = first + step * count
+    return slice(first, stop if stop >= 0 else None, step) if count else slice(0, 0)
+
+
 OPERATORS: tuple[Operator, ...] = (
     Operator(
         "matmul",
@@ -64,5 +79,15 @@ OPERATORS: tuple[Operator, ...] = (
         rules.first,
         shape_rule=VIEWED,
         attrs=(("axes", ()),),
+    ),
+    Operator(
+        "slice",
+        Kind.MOVE,
+        (),
+        sliced,
+        rules.first_and_index,
+        params=("x", "start"),
+        shape_rule=SLICED,
+        attrs=(("axis", 0), ("extent", 0), ("step", 1)),
     ),
 )

@@ -138,6 +138,12 @@ def first(types: Types, attrs: Any = ()) -> Signature:
 
 
 @lru_cache(maxsize=4096)
+def first_and_index(types: Types, attrs: Any = ()) -> Signature:
+    """An operand whose type is unchanged, and an index."""
+    return (types[0], I64), (types[0],)
+
+
+@lru_cache(maxsize=4096)
 def truth(types: Types, attrs: Any = ()) -> Signature:
     """any and all: the operand is read as bool, the result is bool."""
     return (BOOL,), (BOOL,)

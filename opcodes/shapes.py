@@ -108,6 +108,17 @@ def viewed_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     return tuple(1 if a is None else shape[a] for a in axes)
 
 
+def sliced_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """The operand's shape with another extent along an axis.
+
+    Raises:
+        ShapeError: no such axis.
+    """
+    (shape,) = shapes
+    (axis,) = normal_axes(attrs["axis"], len(shape))
+    return (*shape[:axis], attrs["extent"], *shape[axis + 1 :])
+
+
 def _matrices(shapes: Sequence[Shape]) -> None:
     for shape in shapes:
         if len(shape) < 2:
@@ -159,4 +170,5 @@ def no_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
 BROADCAST = ShapeRule(broadcast_pairs, broadcast_shape)
 REDUCED = ShapeRule(no_pairs, reduced_shape)
 VIEWED = ShapeRule(no_pairs, viewed_shape)
+SLICED = ShapeRule(no_pairs, sliced_shape)
 PRODUCT = ShapeRule(product_pairs, product_shape, "multiply (columns by rows, batch by batch)")

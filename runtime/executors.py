@@ -13,6 +13,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.runtime.arrays import pointer
 from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.fibres import run_verify
@@ -87,8 +88,10 @@ class VerifyExecutor(HostExecutor):
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
             def packed(addresses: Sequence[int]) -> bytes:
                 made = bytearray(slots)
-                for slot, address in zip(places, addresses, strict=True):
-                    made[8 * slot : 8 * slot + 8] = address.to_bytes(8, "little")
+                for slot, address, array in zip(places, addresses, arrays, strict=True):
+                    word = slice(8 * slot, 8 * slot + 8)
+                    offset = int.from_bytes(made[word], "little") - pointer(array)
+                    made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
             self.run(kernel, binary, grid, packed, arrays, places)

@@ -32,7 +32,7 @@ from opweave.compiler.kernel import Kernel, Param
 from opweave.compiler.literals import converted
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ShapeError
-from opweave.opcodes.products import viewed
+from opweave.opcodes.products import indices, viewed
 from opweave.runtime.arrays import pointer
 from opweave.runtime.environment import cores
 
@@ -73,7 +73,7 @@ class Step:
         launch: starts it.
         pack: packs the slots.
         fixed: slot values, with None where a call fills in.
-        pointers: (slot, id of the value in whose memory it lies) of arrays.
+        pointers: (slot, id of the value in whose memory it lies, bytes from there) of arrays.
         scalars: (slot, Scalar) of scalar parameters.
         partials: slot of the partial results, or -1.
         counter: slot of the counters, or -1.
@@ -84,7 +84,7 @@ class Step:
     launch: Callable[[bytes, Sequence[Any]], None]
     pack: struct.Struct
     fixed: tuple[Any, ...]
-    pointers: tuple[tuple[int, int], ...]
+    pointers: tuple[tuple[int, int, int], ...]
     scalars: tuple[tuple[int, Scalar], ...]
     partials: int
     counter: int
@@ -134,7 +134,7 @@ class Prepared:
         outputs = {self.graph.base(o).id for o in self.graph.outputs if isinstance(o, Value)}
         last: dict[int, int] = {}
         for number, (step, makes) in enumerate(zip(self.steps, self.makes, strict=True)):
-            ids = [*(value for _, value in step.pointers), *(value for value, *_ in makes)]
+            ids = [*(value for _, value, _ in step.pointers), *(value for value, *_ in makes)]
             last |= dict.fromkeys(ids, number)
         kept = {*outputs, *self.inputs}
         return tuple(
@@ -158,10 +158,20 @@ class Prepared:
         out = {id: tuple(s // a.itemsize for s in a.strides) for id, a in arrays.items()}
         for value_id, (shape, _) in self.shapes.items():
             out[value_id] = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
-        for value_id, (base, axes) in self.graph.views.items():
-            if base.id in out:
-                out[value_id] = tuple(0 if a is None else out[base.id][a] for a in axes)
+        for value_id, view in self.graph.views.items():
+            if view.base.id in out:
+                steps = [s * step for s, step in zip(out[view.base.id], view.steps, strict=True)]
+                out[value_id] = tuple(0 if a is None else steps[a] for a in view.axes)
         return out
+
+    def _offset(self, value_id: int, strides: Mapping[int, tuple[int, ...]]) -> int:
+        """Bytes from the first element of a value's base to that of the value."""
+        view = self.graph.views.get(value_id)
+        if view is None or not all(self.shape_of(view.base)[0]):
+            return 0
+        starts = zip(view.starts, strides[view.base.id], strict=True)
+        elements = sum(evaluate(s, self.extents) * by for s, by in starts if s is not None)
+        return int(elements) * view.base.dtype.itemsize
 
     def _step(self, kernel: Kernel, source: str, strides: Mapping[int, tuple[int, ...]]) -> Step:
         _, rows, _ = kernel.elements(self.extents)
@@ -174,8 +184,8 @@ class Prepared:
             formats.append(_format(param, index))
             fixed.append(self._fixed(param, strides))
             if param.kind in ("input", "output"):
-                base = views[param.source][0].id if param.source in views else param.source
-                pointers.append((slot, base))
+                base = views[param.source].base.id if param.source in views else param.source
+                pointers.append((slot, base, self._offset(param.source, strides)))
             elif param.kind == "scalar":
                 scalars.append((slot, param.source))
             elif param.kind == "partials":
@@ -203,16 +213,12 @@ class Prepared:
         if kernel.template != "vendor":
             return self.executor.launcher(kernel, source, self.extents)
         x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
-        axes = [self.graph.views[v][1] if v in self.graph.views else None for v in (x, y)]
 
         def multiply(slots: bytes, arrays: Sequence[Any]) -> None:
             # x @ x has one parameter for both
-            x, y = (
-                a if axis is None else viewed(a, axis)
-                for a, axis in zip((arrays[0], arrays[-2]), axes, strict=True)
-            )
+            left, right = self._viewed(arrays[0], x), self._viewed(arrays[-2], y)
             with np.errstate(all="ignore"):  # as kernels, which warn of nothing
-                np.matmul(x, y, out=arrays[-1])
+                np.matmul(left, right, out=arrays[-1])
 
         return multiply
 
@@ -240,10 +246,10 @@ class Prepared:
                 held[value_id] = self.executor.empty(shape, dtype) if given is None else given
             slots = list(step.fixed)
             passed = []
-            for slot, value_id in step.pointers:
+            for slot, value_id, offset in step.pointers:
                 array = held[value_id]
                 passed.append(array)
-                slots[slot] = pointer(array)
+                slots[slot] = pointer(array) + offset
             for slot, scalar in step.scalars:
                 slots[slot] = scalar_value(scalar, env)
             if step.partials >= 0:
@@ -256,6 +262,19 @@ class Prepared:
             del passed
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
+    def _viewed(self, array: Any, value_id: int) -> Any:
+        """An array as the view that a value is of it."""
+        view = self.graph.views.get(value_id)
+        if view is None:
+            return array
+        picked = tuple(
+            slice(None)
+            if start is None
+            else indices(evaluate(start, self.extents), step, extent_of(length, self.extents))
+            for start, step, length in zip(view.starts, view.steps, view.lengths, strict=True)
+        )
+        return viewed(array[picked] if picked else array, view.axes)
+
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:
         """Shape and dtype of a value for the extents of this call."""
         return tuple(extent_of(e, self.extents) for e in value.shape), value.dtype
@@ -263,8 +282,7 @@ class Prepared:
     def _output(self, index: int, output: Any, held: Mapping[int, Any], env: Any) -> Any:
         if isinstance(output, Value):
             array = held[self.graph.base(output).id]
-            if output.id in self.graph.views:
-                array = viewed(array, self.graph.views[output.id][1])
+            array = self._viewed(array, output.id)
             if output.shape == () and output.id not in self.inputs:
                 return self.executor.result(array, index in self.graph.boxed)
             return array

@@ -39,7 +39,8 @@ def traced(program):
         a.name: argument_type(a.name, v, False)
         for a, v in zip(program.arguments, values, strict=True)
     }
-    return trace(program.function, types).graph, symbol_extents(list(types.values()))
+    graph = trace(program.function, types).graph
+    return graph, graph.extents(symbol_extents(list(types.values())))
 
 
 def numbered(graph: Graph) -> str:

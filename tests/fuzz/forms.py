@@ -101,6 +101,16 @@ def _squeeze(rank: int, rng: Rng) -> str:
     return "np.squeeze({0})" if rng.random() < 0.4 else f"{{0}}.squeeze({rng.integers(rank)})"
 
 
+INDICES = (":", "1:", ":-1", "::2", "::-1", "-3:", "2:5", "::-3", ":0", "0", "-1", "None")
+
+
+def _indexing(rank: int, rng: Rng) -> str:
+    parts = [str(rng.choice(INDICES)) for _ in range(rng.integers(1, rank + 2))]
+    if rng.random() < 0.2:
+        parts.insert(int(rng.integers(len(parts) + 1)), "...")
+    return f"{{0}}[{', '.join(parts)}]"
+
+
 def _round(rank: int, rng: Rng) -> str:
     return f"np.round({{0}}, {rng.integers(0, 3)})"
 
@@ -124,6 +134,7 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "moveaxis": (1, _moveaxis),
     "expand_dims": (0, _expand_dims),
     "squeeze": (1, _squeeze),
+    "indexing": (0, _indexing),
     "round": (0, _round),
     "ufunc.reduce": (1, _reduce),
     "shape, size": (1, _by_extent),

@@ -1,0 +1,147 @@
+"""Basic indexing of traced arrays: integers, slices, new axes and the ellipsis, as views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from opweave.compiler.ir import Expr, literal
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.traced import TracedArray
+
+# Beyond every index: what an open end of a slice that runs backwards stands for.
+FAR = 1 << 62
+# A loop over the rows of an array becomes so many copies of its body at most.
+MOST_UNROLLED = 1024
+
+
+def indexed(array: TracedArray, key: Any) -> TracedArray:
+    """``array[key]`` as a view.
+
+    Raises:
+        ShapeError: too many indices, or one that the array has not.
+        UnsupportedError: an index that is an array, a list or a mask.
+        TraceError: an index that is none.
+    """
+    items = list(key) if isinstance(key, tuple) else [key]
+    places = [n for n, item in enumerate(items) if item is ...]
+    if len(places) > 1:
+        raise ShapeError("an index can have one ellipsis")
+    missing = array.ndim - sum(item is not None and item is not ... for item in items)
+    if missing < 0:
+        raise ShapeError(
+            f"too many indices: {array.ndim - missing} for an array of {array.ndim} dimensions"
+        )
+    at = places[0] if places else len(items)
+    items[at : at + 1] = [slice(None)] * missing
+    return _viewed(array, items, is_scalar=not places)
+
+
+def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedArray:
+    tracer, value = array.tracer, array.value
+    axes: list[int | None] = []
+    axis = 0
+    for item in items:
+        if item is None:
+            axes.append(None)
+            continue
+        found = _bounds(array, item, axis)
+        if found is not None:
+            start, step, length = found
+            value = tracer.builder.sliced(value, axis, start, step, length, tracer.where())
+        if isinstance(item, slice):
+            axes.append(axis)
+        axis += 1
+    made = array.of(value)
+    tracer.shared |= {array.value.id, value.id}
+    if tuple(axes) != tuple(range(array.ndim)):
+        made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
+    if not axes and is_scalar:
+        tracer.hidden.add(made.value.id)  # a scalar and no array without dimensions
+    return made
+
+
+def _bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
+    """First index, step and number of indices; None for all of them."""
+    builder = array.tracer.builder
+    extent = builder.extent_expr(array.value.shape[axis])
+    if not isinstance(item, slice):
+        return _one(array, item, axis, extent)
+    step = 1 if item.step is None else _number(array, item.step)
+    if step == 0:
+        raise ShapeError("the step of a slice is 0")
+    ends = (literal(0), extent) if step > 0 else (literal(FAR), literal(-FAR))
+    start, stop = (
+        default if end is None else _end(array, end)
+        for end, default in zip((item.start, item.stop), ends, strict=True)
+    )
+    if (start, stop, step) == (*ends, 1):
+        return None
+    bounds = (extent, start, stop, literal(step))
+    length = builder.derive(Expr("slice_length", bounds))
+    return Expr("slice_start", bounds), step, length
+
+
+def _one(array: TracedArray, item: Any, axis: int, extent: Expr) -> tuple[Expr, int, Any]:
+    shape: Any = getattr(item, "shape", None)
+    if isinstance(item, bool | list) or shape:
+        raise UnsupportedError(
+            f"indexing by {type(item).__name__.removeprefix('Traced')}: expected integers, "
+            "slices, None and ...; select by np.where, or index outside the fused function"
+        )
+    number = _number(array, item)
+    start = literal(number) if number >= 0 else Expr("add", (extent, literal(number)))
+    builder = array.tracer.builder
+    inside = (Expr("ge", (start, literal(0))), Expr("lt", (start, extent)))
+    holds = [builder.require(condition) for condition in inside]  # each is part of the guard
+    if not all(holds):
+        size = builder.example(array.value.shape[axis])
+        raise ShapeError(f"index {shown(number)} is out of bounds for axis {axis} of size {size}")
+    return start, 1, 1
+
+
+def _end(array: TracedArray, item: Any) -> Expr:
+    """An end of a slice: an expression of extents, or a number that is part of the guard."""
+    expr = getattr(item, "expr", None)
+    if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
+        _number(array, item.example)
+        return expr
+    return literal(_number(array, item))
+
+
+def _number(array: TracedArray, item: Any) -> int:
+    try:
+        return index(array.tracer.concrete(item))
+    except OpweaveError:
+        raise
+    except Exception:
+        raise TraceError(
+            f"an index must be an integer, a slice, None or ..., found {shown(item)}"
+        ) from None
+
+
+def rows(array: TracedArray) -> Iterator[TracedArray]:
+    """The rows of an array, whose number becomes part of the guard.
+
+    Raises:
+        TraceError: more rows than a loop is unrolled for.
+    """
+    count = length(array)
+    if count > MOST_UNROLLED:
+        raise TraceError(
+            f"iteration over {count} rows: expected at most {MOST_UNROLLED}, since each becomes "
+            "code of its own; express the loop as array operations"
+        )
+    return (indexed(array, n) for n in range(count))
+
+
+def length(array: TracedArray) -> int:
+    """``len(array)``, which becomes part of the guard."""
+    if not array.ndim:
+        raise TypeError("len() of an array without dimensions")
+    return index(array.tracer.concrete(array.shape[0]))
