@@ -143,6 +143,14 @@ def test_nothing_decides_what_an_error_may_turn_over(function):
     assert bound(function, S).undecided == S.size
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: (x * (1 / x)) ** np.nan,
+    lambda x: (x * 0 + np.nan) ** (x * 3 - x - x - x),
+])  # fmt: skip
+def test_a_power_that_no_nan_changes_is_undecided_where_it_may_be_one(function):
+    assert bound(function, np.array([3.0, 7.0, 11.0], np.float32)).undecided == 3
+
+
 Z = np.array([[0.0, -0.0], [-0.0, -0.0], [0.0, 1.0]])
 
 
