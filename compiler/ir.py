@@ -30,6 +30,7 @@ import numpy as np
 from opweave.opcodes.allowed import plain_number, shown
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.shapes import normal_axes
 
 
 @dataclass(frozen=True)
@@ -473,7 +474,6 @@ def count(shape: Iterable[Extent], extents: Extents) -> int:
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
-    """The axes that a reduction goes over, all for ``axis=None``."""
+    """The axes that a reduction goes over, in rising order."""
     source = node.values[0].shape
-    axis = node.attr("axis")
-    return tuple(range(len(source))) if axis is None else (axis % len(source),)
+    return normal_axes(node.attr("axis"), len(source))

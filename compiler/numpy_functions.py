@@ -33,33 +33,32 @@ def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
     raise UnsupportedError(f"{operator.name}: no operand is traced")
 
 
-def single_axis(name: str, axis: Any, array: Any) -> int | None:
-    """Reductions go over one axis or over all."""
-    if isinstance(axis, tuple):
-        if len(axis) == 1:
-            return single_axis(name, axis[0], array)
-        if any(type(a) is not int for a in axis):
-            raise ShapeError(f"{name}: axis must hold integers, found {shown(axis)}")
-        rank = getattr(array, "ndim", 0)
-        if axis and sorted(a % rank for a in axis if -rank <= a < rank) == list(range(rank)):
-            return None
-        raise UnsupportedError(
-            f"{name}: axis={shown(axis)}: opweave reduces over one axis or over all of them; "
-            "reduce one axis after the other, or reshape outside the fused function"
-        )
+def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
+    """The axes of a reduction as plain numbers.
+
+    Raises:
+        ShapeError: no integers.
+        UnsupportedError: none at all.
+    """
     if axis is None:
         return None
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if not given:
+        raise UnsupportedError(f"{name}: axis=() reduces nothing; leave the call out")
     try:
-        return index(axis)
+        found = tuple(map(index, given))
     except OpweaveError:
         raise
     except Exception:  # also what an __index__ of the user's own raises
-        raise ShapeError(f"{name}: axis must be an integer or None, found {shown(axis)}") from None
+        raise ShapeError(
+            f"{name}: axis must be an integer, a tuple of integers or None, found {shown(axis)}"
+        ) from None
+    return found if len(found) > 1 else found[0]
 
 
 def _statistic(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis, a)
+        axis = axis_of(operator.name, axis)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims))
 
     return handler
@@ -67,7 +66,7 @@ def _statistic(operator: Operator) -> Callable[..., Any]:
 
 def _summation(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis, a)
+        axis = axis_of(operator.name, axis)
         name = None if dtype is None else _dtype_name(dtype)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims), dtype=name)
 
@@ -76,7 +75,7 @@ def _summation(operator: Operator) -> Callable[..., Any]:
 
 def _spread(operator: Operator) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-        axis = single_axis(operator.name, axis, a)
+        axis = axis_of(operator.name, axis)
         return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
 
     return handler

@@ -137,14 +137,16 @@ class _Settling:
         return value
 
     def _reduction(self, node: Node) -> None:
-        """Reduce the base of a view along the axis that is meant."""
+        """Reduce the base of a view along the axes that are meant."""
         base, axes = self._base(node.values[0])
         reduced = reduced_axes(node)
-        if node.attr("axis") is not None and axes[reduced[0]] is None:
-            self.nodes.append(node)  # an axis of extent 1 that the base has not
+        named = {axes[d] for d in reduced} - {None}
+        if not named and node.attr("axis") is not None:
+            self.nodes.append(node)  # axes of extent 1 that the base has not
             return
-        axis = None if node.attr("axis") is None else axes[reduced[0]]
-        dropped = set(range(len(base.shape))) if axis is None else {axis}
+        kept = tuple(sorted(a for a in named if a is not None))
+        axis = None if node.attr("axis") is None else kept
+        dropped = set(range(len(base.shape))) if axis is None else named
         shape = tuple(1 if d in dropped else e for d, e in enumerate(base.shape))
         attrs = tuple(sorted({**dict(node.attrs), "axis": axis, "keepdims": True}.items()))
         made = self._new(node.result, shape)

@@ -124,7 +124,7 @@ def _flag(value: Any) -> bool:
 
 # Attributes of the built-in operators: the check that makes each plain, and what it expects.
 ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
-    "axis": (_axis, "an integer or None"),
+    "axis": (_axis, "an integer, a tuple of integers or None"),
     "axes": (_axes, "a tuple of integers"),
     "extent": (index, "an integer"),
     "step": (index, "an integer"),

@@ -6,6 +6,7 @@ it while a function is traced; so there is one definition, not two.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Kind, Operator, TypeRule
+
+Axis = int | tuple[int, ...] | None
 
 
 def composite(
@@ -28,8 +31,12 @@ def composite(
     )
 
 
-def _count(x: Any, axis: int | None) -> Any:
-    return x.size if axis is None else x.shape[axis]
+def _count(x: Any, axis: Axis) -> Any:
+    """How many elements are reduced to one."""
+    if axis is None:
+        return x.size
+    extents = [x.shape[a] for a in (axis if isinstance(axis, tuple) else (axis,))]
+    return math.prod(extents[1:], start=extents[0])
 
 
 def _wide(x: Any) -> Any:
@@ -43,12 +50,12 @@ def _back(y: Any, x: Any) -> Any:
     return y.astype(x.dtype) if x.dtype.name in ("float16", "bfloat16") else y
 
 
-def mean(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Sum over the axis, divided by its extent."""
     return _back(np.sum(_wide(x), axis=axis, keepdims=keepdims) / _count(x, axis), x)
 
 
-def var(x: Any, axis: int | None = None, keepdims: bool = False, ddof: Any = 0) -> Any:
+def var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any:
     """Mean of the squared deviations, in two passes as NumPy takes it."""
     wide = _wide(x)
     deviation = wide - np.sum(wide, axis=axis, keepdims=True) / _count(x, axis)
@@ -57,7 +64,7 @@ def var(x: Any, axis: int | None = None, keepdims: bool = False, ddof: Any = 0) 
     return _back(total / (count - ddof if ddof else count), x)
 
 
-def std(x: Any, axis: int | None = None, keepdims: bool = False, ddof: Any = 0) -> Any:
+def std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any:
     """Square root of the variance."""
     return _back(np.sqrt(var(_wide(x), axis=axis, keepdims=keepdims, ddof=ddof)), x)
 
@@ -77,13 +84,13 @@ def gelu(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
 
 
-def softmax(x: Any, axis: int | None = -1) -> Any:
+def softmax(x: Any, axis: Axis = -1) -> Any:
     """exp(x - max) / sum(exp(x - max)) over an axis, or over the whole tensor for None."""
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def log_softmax(x: Any, axis: int | None = -1) -> Any:
+def log_softmax(x: Any, axis: Axis = -1) -> Any:
     """x - max - log(sum(exp(x - max)))."""
     shifted = x - np.max(x, axis=axis, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))

@@ -65,19 +65,24 @@ def broadcast_shape(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Shap
     return tuple(out)
 
 
-def normal_axes(axis: int | None, rank: int) -> tuple[int, ...]:
-    """Return the axes counted from 0, all for None.
+def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """Return the axes counted from 0, in rising order, all for None.
 
     Raises:
-        ShapeError: no such axis.
+        ShapeError: no such axis, or one that stands twice.
     """
     if axis is None:
         return tuple(range(rank))
-    if not isinstance(axis, int):
-        raise ShapeError(f"axis must be an integer or None, found {axis}")
-    if not -rank <= axis < rank:
-        raise ShapeError(f"axis {shown(axis)} does not exist in an array of {rank} dimensions")
-    return (axis % rank,)
+    found = []
+    for one in axis if isinstance(axis, tuple) else (axis,):
+        if not isinstance(one, int):
+            raise ShapeError(f"axis must be an integer, a tuple of them or None, found {one}")
+        if not -rank <= one < rank:
+            raise ShapeError(f"axis {shown(one)} does not exist in an array of {rank} dimensions")
+        found.append(one % rank)
+    if len(set(found)) < len(found):
+        raise ShapeError(f"an axis stands twice in {axis}")
+    return tuple(sorted(found))
 
 
 def reduced_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:

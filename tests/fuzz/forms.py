@@ -49,6 +49,9 @@ def attributes(row: Operator, rank: int, rng: Rng) -> dict[str, Any]:
 def _axis(rank: int, rng: Rng) -> Any:
     if rank == 0 or rng.random() < 0.15:
         return None
+    if rank > 1 and rng.random() < 0.2:
+        several = rng.permutation(rank)[: rng.integers(1, rank + 1)]
+        return tuple(int(a) - rank * int(rng.random() < 0.3) for a in several)
     axis = int(rng.integers(-rank, rank))
     return (axis,) if rng.random() < 0.05 else axis
 

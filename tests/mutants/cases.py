@@ -17,6 +17,10 @@ def strided_both(x):
     return x - x.max(axis=0)
 
 
+def strided_planes(x):
+    return x - x.max(axis=(0, 2), keepdims=True)
+
+
 def broadcast_columns(x, y):
     return np.exp(x * y).sum()
 
@@ -60,6 +64,7 @@ CASES = {
     "row values": (two_sums, [array((5, 130))], {}),
     "columns": (strided_both, [array((37, 21)) - 10], {}),
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
+    "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
