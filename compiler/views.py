@@ -144,8 +144,8 @@ class _Settling:
         if not named and node.attr("axis") is not None:
             self.nodes.append(node)  # axes of extent 1 that the base has not
             return
-        kept = tuple(sorted(a for a in named if a is not None))
-        axis = None if node.attr("axis") is None else kept
+        meant = tuple(sorted(a for a in named if a is not None))
+        axis = None if node.attr("axis") is None else meant
         dropped = set(range(len(base.shape))) if axis is None else named
         shape = tuple(1 if d in dropped else e for d, e in enumerate(base.shape))
         attrs = tuple(sorted({**dict(node.attrs), "axis": axis, "keepdims": True}.items()))
