@@ -7,6 +7,7 @@ is ``host`` or the card's, such as ``h200``; ``docs/benchmarks.md`` is made from
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -235,4 +236,5 @@ def draw_all(results: Path) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that left ends it quietly
     sys.exit(main())
