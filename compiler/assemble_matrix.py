@@ -46,9 +46,10 @@ class MatrixAssembler(Assembler):
 
     def _starts_aligned(self, operand: ArrayOperand, width: int) -> bool:
         """Lines of an operand, along its unit stride, start at multiples of ``width``."""
-        base = self.graph.base(operand.value)
+        view = self.graph.views.get(operand.value.id)
         given = self._given(operand.value)
-        long = [e for e in base.shape if e != 1]
+        shape = view.shape_of_base if view else operand.value.shape
+        long = [e for e in shape if e != 1]
         dense = given is None or given.layout == "C"
         fits = len(long) < 2 or extent_of(long[-1], self.extents) % width == 0
         return operand.aligned and dense and fits

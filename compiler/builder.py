@@ -132,6 +132,17 @@ class Builder:
         self.nodes.append(Node(operator, operands, (result,), attrs, where))
         return result
 
+    def reshaped(self, value: Value, shape: Shape, where: Where) -> Value:
+        """Append the elements of a value in another shape, return its result."""
+        result = self.new_value(value.dtype, shape)
+        node = Node(OPERATORS["reshape"], (self._resolved(value),), (result,), (("shape", shape),))
+        self.nodes.append(replace(node, where=where))
+        return result
+
+    def symbol(self, expr: Expr) -> Extent:
+        """The extent that an expression stands for."""
+        return self.find(Symbol(expr.args[0])) if expr.op == "extent" else self.derive(expr)
+
     def derive(self, expr: Expr) -> Extent:
         """An extent that follows from others; whether it is 1 belongs to the guard."""
         example = evaluate(expr, self.extents)
@@ -200,9 +211,15 @@ class Builder:
             operands = tuple(self._resolved_operand(o) for o in node.operands)
             results = tuple(self._resolved(r) for r in node.results)
             operands = tuple(map(self._scalar, operands))
-            attrs = tuple((k, self.find(v) if isinstance(v, Symbol) else v) for k, v in node.attrs)
+            attrs = tuple((k, self._found(v)) for k, v in node.attrs)
             out.append(replace(node, operands=operands, results=results, attrs=attrs))
         return out
+
+    def _found(self, attr: Any) -> Any:
+        """An attribute with every extent replaced by its representative."""
+        if isinstance(attr, tuple):
+            return tuple(map(self._found, attr))
+        return self.find(attr) if isinstance(attr, Symbol) else attr
 
     def _scalar(self, operand: Operand) -> Operand:
         if isinstance(operand, Scalar):

@@ -150,6 +150,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "cos": math.cos,
     "sin": math.sin,
+    # what is left of so many elements for one extent, where the others have so many
+    "share": lambda total, known: total // max(known, 1),
     # of a slice with these bounds over an axis of n: its first index, and how many it has
     "slice_start": lambda n, *bounds: slice(*bounds).indices(n)[0],
     "slice_length": lambda n, *bounds: len(range(*slice(*bounds).indices(n))),
@@ -311,6 +313,8 @@ class View:
         starts: for each axis of the base the index that it begins at; None for 0.
         steps: for each axis of the base the step from one index to the next.
         lengths: for each axis of the base how many indices there are.
+        shape_of_base: extents of the base as it is read here: its own, or others over the same
+            dense memory.
     """
 
     base: Value
@@ -318,11 +322,14 @@ class View:
     starts: tuple[Expr | None, ...]
     steps: tuple[int, ...]
     lengths: Shape
+    shape_of_base: Shape
 
     @classmethod
-    def whole(cls, base: Value) -> View:
-        rank = len(base.shape)
-        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, base.shape)
+    def whole(cls, base: Value, shape: Shape | None = None) -> View:
+        """All of a value, perhaps in another shape."""
+        shape = base.shape if shape is None else shape
+        rank = len(shape)
+        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, shape, shape)
 
     def moved(self, axes: Axes) -> View:
         """A view of this view with other axes."""
@@ -410,6 +417,8 @@ class Graph:
                 view = found.get(source.id) or View.whole(source)
                 if node.operator.name == "view":
                     found[node.result.id] = view.moved(node.attr("axes"))
+                elif node.operator.name == "reshape":  # of dense memory, see settle_views
+                    found[node.result.id] = View.whole(view.base, node.result.shape)
                 else:
                     start = node.operands[1]
                     assert isinstance(start, Scalar)

@@ -261,7 +261,7 @@ def viewed_layout(layout: str, view: View) -> str:
     ...  for d, step in ((0, 1), (1, 1), (1, 2))]
     ['C', 'su', 'ss']
     """
-    shape, axes = view.base.shape, view.axes
+    shape, axes = view.shape_of_base, view.axes
     long = [d for d, e in enumerate(shape) if e != 1]
     if layout == "C":
         layout = "".join(

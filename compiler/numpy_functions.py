@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.reshaping import reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
@@ -257,6 +258,24 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
     return _view(a, tuple(d for d in range(a.ndim) if d not in dropped))
 
 
+def _reshape(a: Any, shape: Any, order: str = "C") -> Any:
+    if order != "C":
+        raise UnsupportedError(f"reshape: order={shown(order)}: expected 'C'; transpose instead")
+    return reshaped(a, shape if isinstance(shape, tuple | list) else (shape,))
+
+
+def _method_reshape(a: Any, *shape: Any, order: str = "C") -> Any:
+    return _reshape(a, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _ravel(a: Any, order: str = "C") -> Any:
+    return _reshape(a, (-1,), order)
+
+
+def _flatten(a: Any, order: str = "C") -> Any:
+    return _copy(_ravel(a, order))
+
+
 def _copy(a: Any, order: str = "C") -> Any:
     return apply(OPERATORS["copy"], a)
 
@@ -289,6 +308,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "moveaxis": _moveaxis,
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
+    "reshape": _reshape,
+    "ravel": _ravel,
     "copy": _copy,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
@@ -302,6 +323,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "transpose": _method_transpose,
     "swapaxes": _swapaxes,
     "squeeze": _squeeze,
+    "reshape": _method_reshape,
+    "ravel": _ravel,
+    "flatten": _flatten,
     "dot": _dot,
     "copy": _method_copy,
 }

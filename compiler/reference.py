@@ -39,6 +39,8 @@ def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
     out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
     if "extent" in out:
         out["extent"] = extent_of(out["extent"], extents)
+    if "shape" in out:
+        out["shape"] = tuple(extent_of(e, extents) for e in out["shape"])
     if node.operator.name == "cast":
         out["dtype"] = node.result.dtype.numpy
     return out

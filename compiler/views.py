@@ -49,6 +49,8 @@ class _Settling:
         self.source = graph
         self.nodes: list[Node] = []
         self.inputs = {i.value.id for i in graph.inputs}
+        # what does not lie densely in rows: inputs of other layouts, and slices
+        self.scattered = {i.value.id for i in graph.inputs if i.layout != "C"}
         self.views: dict[int, tuple[Value, Axes]] = {}
         self.replaced: dict[int, Value] = {}
         ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
@@ -60,6 +62,8 @@ class _Settling:
             node = replace(node, operands=operands)
             if node.operator.name == "slice":
                 self._slice(node)
+            elif node.operator.name == "reshape":
+                self._reshape(node)
             elif node.is_view:
                 self._view(node)
             elif node.is_reduction and node.values[0].id in self.views:
@@ -97,10 +101,22 @@ class _Settling:
         attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
         operands = (base, *node.operands[1:])
         self.nodes.append(replace(node, operands=operands, results=(made,), attrs=attrs))
+        self.scattered.add(made.id)
         if base.id in self.inputs:
             self.inputs.add(made.id)
         if not is_plain:
             self.replaced[node.result.id] = self._viewed(made, axes, node, node.result)
+
+    def _reshape(self, node: Node) -> None:
+        """Another shape over the same memory, where that is dense; else over a copy."""
+        source = node.values[0]
+        if source.id in self.views or source.id in self.scattered:
+            copied = self._new(source, source.shape)
+            self.nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
+            source = copied
+        self.nodes.append(replace(node, operands=(source,)))
+        if source.id in self.inputs:
+            self.inputs.add(node.result.id)
 
     def _kept(self, base: Value, axes: Axes) -> Value | None:
         """A reduction whose axes come back as new ones: the same with ``keepdims``."""

@@ -126,6 +126,7 @@ def _flag(value: Any) -> bool:
 ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
     "axis": (_axis, "an integer, a tuple of integers or None"),
     "axes": (_axes, "a tuple of integers"),
+    "shape": (lambda value: tuple(map(index, value)), "a tuple of integers"),
     "extent": (index, "an integer"),
     "step": (index, "an integer"),
     "keepdims": (_flag, "True or False"),

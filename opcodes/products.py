@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase
-from opweave.opcodes.shapes import PRODUCT, SLICED, VIEWED
+from opweave.opcodes.shapes import PRODUCT, RESHAPED, SLICED, VIEWED
 
 # One rounding a step; fma is asked for by name, so that no compiler decides.
 ACCUMULATE = {
@@ -44,6 +44,11 @@ def viewed(x: Any, axes: tuple[int | None, ...]) -> Any:
 def sliced(x: Any, start: Any, axis: int, step: int, extent: int) -> Any:
     """``extent`` elements of ``x`` along an axis, from index ``start`` on; copies nothing."""
     return x[(*[slice(None)] * axis, indices(int(start), step, extent))]
+
+
+def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    """The elements in rows, in another shape."""
+    return x.reshape(shape)
 
 
 def indices(first: int, step: int, count: int) -> slice:
@@ -89,5 +94,14 @@ OPERATORS: tuple[Operator, ...] = (
         params=("x", "start"),
         shape_rule=SLICED,
         attrs=(("axis", 0), ("extent", 0), ("step", 1)),
+    ),
+    Operator(
+        "reshape",
+        Kind.MOVE,
+        (),
+        reshaped,
+        rules.first,
+        shape_rule=RESHAPED,
+        attrs=(("shape", ()),),
     ),
 )

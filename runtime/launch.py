@@ -22,6 +22,7 @@ from opweave.compiler.ir import (
     Graph,
     Scalar,
     Value,
+    View,
     count,
     evaluate,
     extent_of,
@@ -160,16 +161,26 @@ class Prepared:
             out[value_id] = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
         for value_id, view in self.graph.views.items():
             if view.base.id in out:
-                steps = [s * step for s, step in zip(out[view.base.id], view.steps, strict=True)]
+                whole = self._strides_of_base(view, out)
+                steps = [s * step for s, step in zip(whole, view.steps, strict=True)]
                 out[value_id] = tuple(0 if a is None else steps[a] for a in view.axes)
         return out
+
+    def _strides_of_base(
+        self, view: View, strides: Mapping[int, tuple[int, ...]]
+    ) -> tuple[int, ...]:
+        """Strides of a view's base in the shape in which it is read."""
+        if view.shape_of_base == view.base.shape:
+            return strides[view.base.id]
+        shape = [extent_of(e, self.extents) for e in view.shape_of_base]
+        return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
 
     def _offset(self, value_id: int, strides: Mapping[int, tuple[int, ...]]) -> int:
         """Bytes from the first element of a value's base to that of the value."""
         view = self.graph.views.get(value_id)
         if view is None or not all(self.shape_of(view.base)[0]):
             return 0
-        starts = zip(view.starts, strides[view.base.id], strict=True)
+        starts = zip(view.starts, self._strides_of_base(view, strides), strict=True)
         elements = sum(evaluate(s, self.extents) * by for s, by in starts if s is not None)
         return int(elements) * view.base.dtype.itemsize
 
@@ -273,6 +284,8 @@ class Prepared:
             else indices(evaluate(start, self.extents), step, extent_of(length, self.extents))
             for start, step, length in zip(view.starts, view.steps, view.lengths, strict=True)
         )
+        if view.shape_of_base != view.base.shape:
+            array = array.reshape(tuple(extent_of(e, self.extents) for e in view.shape_of_base))
         return viewed(array[picked] if picked else array, view.axes)
 
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:

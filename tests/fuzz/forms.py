@@ -114,6 +114,17 @@ def _indexing(rank: int, rng: Rng) -> str:
     return f"{{0}}[{', '.join(parts)}]"
 
 
+RESHAPES = (
+    "{0}.reshape(-1)", "np.ravel({0})", "{0}.flatten()", "np.reshape({0}, (-1, 1))",
+    "{0}.reshape({0}.shape[0], -1)", "{0}.reshape(-1, {0}.shape[-1])", "{0}.reshape(2, -1)",
+    "{0}.reshape({0}.shape[::-1])", "{0}.reshape(*{0}.shape, 1)",
+)  # fmt: skip
+
+
+def _reshape(rank: int, rng: Rng) -> str:
+    return str(rng.choice(RESHAPES))
+
+
 def _round(rank: int, rng: Rng) -> str:
     return f"np.round({{0}}, {rng.integers(0, 3)})"
 
@@ -138,6 +149,7 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "expand_dims": (0, _expand_dims),
     "squeeze": (1, _squeeze),
     "indexing": (0, _indexing),
+    "reshape": (1, _reshape),
     "round": (0, _round),
     "ufunc.reduce": (1, _reduce),
     "shape, size": (1, _by_extent),

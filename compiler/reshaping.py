@@ -1,0 +1,84 @@
+"""Reshaping of traced arrays: other extents over the same elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from opweave.compiler.ir import Expr, Extent, literal
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import OpweaveError, ShapeError
+
+if TYPE_CHECKING:
+    from opweave.compiler.traced import TracedArray
+
+ONE, OPEN = literal(1), literal(-1)
+
+
+def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
+    """The elements in the order of rows in another shape; -1 stands for what is left.
+
+    Raises:
+        ShapeError: the shapes do not have the same number of elements.
+    """
+    tracer, builder = array.tracer, array.tracer.builder
+    exprs = [_extent(array, item) for item in shape]
+    total = _product([builder.extent_expr(e) for e in array.value.shape])
+    if exprs.count(OPEN) > 1:
+        raise ShapeError(f"reshape: -1 stands twice in {_shown(shape)}")
+    if OPEN in exprs:
+        place = exprs.index(OPEN)
+        known = _product([e for e in exprs if e != OPEN])
+        if not builder.require(Expr("ne", (known, literal(0)))):
+            raise ShapeError(f"reshape: -1 in {_shown(shape)} could be anything: another is 0")
+        exprs[place] = ONE if known == total else Expr("share", (total, known))
+    if not builder.require(Expr("eq", (_product(exprs), total))):
+        have = tuple(map(builder.example, array.value.shape))
+        raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
+    made = builder.reshaped(array.value, tuple(map(_symbol(array), exprs)), tracer.where())
+    tracer.shared |= {array.value.id, made.id}
+    return array.of(made)
+
+
+def _extent(array: TracedArray, item: Any) -> Expr:
+    """An extent as an expression of extents, or a number that is part of the guard."""
+    expr = getattr(item, "expr", None)
+    if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
+        return array.tracer.builder.resolve_expr(expr)
+    try:
+        found = index(array.tracer.concrete(item))
+    except OpweaveError:
+        raise
+    except Exception:
+        raise ShapeError(f"reshape: an extent must be an integer, found {shown(item)}") from None
+    if found < -1:
+        raise ShapeError(f"reshape: an extent cannot be negative, found {shown(found)}")
+    return literal(found)
+
+
+def _symbol(array: TracedArray) -> Callable[[Expr], Extent]:
+    """From an expression to an extent: a number, a known symbol, or a new one."""
+
+    def extent(expr: Expr) -> Extent:
+        if expr.op == "literal":
+            number: int = expr.args[0]
+            return number
+        return array.tracer.builder.symbol(expr)
+
+    return extent
+
+
+def _product(exprs: Sequence[Expr]) -> Expr:
+    return reduce(_times, exprs, ONE)
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if ONE in (a, b):
+        return b if a == ONE else a
+    return Expr("mul", (a, b))
+
+
+def _shown(shape: Sequence[Any]) -> str:
+    return str(tuple(getattr(item, "example", item) for item in shape))
