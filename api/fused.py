@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, overload
@@ -15,7 +15,6 @@ import numpy as np
 from opweave.arguments import Call, Signature
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
-from opweave.compiler.ir import Value
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
 from opweave.compiler.trace import CONSTANTS, invoke
@@ -28,13 +27,11 @@ from opweave.runtime import environment
 from opweave.runtime.arrays import (
     argument_key,
     array_type,
-    is_array,
     is_cupy,
-    overlap,
-    overlaps_itself,
 )
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
+from opweave.runtime.targets import into
 
 MOST_PREPARED = 1024
 # A prepared call, its specialisation, and the positions of arrays and scalars in the arguments.
@@ -144,7 +141,7 @@ class Fused:
         prepared, found, arrays, scalars = ready
         given = [values[i] for i in arrays]
         env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
-        outputs = prepared(given, env) if out is None else _into(out, prepared, given, env)
+        outputs = prepared(given, env) if out is None else into(out, prepared, given, env)
         return packed(found.variant.trace.structure, outputs)
 
     def _through_gpu(self, call: Call, out: Any) -> Any:
@@ -297,38 +294,3 @@ class Fused:
 def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:
     """Outputs in the structure in which the function returned them."""
     return outputs[0] if structure is None else structure.built(iter(outputs))
-
-
-def _into(out: Any, prepared: Prepared, arrays: list[Any], env: Mapping[str, Any]) -> list[Any]:
-    """Run with given output arrays; what overlaps or is strided goes through a temporary."""
-    targets = [leaf for _, leaf in flatten(out)[0]]
-    outputs = prepared.graph.outputs
-    if len(targets) != len(outputs):
-        raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
-    direct: dict[int, Any] = {}
-    for position, (target, value) in enumerate(zip(targets, outputs, strict=True)):
-        if not isinstance(value, Value) or not is_array(target):
-            raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
-        if prepared.graph.base(value).id not in prepared.shapes:
-            raise ArgumentError("out=: the function returns one of its arguments, or a view of it")
-        shape, dtype = prepared.shape_of(value)
-        if tuple(target.shape) != shape or target.dtype != dtype.numpy:
-            raise ArgumentError(
-                f"out=: expected {dtype.numpy_name}{list(shape)}, found "
-                f"{target.dtype}{list(target.shape)}"
-            )
-        if isinstance(target, np.ndarray) and not target.flags.writeable:
-            raise ArgumentError("out=: the array is read-only")
-        if overlaps_itself(target):
-            raise ArgumentError("out=: elements of the array share memory with each other")
-        if any(overlap(target, t) for t in targets[:position]):
-            raise ArgumentError("out=: two of the arrays overlap")
-        clear = not any(overlap(target, a) for a in arrays) and value.id in prepared.shapes
-        aligned = is_cupy(target) is False or target.data.ptr % 16 == 0
-        if clear and target.flags.c_contiguous and aligned and value.id not in direct:
-            direct[value.id] = target
-    made = prepared(arrays, env, direct)
-    for target, array, value in zip(targets, made, outputs, strict=True):
-        if isinstance(value, Value) and direct.get(value.id) is not target:
-            target[...] = array
-    return targets

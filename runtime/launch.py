@@ -114,6 +114,15 @@ class Prepared:
             for v in group.outputs
         }
         self.inputs = tuple(i.value.id for i in self.graph.inputs)
+        # shape and dtype of every output that arrays can be given for
+        self.fitting = {
+            o.id: (tuple(extent_of(e, extents) for e in o.shape), o.dtype.numpy)
+            for o in self.graph.outputs
+            if isinstance(o, Value) and self.graph.base(o).id in self.shapes
+        }
+        self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in self.graph.outputs)
+        # arrays of the last call that was given some, and which are written straight
+        self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
         self.needs_env = any(isinstance(o, Expr) for o in self.graph.outputs) or any(
             s.expr.op != "argument" for k in lowered.kernels for s in k.scalars()
         )
