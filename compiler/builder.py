@@ -139,6 +139,14 @@ class Builder:
         self.nodes.append(replace(node, where=where))
         return result
 
+    def created(self, fill: Expr, dtype: DType, shape: Shape, where: Where) -> Value:
+        """Append an array of one number, return its result."""
+        result = self.new_value(dtype, shape)
+        attrs = (("dtype", dtype.numpy_name), ("shape", shape))
+        node = Node(OPERATORS["full"], (Scalar(fill, dtype),), (result,), attrs, where)
+        self.nodes.append(node)
+        return result
+
     def symbol(self, expr: Expr) -> Extent:
         """The extent that an expression stands for."""
         return self.find(Symbol(expr.args[0])) if expr.op == "extent" else self.derive(expr)

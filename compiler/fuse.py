@@ -26,6 +26,8 @@ from opweave.opcodes.errors import EditError
 # (producer, consumer) -> how the producer joins the consumer's kernel.  Unlisted pairs never fuse.
 ROLES: dict[tuple[Kind, Kind], str] = {
     (Kind.MAP, Kind.MAP): "same loop: the value stays in a register",
+    (Kind.CREATE, Kind.MAP): "same loop: no memory is filled",
+    (Kind.CREATE, Kind.REDUCE): "prologue: no memory is filled",
     (Kind.MAP, Kind.REDUCE): "prologue: computed as the reduction reads its operand",
     (Kind.REDUCE, Kind.MAP): "epilogue: applied to the reduced row before the store",
     (Kind.REDUCE, Kind.REDUCE): "same row: both reductions in one kernel",

@@ -285,7 +285,8 @@ class Node:
 
     @property
     def is_map(self) -> bool:
-        return self.operator.kind is Kind.MAP
+        """One point of the result needs one of each operand, or nothing but numbers."""
+        return self.operator.kind in (Kind.MAP, Kind.CREATE)
 
     @property
     def is_reduction(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.creation import LIKE
 from opweave.compiler.reshaping import reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
@@ -311,6 +312,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "reshape": _reshape,
     "ravel": _ravel,
     "copy": _copy,
+    **LIKE,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
 FUNCTIONS["around"] = _round

@@ -41,7 +41,7 @@ def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
         out["extent"] = extent_of(out["extent"], extents)
     if "shape" in out:
         out["shape"] = tuple(extent_of(e, extents) for e in out["shape"])
-    if node.operator.name == "cast":
+    if node.operator.name in ("cast", "full"):
         out["dtype"] = node.result.dtype.numpy
     return out
 

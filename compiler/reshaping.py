@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import OpweaveError, ShapeError
 
 if TYPE_CHECKING:
-    from opweave.compiler.traced import TracedArray
+    from opweave.compiler.traced import TracedArray, Tracer
 
 ONE, OPEN = literal(1), literal(-1)
 
@@ -24,7 +24,7 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         ShapeError: the shapes do not have the same number of elements.
     """
     tracer, builder = array.tracer, array.tracer.builder
-    exprs = [_extent(array, item) for item in shape]
+    exprs = [OPEN if _is_open(item) else extent_of_item(tracer, item) for item in shape]
     total = _product([builder.extent_expr(e) for e in array.value.shape])
     if exprs.count(OPEN) > 1:
         raise ShapeError(f"reshape: -1 stands twice in {_shown(shape)}")
@@ -37,37 +37,44 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
     if not builder.require(Expr("eq", (_product(exprs), total))):
         have = tuple(map(builder.example, array.value.shape))
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
-    made = builder.reshaped(array.value, tuple(map(_symbol(array), exprs)), tracer.where())
+    extents = tuple(symbol_of(tracer, expr) for expr in exprs)
+    made = builder.reshaped(array.value, extents, tracer.where())
     tracer.shared |= {array.value.id, made.id}
     return array.of(made)
 
 
-def _extent(array: TracedArray, item: Any) -> Expr:
-    """An extent as an expression of extents, or a number that is part of the guard."""
+def _is_open(item: Any) -> bool:
+    return type(item) is int and item == -1
+
+
+def extent_of_item(tracer: Tracer, item: Any) -> Expr:
+    """An extent of a shape: an expression of extents, or a number that is part of the guard.
+
+    Raises:
+        ShapeError: not an integer, or negative.
+    """
     expr = getattr(item, "expr", None)
     if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
-        return array.tracer.builder.resolve_expr(expr)
+        item = item.example
+    else:
+        expr = None
     try:
-        found = index(array.tracer.concrete(item))
+        found = index(tracer.concrete(item))
     except OpweaveError:
         raise
     except Exception:
-        raise ShapeError(f"reshape: an extent must be an integer, found {shown(item)}") from None
-    if found < -1:
-        raise ShapeError(f"reshape: an extent cannot be negative, found {shown(found)}")
-    return literal(found)
+        raise ShapeError(f"an extent must be an integer, found {shown(item)}") from None
+    if found < 0:
+        raise ShapeError(f"an extent cannot be negative, found {shown(found)}")
+    return literal(found) if expr is None else tracer.builder.resolve_expr(expr)
 
 
-def _symbol(array: TracedArray) -> Callable[[Expr], Extent]:
+def symbol_of(tracer: Tracer, expr: Expr) -> Extent:
     """From an expression to an extent: a number, a known symbol, or a new one."""
-
-    def extent(expr: Expr) -> Extent:
-        if expr.op == "literal":
-            number: int = expr.args[0]
-            return number
-        return array.tracer.builder.symbol(expr)
-
-    return extent
+    if expr.op == "literal":
+        number: int = expr.args[0]
+        return number
+    return tracer.builder.symbol(expr)
 
 
 def _product(exprs: Sequence[Expr]) -> Expr:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute, value_key
 from opweave.compiler.views import settle_views
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import F32, F64
+from opweave.opcodes.shapes import broadcast_shape
 
 
 def simplify(graph: Graph) -> Graph:
@@ -18,8 +20,9 @@ def simplify(graph: Graph) -> Graph:
     z = power(x, 2.0)     ->  z = square(x)
     y = exp(x) + exp(x)   ->  e = exp(x); y = e + e
     y = exp(x.T)          ->  y = exp(x).T
+    y = x + ones_like(x)  ->  y = x + 1
     """
-    return drop_dead(share_common(fold(settle_views(graph))))
+    return drop_dead(share_common(fold(fill_in(settle_views(graph)))))
 
 
 def next_id(graph: Graph) -> int:
@@ -91,6 +94,30 @@ def fold(graph: Graph) -> Graph:
         else:
             kept.append(node)
     return substitute(graph.with_nodes(kept), replaced)
+
+
+def fill_in(graph: Graph) -> Graph:
+    """A number in the place of an array of it, where another operand has the shape."""
+    fills: dict[int, Operand] = {}
+    for node in graph.nodes:
+        if node.operator.name == "full":
+            fills[node.result.id] = node.operands[0]
+        elif node.is_view and node.values[0].id in fills:
+            fills[node.result.id] = fills[node.values[0].id]
+    return graph.with_nodes(_filled(node, fills) for node in graph.nodes)
+
+
+def _filled(node: Node, fills: Mapping[int, Operand]) -> Node:
+    if node.operator.kind is not Kind.MAP or node.operator.mixes:
+        return node
+    operands = list(node.operands)
+    for place, operand in enumerate(node.operands):
+        others = [o.shape for n, o in enumerate(operands) if isinstance(o, Value) and n != place]
+        is_fill = isinstance(operand, Value) and operand.id in fills
+        if is_fill and others and broadcast_shape(others) == node.result.shape:
+            assert isinstance(operand, Value)
+            operands[place] = fills[operand.id]
+    return replace(node, operands=tuple(operands))
 
 
 def returned(graph: Graph) -> set[int]:

@@ -13,14 +13,19 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place, Substituted
+from opweave.compiler.creation import SHAPED, creator
 from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
 from opweave.compiler.names import c_names, function_name
-from opweave.compiler.traced import TracedArray, TracedScalar, Tracer
+from opweave.compiler.traced import TracedArray, TracedScalar, Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
 
+# Functions that make arrays of what is no array.
+MAKERS = frozenset(
+    "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
+)
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
 
@@ -204,6 +209,9 @@ def _output(tracer: Tracer, item: Any, path: str) -> Output:
         return item.expr
     if is_number(item):
         return literal(item)
+    if tracer.describe is not None and is_array(item):
+        value: Value = tracer.copied(item).value  # new at each call, as by NumPy
+        return value
     raise TraceError(
         f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
         "number, or a tuple, list, dict or dataclass of them"
@@ -251,7 +259,7 @@ def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
         if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
             of_scalar = node.values[0].shape == () and not is_boxed(node.values[0])
             return value.id not in hidden and not of_scalar
-        return node.operator.name in ("where", "copy", "to_uint8")
+        return node.operator.name in ("where", "copy", "to_uint8", "full")
 
     return frozenset(
         i for i, o in enumerate(graph.outputs) if isinstance(o, Value) and is_boxed(o)
@@ -259,18 +267,28 @@ def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
 
 
 class Namespace:
-    """Stands for ``cupy`` inside a traced function: the same names, from NumPy's protocols."""
+    """Stands for ``numpy`` or ``cupy`` inside a traced function.
+
+    Functions of arrays are NumPy's, which asks a traced value what to do; those that make arrays
+    are the module's own, unless a shape is traced.
+    """
 
     def __init__(self, module: types.ModuleType):
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name) if hasattr(np, name) else getattr(self._module, name)
+        if name in SHAPED:
+            return creator(name, getattr(self._module, name))
+        makes = name in MAKERS or not hasattr(np, name)
+        return getattr(self._module if makes else np, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
 
 
 def seen(value: Any) -> Any:
     """What a traced function sees of a value that is part of the guard."""
     if isinstance(value, Identity):
         return value.value
-    is_cupy = isinstance(value, types.ModuleType) and value.__name__ == "cupy"
-    return Namespace(value) if is_cupy else value
+    is_namespace = isinstance(value, types.ModuleType) and value.__name__ in ("numpy", "cupy")
+    return Namespace(value) if is_namespace else value

@@ -28,7 +28,7 @@ from opweave.compiler.ir import (
 )
 from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, UFUNCS
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
-from opweave.opcodes import OPERATORS
+from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import (
@@ -41,6 +41,11 @@ from opweave.opcodes.errors import (
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INTERNAL = ("opweave", "numpy", "cupy")
+
+
+def is_array(item: Any) -> bool:
+    """True for an array of NumPy's or CuPy's."""
+    return isinstance(item, np.ndarray) or hasattr(type(item), "__cuda_array_interface__")
 
 
 class Made(NamedTuple):
@@ -122,8 +127,7 @@ class Tracer:
             return item.expr, scalar_type(item.example)
         if isinstance(item, np.ndarray) and item.ndim == 0:
             item = item[()]
-        is_array = isinstance(item, np.ndarray) or hasattr(item, "__cuda_array_interface__")
-        if self.describe is not None and is_array:
+        if self.describe is not None and is_array(item):
             return self.constant(item)
         if isinstance(item, bool | int | float | np.generic):
             kind = scalar_type(item)
@@ -135,6 +139,18 @@ class Tracer:
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
         )
+
+    def wrapped(self, value: Value) -> TracedArray:
+        """A value as the user's function sees it."""
+        return TracedArray(self, value)
+
+    def copied(self, array: Any) -> TracedArray:
+        """A copy of an array that is no argument."""
+        if array.ndim:
+            made: TracedArray = self.apply(OPERATORS["copy"], [self.wrapped(self.constant(array))])
+            return made
+        dtype = dtypes.of(array.dtype)
+        return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
     def constant(self, array: Any) -> Value:
         """An array that is no argument: made while tracing, or found in some object."""

@@ -115,6 +115,13 @@ def cast(types: Types, attrs: tuple[tuple[str, Any], ...] = ()) -> Signature:
 
 
 @lru_cache(maxsize=4096)
+def stated(types: Types, attrs: tuple[tuple[str, Any], ...] = ()) -> Signature:
+    """A number takes the dtype that stands in the attributes."""
+    dtype = dtypes.of(dict(attrs)["dtype"])
+    return (dtype,), (dtype,)
+
+
+@lru_cache(maxsize=4096)
 def summation(types: Types, attrs: Any = ()) -> Signature:
     """sum and prod widen small integers: bool and int32 to int64, uint8 to uint64."""
     (source,) = types

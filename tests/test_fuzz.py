@@ -48,8 +48,8 @@ def test_every_operator_may_be_drawn_and_new_ones_too():
     names, weights = forms.drawn_names()
     drawn = {n for n, w in zip(names, weights, strict=True) if w > 0}
 
-    # those are made by transpose, squeeze, indexing and the like
-    assert set(OPERATORS) - drawn == {"view", "slice"}
+    # those are made by transpose, squeeze, indexing, zeros_like and the like
+    assert set(OPERATORS) - drawn == {"view", "slice", "full"}
     assert forms.function(OPERATORS["twice"]) == "ow.opcodes.twice"
 
 

@@ -17,7 +17,7 @@ from opweave.compiler.device import device_for
 from opweave.compiler.driver import Options, schedule_graph
 from opweave.compiler.ir import Graph, Value
 from opweave.compiler.reference import run_reference
-from opweave.compiler.simplify import drop_dead, fold, share_common, simplify
+from opweave.compiler.simplify import drop_dead, fill_in, fold, share_common, simplify
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.trace import trace
 from opweave.compiler.verify import verify_graph, verify_schedule
@@ -29,7 +29,7 @@ quick = settings(
     max_examples=30, deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-PASSES = [settle_views, fold, share_common, drop_dead, simplify]
+PASSES = [settle_views, fill_in, fold, share_common, drop_dead, simplify]
 
 
 def traced(program):

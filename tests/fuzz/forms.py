@@ -125,6 +125,16 @@ def _reshape(rank: int, rng: Rng) -> str:
     return str(rng.choice(RESHAPES))
 
 
+CREATIONS = (
+    "np.zeros_like({0})", "np.ones_like({0})", "np.full_like({0}, 3)", "np.ones({0}.shape)",
+    "np.full({0}.shape, 2.5, np.float32)", "np.zeros_like({0}, dtype=np.int32)",
+)  # fmt: skip
+
+
+def _creation(rank: int, rng: Rng) -> str:
+    return str(rng.choice(CREATIONS))
+
+
 def _round(rank: int, rng: Rng) -> str:
     return f"np.round({{0}}, {rng.integers(0, 3)})"
 
@@ -150,6 +160,7 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "squeeze": (1, _squeeze),
     "indexing": (0, _indexing),
     "reshape": (1, _reshape),
+    "zeros_like": (0, _creation),
     "round": (0, _round),
     "ufunc.reduce": (1, _reduce),
     "shape, size": (1, _by_extent),
@@ -159,6 +170,7 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
 # How often operators of a kind are drawn, against each other.
 WEIGHTS = {
     Kind.MAP: 1.0, Kind.REDUCE: 3.0, Kind.CONTRACT: 5.0, Kind.COMPOSITE: 1.5, Kind.MOVE: 0.0,
+    Kind.CREATE: 0.0,
 }  # fmt: skip
 
 

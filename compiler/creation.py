@@ -1,0 +1,117 @@
+"""Creation inside a traced function: ``zeros_like`` and its kin, and ``np.zeros(x.shape)``.
+
+What depends on no traced value, such as ``np.eye(3)``, NumPy makes while tracing; the array is an
+input of the graph then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.ir import Expr
+from opweave.compiler.reshaping import extent_of_item, symbol_of
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.traced import Tracer
+
+
+def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
+    """An array of one number.
+
+    Args:
+        shape: extents: numbers, and traced ones.
+        fill: a number, or a traced one.
+        dtype: of the result; None for that of the number.
+
+    Raises:
+        ShapeError: an extent that is none.
+        UnsupportedError: the fill is an array.
+    """
+    builder = tracer.builder
+    if getattr(fill, "ndim", 0):
+        raise UnsupportedError(
+            f"full: expected a number to fill with, found {fill!r}; use np.where"
+        )
+    extents = tuple(symbol_of(tracer, extent_of_item(tracer, item)) for item in shape)
+    own = _own(fill)
+    wanted = own if dtype is None else dtypes.of(dtype)
+    if not hasattr(fill, "expr"):
+        with np.errstate(all="ignore"):
+            fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
+        own = wanted
+    expr = fill.expr if hasattr(fill, "expr") else Expr("literal", (fill,))
+    direct = np.can_cast(own.numpy, wanted.numpy, "same_kind")
+    made = tracer.wrapped(
+        builder.created(expr, wanted if direct else own, extents, tracer.where())
+    )
+    if direct:
+        return made
+    return tracer.apply(OPERATORS["cast"], [made], {"dtype": wanted.numpy_name})
+
+
+def _own(fill: Any) -> DType:
+    """The dtype of an array of this number."""
+    example = getattr(fill, "example", fill)
+    return dtypes.of(np.asarray(example).dtype)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    *, shape: Any = None,
+) -> Any:  # fmt: skip
+    """Of the shape and dtype of another array, unless others are given."""
+    extents = a.shape if shape is None else shape if isinstance(shape, tuple | list) else (shape,)
+    return created(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype)
+
+
+def _like(fill: int) -> Callable[..., Any]:
+    def handler(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, *, shape: Any = None
+    ) -> Any:
+        return full_like(a, fill, dtype, shape=shape)
+
+    return handler
+
+
+def _shaped(fill: int) -> Callable[..., Any]:
+    def handler(tracer: Any, shape: Any, dtype: Any = float, order: str = "C") -> Any:
+        return created(tracer, shape, fill, dtype)
+
+    return handler
+
+
+def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+    return created(tracer, shape, fill_value, dtype)
+
+
+# Of an array that is traced.
+LIKE: dict[str, Callable[..., Any]] = {
+    "full_like": full_like,
+    "zeros_like": _like(0),
+    "ones_like": _like(1),
+    "empty_like": _like(0),
+}
+# Of a shape, where an extent or the number is traced.
+SHAPED: dict[str, Callable[..., Any]] = {
+    "full": _full, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
+}  # fmt: skip
+
+
+def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A creation function of a module: traced where an extent or the number is."""
+
+    def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        extents = shape if isinstance(shape, tuple | list) else (shape,)
+        given = (*extents, *args, *kwargs.values())
+        tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
+        if tracer is None:
+            return plain(shape, *args, **kwargs)
+        return SHAPED[name](tracer, extents, *args, **kwargs)
+
+    return function

@@ -1,0 +1,92 @@
+"""Creation inside a fused function: fused where the shape is traced, an input where it is not."""
+
+import numpy as np
+import pytest
+from data import hold, wide
+from variants import aligned
+
+import opweave as ow
+
+X = aligned(np.random.default_rng(0).standard_normal((6, 20)).astype(np.float32))
+# name, function, kernels
+CASES = [
+    ("zeros_like", lambda x: np.zeros_like(x) + x, 1),
+    ("ones_like alone", lambda x: np.ones_like(x), 1),
+    ("full_like of another type", lambda x: np.full_like(x, 2.5, dtype=np.int32), 1),
+    ("full_like of another shape", lambda x: np.full_like(x, 7, shape=(3, x.shape[0])), 1),
+    ("by the shape", lambda x: np.zeros(x.shape) + x, 1),
+    ("by an extent", lambda x: np.ones((x.shape[1], 3), np.float32).sum(axis=0) * x[0, 0], 1),
+    ("of an extent", lambda x: (np.full(x.shape, x.shape[0]) + x).sum(axis=1), 1),
+    ("a number into integers", lambda x: np.full(x.shape[0], 2.7, dtype=int) * 2, 1),
+    ("in where", lambda x: np.where(x > 0, x, np.zeros_like(x)), 1),
+    ("in a product", lambda x: x @ np.ones((x.shape[1], 2), np.float32), 2),
+    ("no dimensions", lambda x: np.full((), 3.0), 1),
+    ("of nothing traced", lambda x: np.eye(3), 1),
+    ("of nothing traced, used", lambda x: x[:3, :3] * np.eye(3, dtype=np.float32), 1),
+    ("of integers", lambda x: np.arange(4)[1:] + np.linspace(0, 1, 3), 1),
+    ("a row value", lambda x: x.sum(axis=1) + np.ones(x.shape[0], np.float32), 1),
+    ("softmax of ones", lambda x: ow.softmax(np.ones_like(x) * x), 1),
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c[0])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_what_is_made_is_numpys(case, target):
+    _, function, kernels = case
+    fused = ow.fuse(function)
+    program = fused.lower(X, target=target)
+    made, expected = program(X), function(X)
+
+    assert (type(made), made.dtype, np.shape(made)) == (
+        type(expected), expected.dtype, np.shape(expected),
+    )  # fmt: skip
+    assert program.check(X).ok
+    hold(program, (X,), function(wide(X)), made)
+    assert len(program.kernels) == kernels
+    assert (
+        np.asarray(fused.unfused().lower(X, target=target)(X)).tobytes()
+        == np.asarray(made).tobytes()
+    )
+
+
+def test_an_array_of_one_number_is_the_number_where_a_shape_is_there():
+    fused = ow.fuse(lambda x: (x + np.ones_like(x)) * np.full(x.shape[0], 3, np.float32)[:, None])
+
+    assert [n.operator.name for n in fused.lower(X).graph.nodes] == ["add", "multiply"]
+
+
+@pytest.mark.host
+def test_a_shape_is_no_guard_and_a_number_may_differ():
+    fused = ow.fuse(lambda x, s: np.full_like(x, s) + np.ones(x.shape, np.float32))
+    for n, s in ((3, 1.5), (7, -2.0), (300, 0.1)):
+        x = np.zeros((n, 4), np.float32)
+        np.testing.assert_array_equal(fused(x, s), np.full_like(x, s) + 1)
+
+    assert fused._specialised.traces == 1
+
+
+@pytest.mark.host
+def test_what_is_returned_is_new_at_each_call():
+    fused = ow.fuse(lambda x: (np.eye(3), np.zeros_like(x)))
+    first, _ = fused(X)
+    first[...] = 7
+
+    np.testing.assert_array_equal(fused(X)[0], np.eye(3))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("fill", [0, 1, 2.9, True, -1])
+def test_numbers_are_converted_as_by_numpy(dtype, fill):
+    x = X.astype(dtype)
+    try:
+        expected = np.full_like(x, fill)
+    except OverflowError:
+        with pytest.raises((OverflowError, ow.errors.DTypeError)):
+            ow.fuse(lambda x: np.full_like(x, fill))(x)
+        return
+    made = ow.fuse(lambda x: np.full_like(x, fill))(x)
+
+    assert made.dtype == expected.dtype
+    np.testing.assert_array_equal(made, expected)
