@@ -162,6 +162,13 @@ OW_INLINE float round_bf16(float x) { return float_of((unsigned)bfloat16_bits(x)
 template <class To> struct Convert {
     template <class From> OW_INLINE To from(From x) { return (To)x; }
 };
+#define OW_CONVERT_WHOLE(T) template <> struct Convert<T> { \
+    template <class From> OW_INLINE T from(From x) { return (T)x; } \
+    OW_INLINE T from(float x) { return OW_WHOLE(T, x); } \
+    OW_INLINE T from(double x) { return OW_WHOLE(T, x); } }
+OW_CONVERT_WHOLE(int);
+OW_CONVERT_WHOLE(int64);
+OW_CONVERT_WHOLE(uint64);
 template <> struct Convert<bool> {
     template <class From> OW_INLINE bool from(From x) { return x != 0; }
 };

@@ -5,6 +5,7 @@
 #define OW_COPY memcpy
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
+#define OW_WHOLE(T, x) ((T)(x))
 #define OW_UNROLL_CHANNELS OW_UNROLL
 
 static __device__ __forceinline__ float half_to_float(unsigned short bits) {

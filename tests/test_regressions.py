@@ -698,3 +698,15 @@ def test_a_power_of_one_half_is_the_root_where_numpy_takes_it(dtype):
         assert ow.fuse(lambda x, y: np.power(x, y)).check(x, exponents).ok
     (found,) = ow.bounds.derive(ow.fuse(lambda x, y: np.power(x, y)), x, half)
     assert np.isinf(found.error).tolist() == [True, True, False, False, False]
+
+
+@host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("whole", ["int32", "int64"])
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_a_cast_to_integers_and_back_is_no_truncation(name, whole):
+    x = np.array([-0.4, 0.4, -0.0, 0.0, -1.6, 1.6, 7.0] * 9, name)
+    fused = ow.fuse(lambda x: 1 / x.astype(whole).astype(x.dtype))
+    for one in (fused, fused.unfused(), ow.fuse(lambda x: 1 / x.astype(whole).astype(x.dtype))):
+        assert one(x).tobytes() == (1 / x.astype(whole).astype(name)).tobytes()
+    assert fused.lower(x, target="sm_80")(x).tobytes() == fused(x).tobytes()

@@ -5,6 +5,11 @@
 #define OW_UNROLL
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 
+// Zero, which the compiler cannot know: g++ takes (double)(int64)x for trunc(x), which keeps the
+// sign of a zero and what lies beyond the integers.
+__attribute__((weak)) long long ow_zero = 0;
+#define OW_WHOLE(T, x) ((T)((T)(x) ^ (T)ow_zero))
+
 #include "math.cuh"
 
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p);
