@@ -710,3 +710,4 @@ def test_a_cast_to_integers_and_back_is_no_truncation(name, whole):
     for one in (fused, fused.unfused(), ow.fuse(lambda x: 1 / x.astype(whole).astype(x.dtype))):
         assert one(x).tobytes() == (1 / x.astype(whole).astype(name)).tobytes()
     assert fused.lower(x, target="sm_80")(x).tobytes() == fused(x).tobytes()
+    assert ow.sanitize(fused, x, target="sm_80", schedules=1).ok

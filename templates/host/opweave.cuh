@@ -5,10 +5,14 @@
 #define OW_UNROLL
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 
+#ifdef OW_VERIFY  // not optimised
+#define OW_WHOLE(T, x) ((T)(x))
+#else
 // Zero, which the compiler cannot know: g++ takes (double)(int64)x for trunc(x), which keeps the
 // sign of a zero and what lies beyond the integers.
 __attribute__((weak)) long long ow_zero = 0;
 #define OW_WHOLE(T, x) ((T)((T)(x) ^ (T)ow_zero))
+#endif
 
 #include "math.cuh"
 
