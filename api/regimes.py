@@ -36,6 +36,8 @@ SPECIAL_SHARE = 16
 LAUNCH_SECONDS = {"cuda": 2e-6, "host": 1e-5}
 # Twice the work in less than this much more time: it was not the work that took the time.
 OVERHEAD_GROWTH = 1.1
+# In more than this: the work took most of it.
+WORK_GROWTH = 1.5
 SAMPLES, SHORTEST = 7, 2e-3
 # Elements of the array that is copied, beyond the caches, and of the one that a chain works on:
 # small enough for a host's caches; on a GPU large enough that a launch does not show.
@@ -43,6 +45,8 @@ COPIED = {"host": 1 << 24, "cuda": 1 << 28}
 CHAINED = {"host": 1 << 18, "cuda": 1 << 25}
 CHAIN = 256  # multiply-adds an element for the rate of arithmetic
 SPECIAL_CHAIN = 16
+MATRIX = 512  # extent of the library's product on a host
+LAUNCHES = 9
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,9 @@ class Rates:
         bandwidth: bytes a second, read and written.
         flops: operations of float32 a second; a fused multiply-add is two.
         special: special functions a second.
-        launch: seconds of one launch.
+        launch: seconds of one launch more.
         source: where the figures are from.
+        call: seconds of a call besides its launches.
     """
 
     bandwidth: float
@@ -62,6 +67,7 @@ class Rates:
     special: float
     launch: float
     source: str
+    call: float = 0.0
 
     @classmethod
     def of(cls, device: Device) -> Rates:
@@ -79,7 +85,8 @@ class Regime:
 
     Attributes:
         name: "overhead", "memory" or "compute": of the three times below the longest, unless the
-            doubling test says that the call is bound by overhead.
+            doubling test says otherwise: the call with twice the rows takes less than 1.1 times
+            as long (overhead), or more than 1.5 times (not overhead).
         work: bytes and operations of all kernels.
         launches: number of kernels.
         rates: what they were divided by.
@@ -109,14 +116,14 @@ class Regime:
         """The regime of kernels from what they must do, and from what was measured."""
         total = sum(work, Work())
         times = {
-            "overhead": len(work) * rates.launch,
+            "overhead": rates.call + len(work) * rates.launch,
             "memory": total.bytes / rates.bandwidth,
             "compute": total.flops / rates.flops + total.special / rates.special,
         }
         name = max(times, key=lambda n: times[n])
         if growth is not None and growth < OVERHEAD_GROWTH:
             name = "overhead"
-        elif growth is not None and name == "overhead":
+        elif growth is not None and growth > WORK_GROWTH and name == "overhead":
             name = max(("memory", "compute"), key=lambda n: times[n])
         return cls(name, total, len(work), rates, **times, growth=growth, seconds=seconds)
 
@@ -227,8 +234,9 @@ def host_seconds(run: Callable[[], Any]) -> float:
 def measured_rates(on_gpu: bool) -> Rates:
     """Rates of this machine's host, or of the current GPU, measured once with kernels of ours.
 
-    A copy of arrays beyond the caches, by us or by the library; a chain of multiply-adds and one
-    of exponentials; a kernel of one element.
+    A copy of arrays beyond the caches, by us or by the library; chains of multiply-adds, or on a
+    host the library's product of matrices, which keeps more of them under way; a chain of
+    exponentials; calls of one kernel and of several on one element.
     """
     from opweave.fused import fuse
 
@@ -238,17 +246,23 @@ def measured_rates(on_gpu: bool) -> Rates:
     clock = clock_of([small])
     copy, chain = fuse(lambda x: -x), fuse(_multiply_adds, fast=True)
     special, tiny = fuse(_exponentials), small[:1].copy()
-    few = clock(lambda: copy(tiny))
+    several = fuse(_negatives).unfused()
+    one, many = clock(lambda: copy(tiny)), clock(lambda: several(tiny))
+    launch = max((many - one) / (LAUNCHES - 1), 1e-9)
+    flops = 2 * CHAIN * small.size / clock(lambda: chain(small, out=out))
+    if not on_gpu:
+        matrix = xp.ones((MATRIX, MATRIX), np.float32)
+        flops = max(flops, 2 * MATRIX**3 / clock(lambda: matrix @ matrix))
+    copied = min(
+        clock(lambda: copy(large, out=out_large)), clock(lambda: xp.copyto(out_large, large))
+    )
     return Rates(
-        2
-        * large.nbytes
-        / min(
-            clock(lambda: copy(large, out=out_large)), clock(lambda: xp.copyto(out_large, large))
-        ),
-        2 * CHAIN * small.size / clock(lambda: chain(small, out=out)),
-        SPECIAL_CHAIN * small.size / clock(lambda: special(small, out=out)),
-        few,
-        "measured",
+        bandwidth=2 * large.nbytes / copied,
+        flops=flops,
+        special=SPECIAL_CHAIN * small.size / clock(lambda: special(small, out=out)),
+        launch=launch,
+        source="measured",
+        call=max(one - launch, 0.0),
     )
 
 
@@ -261,6 +275,12 @@ def _cuda() -> Any:
 def _multiply_adds(x: Any) -> Any:
     for _ in range(CHAIN):
         x = x * 0.999 + 0.001
+    return x
+
+
+def _negatives(x: Any) -> Any:
+    for _ in range(LAUNCHES):
+        x = -x
     return x
 
 

@@ -55,13 +55,24 @@ def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:
     documents = [found for _, found in files.values()]
     machine = documents[-1]["machine"]
     dates = sorted({d["machine"]["date"][:10] for d in documents})
-    commits = sorted({d["machine"]["commit"][:10] for d in documents})
+    commits = sorted({_short(d["machine"]["commit"]) for d in documents})
     versions = [f"{n} {v}" for n, v in machine["versions"].items() if v != "absent"]
     device = machine["gpu"]["name"] if documents[-1]["device"] == "cuda" else machine["processor"]
     return (
         f"{device}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
         f"{', '.join(versions)}. Measured {' and '.join(dates)} at {', '.join(commits)}."
     )
+
+
+def _short(commit: str) -> str:
+    """The first digits of a commit, with "+" where files differed from it."""
+    return commit[:10] + "+" * commit.endswith("+")
+
+
+def stale(found: Mapping[str, Any]) -> str:
+    """Says where the experiment is described in other words now than when it was measured."""
+    same = found["about"] == load(found["experiment"]).ABOUT
+    return "" if same else "measured by an older version of the experiment"
 
 
 def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
@@ -78,8 +89,14 @@ def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
         f"- {limit['name']}: {limit['value']} {limit['unit']}, limit {limit['limit']}: "
         f"{state[limit['met']]}"
         for limit in found["limits"]
+        if limit["value"] is not None
     ]
-    lines += [f"- {note}" for note in found["notes"]]
+    lines += [
+        f"- {limit['name']}, limit {limit['limit']}: not measured, {limit['why']}"
+        for limit in found["limits"]
+        if limit["value"] is None
+    ]
+    lines += [f"- {note}" for note in (*found["notes"], stale(found)) if note]
     lines += [f"- refused: {text}" for text in refusals(found)]
     absent = "; ".join(f"{name} ({why})" for name, why in found["absent"].items())
     lines += [f"- absent: {absent}"] if absent else []

@@ -61,7 +61,9 @@ def rebound(
     scope = {**fn.__globals__, "np": namespace}
 
     def copied(f: Function) -> Function:
-        made = types.FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+        # a code of its own: Dynamo keeps what it compiled, eight times at most, with the code
+        code = f.__code__.replace()
+        made = types.FunctionType(code, scope, f.__name__, f.__defaults__, f.__closure__)
         made.__kwdefaults__ = f.__kwdefaults__
         return made
 
@@ -150,7 +152,9 @@ def torch_compile(task: Task, mode: str = "default") -> Runner:
     torch, dynamo = module("torch"), module("torch._dynamo")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_grad_enabled(False)
-    fn = torch.compile(rebound(task.fn, TorchNamespace(torch)), dynamic=False, mode=mode)
+    dynamo.config.fail_on_recompile_limit_hit = True  # else it becomes eager, in silence
+    plain = rebound(task.fn, TorchNamespace(torch))
+    fn = torch.compile(plain, dynamic=False, fullgraph=True, mode=mode)
 
     def tensor(array: Any) -> Any:
         made = torch.from_dlpack(array)

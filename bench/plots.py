@@ -184,8 +184,11 @@ def bars(
     x = figure["x"]
     names = [row["runner"] + (f", {row['parameters'][x]}" if x else "") for row in rows]
     middle = [value(row, row["median_us"]) for row in rows]
-    ends = [[value(row, row["quartiles_us"][q]) for row in rows] for q in (0, 1)]
-    spans = [[abs(e - m) for e, m in zip(side, middle, strict=True)] for side in ends]
+    ends = [sorted(value(row, us) for us in row["quartiles_us"]) for row in rows]
+    spans = [
+        [max(0.0, m - low) for m, (low, _) in zip(middle, ends, strict=True)],
+        [max(0.0, high - m) for m, (_, high) in zip(middle, ends, strict=True)],
+    ]
     colours = [f"C{styles[row['runner']] % 10}" for row in rows]
     text = axis.xaxis.label.get_color()
     made = axis.barh(names, middle, xerr=spans, color=colours, ecolor=text)

@@ -72,8 +72,9 @@ def solve(
     """
     try:
         case = case_of(record, problem)
-    except Exception as error:  # too little memory, as a rule: the other cases are measured
-        record.refuse("the case", "case", problem.parameters, error)
+    except Exception as error:  # the other cases are measured
+        full = "OutOfMemory" in type(error).__name__ or isinstance(error, MemoryError)
+        record.refuse("the case", "case" if full else "ours", problem.parameters, error)
         return
     found = [*(ours(record, problem, case) if with_ours else ()), *extra]
     if with_peers:

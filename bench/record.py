@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from document import DOCUMENT, FORMAT, LIMIT
 from executors import Executor
 from figures import Figure
@@ -18,12 +19,14 @@ from harness import (
     Sets,
     WrongResult,
     check_run,
-    in_two_visits,
+    in_visits,
     sample_host,
     summary,
 )
 
 QUICK_SECONDS = 0.05
+# Blocks from which glibc's malloc maps pages of their own, at most (M_MMAP_THRESHOLD, mallopt(3)).
+MAPPED = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -130,14 +133,14 @@ class Record:
         """Check each runner, time those that are right, and note the others."""
         errors = {r.name: self.checked(r, case) for r in runners}
         right = {r.name: r for r in runners if errors[r.name] is not None}
-        samples = in_two_visits(
+        visits = in_visits(
             right,
             lambda name, effort: self.executor.sample(right[name], case.sets, effort),
             self.effort,
         )
         for name, runner in right.items():
             calls = self.executor.calls(runner.run, case.sets)
-            self.add(self._row(runner, case, samples[name], errors[name], calls))
+            self.add(self._row(runner, case, visits[name], errors[name], calls))
         self.executor.release()
         self.changed(self)
 
@@ -153,8 +156,8 @@ class Record:
         """Check a runner, then time other work that belongs to it, such as its compilation."""
         error = self.checked(runner, case)
         if error is not None:
-            samples = sample_host(work, [()], self.effort)
-            self.add(self._row(runner, replace(case, nbytes=0, flops=0), samples, error))
+            visits = [sample_host(work, [()], self.effort)]
+            self.add(self._row(runner, replace(case, nbytes=0, flops=0), visits, error))
             self.changed(self)
 
     def measured(
@@ -163,7 +166,7 @@ class Record:
     ) -> None:  # fmt: skip
         """Add times that the experiment took itself, of something that has no result to check."""
         case = Case(parameters, [()], "float32", Expected(None), 0)
-        row = self._row(Runner(name, lambda: None, role=role), case, samples, None)
+        row = self._row(Runner(name, lambda: None, role=role), case, [samples], None)
         self.add(row | {"clock": clock})
         self.changed(self)
 
@@ -220,7 +223,7 @@ class Record:
         self,
         runner: Runner,
         case: Case,
-        samples: Sequence[float],
+        visits: Sequence[Sequence[float]],
         error: float | None,
         calls: Sequence[float] | None = None,
     ) -> dict[str, Any]:
@@ -236,7 +239,7 @@ class Record:
             "check": self._check(runner, case, error),
             "clock": self.executor.clock_of(runner),
             "sets": len(case.sets),
-            **summary(samples),
+            **summary(visits),
         }
         if calls and not runner.waits:
             row["call_us"] = [round(c * 1e6, 1) for c in calls]
@@ -244,7 +247,11 @@ class Record:
 
     def _check(self, runner: Runner, case: Case, error: float | None) -> dict[str, Any]:
         """What a result was held against; others' allocators do not give back what we freed."""
-        freed = "freed blocks" if runner.moved is not None or runner.role != "peer" else "nothing"
+        value = case.expected.value
+        nbytes = 0 if value is None else value.size * np.dtype(case.dtype).itemsize
+        kept = self.device == "cuda" or nbytes < MAPPED  # else the system gets and gives pages
+        ours = runner.moved is not None or runner.role != "peer"
+        freed = "freed blocks" if ours and kept else "nothing"
         return {
             "against": "float64" if error is not None else "nothing",
             "poisoned": "out" if runner.out is not None else freed,

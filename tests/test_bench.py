@@ -89,11 +89,24 @@ def test_every_sample_is_returned(effort, expected):
     assert len(harness.sample_host(lambda: None, [()], effort)) == expected
 
 
-def test_sets_of_arguments_rotate():
+def test_sets_of_arguments_rotate_after_two_calls_that_do_not_count():
     seen = []
-    harness.sample_host(seen.append, [(0,), (1,), (2,)], harness.Effort(0.0, 7, 7))
 
-    assert seen == [0, 1, 2, 0, 1, 2, 0]
+    def slow(number):
+        seen.append(number)
+        time.sleep(2e-4)
+
+    harness.sample_host(slow, [(0,), (1,), (2,)], harness.Effort(0.0, 7, 7))
+
+    assert seen == [0, 2, 0, 1, 2, 0, 1, 2, 0]
+
+
+def test_short_calls_are_timed_in_batches():
+    seen = []
+    times = harness.sample_host(lambda: seen.append(1), [()], harness.Effort(0.0, 3, 3))
+
+    assert len(seen) > 3 * 20
+    assert max(times) < harness.SHORTEST
 
 
 def test_runners_are_visited_forward_and_backward():
@@ -103,20 +116,25 @@ def test_runners_are_visited_forward_and_backward():
         order.append(name)
         return [1.0] * effort.least
 
-    found = harness.in_two_visits("abc", sample, harness.Effort(1, 6, 10))
+    found = harness.in_visits("abc", sample, harness.Effort(1, 6, 10))
 
-    assert order == list("abccba")
-    assert {name: len(s) for name, s in found.items()} == {"a": 6, "b": 6, "c": 6}
+    assert order == list("abccba" * 2)
+    assert found == {name: [[1.0] * 2] * 4 for name in "abc"}
 
 
-@pytest.mark.parametrize(
-    ("samples", "median", "spread"), [([1e-6] * 4, 1.0, 0.0), ([1e-6, 2e-6, 3e-6], 2.0, 0.5)]
-)
-def test_a_summary_keeps_samples_median_and_spread(samples, median, spread):
-    found = harness.summary(samples)
+@pytest.mark.parametrize(("visits", "median", "spread"), [
+    ([[1e-6] * 4], 1.0, 0.0),
+    ([[1e-6, 2e-6, 3e-6]], 2.0, 0.5),
+    ([[2e-6], [2e-6], [2e-6], [9e-6]], 2.0, 0.875),  # a visit that was disturbed: the quartiles
+    ([[1e-6] * 9, [3e-6]], 2.0, 1.0),  # each visit counts once, however many samples it has
+    ([[1e-6], [1e-6], [3e-6], [3e-6]], 2.0, 1.0),  # visits that differ are no quiet machine
+])  # fmt: skip
+def test_a_summary_keeps_samples_median_and_spread(visits, median, spread):
+    found = harness.summary(visits)
 
-    assert found["samples_us"] == [round(s * 1e6, 3) for s in samples]
+    assert found["samples_us"] == [round(s * 1e6, 3) for visit in visits for s in visit]
     assert (found["median_us"], found["spread"]) == (median, spread)
+    assert found["quartiles_us"][0] <= median <= found["quartiles_us"][1]
 
 
 def test_buffers_rotate_only_beyond_the_cache(host):

@@ -48,7 +48,10 @@ def measure(record: Record) -> None:
             absolute=likely,
         ), slow=n in (256, sizes[-1]))  # fmt: skip
     if record.device == "cuda":
-        predict(record, sizes)
+        try:
+            predict(record, sizes)
+        except Exception as error:  # the disassembler may be missing: the rows are kept
+            record.note(f"no prediction: {type(error).__name__}: {error}".split("\n")[0])
 
 
 def predict(record: Record, sizes: list[int]) -> None:

@@ -55,13 +55,10 @@ def block(
     """The block; square weights but for the two layers at the end."""
     n = norm(x, gain, bias)
     q, k, v = n @ wq, n @ wk, n @ wv
-    scores = softmax((q @ k.T) * SCALE)
+    scores = softmax((q @ k.T) * k.shape[1] ** -0.5)
     x = x + (scores @ v) @ wo
     n = norm(x, gain, bias)
     return x + gelu(n @ w1) @ w2
-
-
-SCALE = 0.0625
 
 
 def products(
