@@ -9,12 +9,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 FORMAT = 2
+# What was measured until an experiment broke off; an older whole file stays beside it.
+PARTIAL = ".partial.json"
 # Keys that every file, row and so on has; a reader may rely on them.
 DOCUMENT = (
     "format", "experiment", "title", "about", "device", "complete", "machine", "options", "roofs",
@@ -97,12 +100,20 @@ def read(path: Path) -> dict[str, Any]:
     lacks = missing_keys(found) + [p for p in PARTS if not isinstance(found.get(p), list)]
     if lacks:
         raise ValueError(f"{path.name}: lacks {', '.join(lacks)}")
+    times = [t for row in found["rows"] for t in (row["median_us"], *row["quartiles_us"])]
+    if not all(isinstance(t, int | float) and 0 < t < math.inf for t in times):
+        raise ValueError(f"{path.name}: a time that is no positive number")
     return found
 
 
 def stored(results: Path) -> Iterator[tuple[Path, dict[str, Any] | str]]:
-    """Every document below a folder, or why a file is none, in the order of the paths."""
+    """Every document below a folder, or why a file is none, in the order of the paths.
+
+    Of an experiment that broke off only where no whole file is there.
+    """
     for path in sorted(results.glob("*/*.json")):
+        if path.with_name(path.name.replace(PARTIAL, ".json")).exists() and PARTIAL in path.name:
+            continue
         try:
             yield path, read(path)
         except ValueError as error:

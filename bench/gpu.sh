@@ -13,7 +13,7 @@
 #
 #     PYTHON=python3    the interpreter
 #     WHEELS=folder     wheels of what the interpreter lacks, such as cuda-core
-#     BUDGET=560        seconds in all; each step has a limit of its own besides
+#     BUDGET=530        seconds in all; each step has a limit of its own besides
 #     COMMIT=hash       named in the files where the folder is no git clone
 #
 # --dry-run needs no GPU: the same steps with small benchmarks on the host; what needs the GPU is
@@ -38,7 +38,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHON=${PYTHON:-python3}
 WHEELS=${WHEELS:+$(cd "$WHEELS" && pwd)}
-budget=${BUDGET:-560}
+budget=${BUDGET:-530}
 keep=20 # seconds for the summary and the archive
 results=$work/results
 mkdir -p "$results/logs" "$work/site"
@@ -138,7 +138,7 @@ workers=()
 if "$PYTHON" -c 'import xdist' 2>/dev/null; then
     workers=(-n 4)
 fi
-gpu_step tests 150 "$PYTHON" -m pytest -m gpu -q "${workers[@]}" -o "cache_dir=$work/pytest" \
+gpu_step tests 120 "$PYTHON" -m pytest -m gpu -q "${workers[@]}" -o "cache_dir=$work/pytest" \
     --junitxml="$results/logs/tests.xml"
 step demo 60 "$PYTHON" -m opweave demo --out "$results/demo"
 

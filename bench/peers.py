@@ -224,11 +224,14 @@ def chosen(device: str, wanted: Sequence[str] | None, *, quick: bool) -> tuple[s
         ValueError: names a peer that nobody knows.
     """
     known = dict.fromkeys(n for table in PEERS.values() for n in table)
-    unknown = [n for n in wanted or () if n not in known]
+    asked = {n.lower() for n in wanted or ()} - {"none"}
+    unknown = [n for n in wanted or () if n.lower() in asked - {k.lower() for k in known}]
     if unknown:
-        raise ValueError(f"unknown peer {', '.join(unknown)}: expected {', '.join(known)}")
+        raise ValueError(
+            f"unknown peer {', '.join(unknown)}: expected {', '.join(known)}, or none"
+        )
     if wanted is not None:
-        return tuple(n for n in PEERS[device] if n in wanted)
+        return tuple(n for n in PEERS[device] if n.lower() in asked)
     return tuple(n for n in PEERS[device] if not (quick and n in SLOW))
 
 

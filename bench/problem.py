@@ -109,6 +109,13 @@ def peers_of(
     )  # fmt: skip
 
 
+def only(record: Record, *names: str) -> None:
+    """Name the peers as absent for which an experiment has no code."""
+    for name in peers.PEERS[record.device]:
+        if name not in names:
+            record.absent[name] = "no code of it is written for this experiment"
+
+
 def case_of(record: Record, problem: Problem) -> Case:
     """The problem on the executor's arrays, with its answer in float64."""
     executor = record.executor

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from document import read, stored, write
+from document import PARTIAL, read, stored, write
 from executors import Executor, find, measured_roofs, reason
 from experiments import EXPERIMENTS, load
 from machine import describe, pace, place
@@ -39,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--quick", action="store_true", help="small sizes, few samples")
     made.add_argument("--device", choices=("host", "cuda"), help="default: all that are there")
-    made.add_argument("--peers", type=names, help="such as NumPy,JAX; default: all that are there")
+    made.add_argument("--peers", type=names, help="such as NumPy,JAX, or none; default: all that "
+                      "are there")  # fmt: skip
     made.add_argument("--sizes", type=integers, help="in place of an experiment's own")
     made.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     made.add_argument("--no-figures", action="store_true", help="measure only; see --draw")
@@ -53,7 +54,10 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def integers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    found = tuple(int(part) for part in text.split(",") if part.strip())
+    if not found or min(found) < 1:
+        raise argparse.ArgumentTypeError(f"expected positive integers such as 64,128: {text!r}")
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -73,11 +77,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.compare:
         from compare import table
 
+        if not options.compare.is_dir():
+            made.error(f"--compare {options.compare}: no such folder")
+
         print(table(options.results, options.compare, options.least_ms))
         return 0
     try:
+        options.results.mkdir(parents=True, exist_ok=True)
         return measure(options)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         made.error(str(error))
 
 
@@ -123,27 +131,29 @@ def experiment(
         log(f"{name}: not on {executor.name}")
         return 0
     machine = describe(options.note, options.commit)
-    path = folder / f"{name}.json"
+    path, partial = folder / f"{name}.json", folder / f"{name}{PARTIAL}"
 
     def keep(record: Record, *, complete: bool = False) -> dict[str, Any]:
         found = document(name, module, machine, record, complete=complete)
-        write(path, found)
+        write(path if complete else partial, found)
+        if complete:
+            partial.unlink(missing_ok=True)
         return found
 
     record = Record(options, executor, roofs, log=log, changed=keep)
     status, complete = 0, True
     try:
         module.measure(record)
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         status, complete = INTERRUPTED, False
-        record.refuse(BROKE_OFF, "ours", {}, error)
+        record.note("interrupted: not all of it was measured")
     except Exception as error:  # a device that is lost must not lose the rows before it
         traceback.print_exc()
         complete = False
         record.refuse(BROKE_OFF, "ours", {}, error)
     machine["pace_ms"].append(pace())
     report(keep(record, complete=complete), log)
-    log(str(path))
+    log(str(path if complete else partial))
     # a peer that fails is a finding, not a failure
     return status or int(any(row["role"] in ("ours", "variant") for row in record.refused))
 
@@ -223,9 +233,14 @@ def show_standing(results: Path) -> int:
 
 
 def write_page(results: Path) -> int:
+    """The page of the project, or of another folder of results beside them."""
     from page import page
 
-    path = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+    if not any(isinstance(d, dict) and not d["options"]["quick"] for _, d in stored(results)):
+        print(f"no page: {results} holds no results but of quick runs", file=sys.stderr)
+        return 1
+    own = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+    path = own if results.resolve() == RESULTS.resolve() else results / "benchmarks.md"
     path.write_text(page(results, path))
     print(path)
     return 0
@@ -235,6 +250,12 @@ def draw_all(results: Path) -> int:
     return draw(sorted(results.glob("*/*.json")))
 
 
+def stopped(*_: Any) -> None:
+    """Whoever ends the process by SIGTERM, as a time limit does, interrupts it."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stopped)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that left ends it quietly
     sys.exit(main())

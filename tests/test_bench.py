@@ -19,6 +19,7 @@ import machine
 import numpy as np
 import page
 import peers
+import plots
 import problem
 import pytest
 import record
@@ -671,7 +672,7 @@ def broken_after_one_row(error):
 
 @pytest.mark.parametrize(("error", "status", "reason"), [
     (ow.OpweaveError("the device is lost"), 1, "the device is lost"),
-    (KeyboardInterrupt(), 130, "KeyboardInterrupt"),
+    (KeyboardInterrupt(), 130, "interrupted"),
 ])  # fmt: skip
 def test_what_was_measured_before_a_failure_is_kept(
     error, status, reason, tmp_path, monkeypatch, small, capsys
@@ -681,24 +682,103 @@ def test_what_was_measured_before_a_failure_is_kept(
     monkeypatch.setattr(load("traffic"), "measure", lambda found: None)
 
     assert run.main(arguments) == status
-    found = documents.read(tmp_path / "host" / "fusion.json")
-    assert reason in found["refused"][0]["reason"]
+    found = documents.read(tmp_path / "host" / "fusion.partial.json")
+    assert any(
+        reason in text for text in (*found["notes"], *(r["reason"] for r in found["refused"]))
+    )
     assert not found["complete"]
     assert len(found["rows"]) == 1
     assert found["absent"] == {"peer": "gone"}
     assert (tmp_path / "host" / "traffic.json").exists() == (status == 1)
 
 
-def test_a_killed_run_leaves_its_rows(tmp_path, monkeypatch, small):
-    def measure(found):
-        found.measured("opweave", {"n": 1}, [1e-6] * 4)
-        (kept,) = (tmp_path / "host").glob("*.json")
-        assert not documents.read(kept)["complete"]
-        assert len(documents.read(kept)["rows"]) == 1
+KILLED = """
+import signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import document, run
+from experiments import load
 
-    monkeypatch.setattr(load("fusion"), "measure", measure)
+def measure(found):
+    found.measured("opweave", {"n": 1}, [1e-6] * 4)
+    print("one row", flush=True)
+    time.sleep(60)
 
-    assert run.main(["fusion", "--device", "host", "--results", str(tmp_path)]) == 0
+load("fusion").measure = measure
+run.measured_roofs = lambda executor: dict.fromkeys(document.ROOFS, 1.0)
+signal.signal(signal.SIGTERM, run.stopped)
+sys.exit(run.main(["fusion", "--device", "host", "--no-figures", "--results", sys.argv[2]]))
+"""
+
+
+def test_a_run_that_is_ended_leaves_its_rows_and_the_last_whole_file(tmp_path):
+    whole = tmp_path / "host" / "fusion.json"
+    whole.parent.mkdir()
+    whole.write_text("the last whole file")
+    command = [sys.executable, "-c", KILLED, str(BENCH), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert any("one row" in line for line in process.stdout)
+        process.terminate()
+        process.stdout.read()
+
+    assert process.returncode == 130
+    found = documents.read(tmp_path / "host" / "fusion.partial.json")
+    assert (len(found["rows"]), found["complete"]) == (1, False)
+    assert whole.read_text() == "the last whole file"
+    assert [p.name for p, _ in documents.stored(tmp_path)] == ["fusion.json"]
+
+
+@pytest.mark.parametrize(("arguments", "piece"), [
+    (["--sizes=-5"], "positive integers"),
+    (["--sizes", "4,x"], "invalid integers value"),
+    (["--compare", "nosuchfolder"], "no such folder"),
+    (["fusion", "--results", "/dev/null/here"], "/dev/null"),
+    (["fusion", "--peers", "NumPie"], "expected NumPy,"),
+])  # fmt: skip
+def test_a_wrong_option_is_said_before_anything_is_measured(arguments, piece, capsys):
+    with pytest.raises(SystemExit):
+        run.main(arguments)
+
+    assert piece in capsys.readouterr().err
+
+
+def test_no_page_of_nothing_is_written(tmp_path, capsys):
+    assert run.main(["--page", "--results", str(tmp_path)]) == 1
+    assert "holds no results" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("wanted", "chosen"), [
+    (("numpy", "jax"), ("NumPy", "JAX")), (("none",), ()), (("CuPy",), ()),
+])  # fmt: skip
+def test_peers_are_named_in_any_case_or_none_of_them(wanted, chosen):
+    assert peers.chosen("host", wanted, quick=False) == chosen
+
+
+def test_every_task_has_code_of_its_own():
+    first, second = (peers.rebound(twice, np) for _ in range(2))
+
+    assert first.__code__ is not second.__code__
+
+
+def test_a_rate_has_its_quartiles_the_right_way_round():
+    from matplotlib.figure import Figure
+
+    axis = Figure().subplots()
+    of = row("opweave", "ours", 10.0, quartiles_us=[5.0, 11.0])
+    plots.bars(axis, {}, {"y": "bandwidth", "x": "", "ylog": False}, [of], {"opweave": 0})
+    (segment,) = axis.collections[0].get_segments()
+
+    assert segment[:, 0].tolist() == pytest.approx([10_000 / 11e3, 10_000 / 5e3])
+
+
+@pytest.mark.parametrize("time_us", [0.0, -1.0, None, float("inf")])
+def test_a_time_that_is_none_is_not_read(time_us, tmp_path, host, case):
+    made = document(measured([harness.Runner("opweave", lambda x: x * 2)], case, host))
+    made["rows"][0]["median_us"] = time_us
+    (tmp_path / "a.json").write_text(json.dumps(made))
+
+    with pytest.raises(ValueError, match="a time that is no positive number"):
+        documents.read(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize(("role", "status"), [("ours", 1), ("peer", 0)])

@@ -11,11 +11,11 @@ from harness import Expected, Runner
 from reading import amount, bandwidth, values
 from record import Case, Record
 
-TITLE = "Copies to the device: pageable and pinned"
+TITLE = "Copies between host and device: pageable and pinned"
 ABOUT = (
-    "uint8 from host memory to the device. Pageable: as NumPy allocates, which the driver copies "
-    "through a buffer of its own. Pinned: the data lies in page-locked memory. Staged: pageable "
-    "data is copied to pinned memory that is kept, and from there."
+    "uint8 from host memory to the device, and back. Pageable: as NumPy allocates, which the "
+    "driver copies through a buffer of its own. Pinned: the data lies in page-locked memory. "
+    "Staged: pageable data is copied to pinned memory that is kept, and from there."
 )
 FIGURES = (Figure("bandwidth", "nbytes", "bandwidth", "bytes", xlog=2, ylog=True),)
 DEVICES = ("cuda",)
@@ -53,7 +53,18 @@ def runners(cupy: Any, data: np.ndarray, pinned: np.ndarray, out: Any) -> list[R
         Runner("pageable", lambda: waited(data), out=out, role="variant", waits=True),
         Runner("pinned", lambda: waited(pinned), out=out, role="variant", waits=True),
         Runner("staged", staged, out=out, role="variant", waits=True),
+        *back(cupy, data, pinned),
     ]
+
+
+def back(cupy: Any, data: np.ndarray, pinned: np.ndarray) -> list[Runner]:
+    """From the device: to memory as NumPy allocates it, and to pinned memory."""
+    device, pageable = cupy.asarray(data), np.zeros_like(data)
+    return [
+        Runner(f"{name}, to the host", lambda into=into: device.get(out=into), read=cupy.asarray,
+               role="variant", waits=True)
+        for name, into in (("pageable", pageable), ("pinned", pinned))
+    ]  # fmt: skip
 
 
 def reading(found: Mapping[str, Any]) -> str:
@@ -61,6 +72,7 @@ def reading(found: Mapping[str, Any]) -> str:
     largest = max(values(found, "nbytes"), default=0)
     if not largest:
         return ""
-    rates = {r: bandwidth(found, r, nbytes=largest) for r in ("pageable", "pinned", "staged")}
+    names = dict.fromkeys(row["runner"] for row in found["rows"])
+    rates = {name: bandwidth(found, name, nbytes=largest) for name in names}
     shown = ", ".join(f"{name} {rate:.3g} GB/s" for name, rate in rates.items())
     return f"At {amount(largest)}: {shown}."

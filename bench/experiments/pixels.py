@@ -11,6 +11,7 @@ import numpy as np
 from executors import copy_rates, sets_for
 from figures import Figure
 from harness import Expected, Runner
+from problem import only
 from reading import bandwidth, time, times
 from record import Case, Record
 
@@ -75,6 +76,7 @@ def judge(xp: Any, img: Any) -> Any:
 def measure(record: Record) -> None:
     """Time the graph on a picture of 4000 columns and as many rows as the pixels fill."""
     executor = record.executor
+    only(record, PEER[record.device])
     for pixels in record.sizes((PIXELS,), (QUICK,), 3 * 20):
         shape = (max(1, pixels // WIDTH), WIDTH, 3)
         img = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
