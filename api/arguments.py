@@ -103,10 +103,11 @@ class Signature:
         self.plain = Layout(names, self.static, names, (None,) * len(names))
         self.fn = fn
         self.places: tuple[Place, ...] | None = None
+        self.kept: Kept | None = None
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
-        self.places = None
+        self.places = self.kept = None
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -158,26 +159,45 @@ class Signature:
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
+        read = [place.read() for place in self.places]
+        is_plain = all(map(self._is_leaf, values, self.static))
+        kept = self.kept
+        if kept and is_plain and all(a is b for a, b in zip(read, kept.read, strict=True)):
+            return Call(kept.layout, [*values, *kept.values])
         leaves: list[tuple[str, Any]] = []
         static: list[bool] = []
         trees: list[Tree | Constant | None] = []
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
+            is_leaf = self._is_leaf(value, is_static)
             found, tree = (
-                ([(name, value)], None)
-                if is_static
-                else flatten(value, name, attribute=_understood)
+                ([(name, value)], None) if is_leaf else flatten(value, name, attribute=_understood)
             )
             leaves += found
             static += [is_static] * len(found)
             trees.append(tree)
-        for place in self.places:
-            found, tree = flatten(place.read(), place.name)
+        for place, value in zip(self.places, read, strict=True):
+            found, tree = flatten(value, place.name)
             leaves += [(path, _understood(leaf)) for path, leaf in found]
-            static += [not is_array(value) for _, value in found]
+            static += [not is_array(leaf) for _, leaf in found]
             trees.append(tree)
         names = tuple(path for path, _ in leaves)
         layout = Layout(names, tuple(static), (*self.names, *self.places), tuple(trees))
-        return Call(layout, [value for _, value in leaves])
+        flat = [value for _, value in leaves]
+        if is_plain and not any(trees):
+            self.kept = Kept(read, layout, flat[len(values) :])
+        return Call(layout, flat)
+
+    @staticmethod
+    def _is_leaf(value: Any, is_static: bool) -> bool:
+        return is_static or type(value) in LEAVES or not is_container(value)
+
+
+class Kept(NamedTuple):
+    """What was read from outside last, where nothing of it can change but by another object."""
+
+    read: list[Any]
+    layout: Layout
+    values: list[Any]
 
 
 def _understood(value: Any) -> Any:
