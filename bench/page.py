@@ -9,6 +9,7 @@ from typing import Any
 
 from document import stored
 from experiments import EXPERIMENTS, load
+from reading import binding
 from standing import places
 
 HEAD = (
@@ -22,6 +23,17 @@ HEAD = (
     "to measure again.\n"
 )
 MOST_PLACES = 12
+# A fixed piece of Python that takes so much longer at times shows a machine that others share.
+STEADY = 1.1
+# Roof, its name for people, factor and unit.
+ROOFS = (
+    ("copy", "copy of large arrays, read and written", 1e-9, "GB/s"),
+    ("fp32", "multiply-adds of float32, two operations each", 1e-9, "GFLOP/s"),
+    ("matrix", "float32 products by the library", 1e-9, "GFLOP/s"),
+    ("matrix16", "float16 products by the library", 1e-9, "GFLOP/s"),
+    ("special", "exponentials of float32", 1e-9, "G/s"),
+    ("launch", "a call of one small kernel", 1e6, "us"),
+)
 
 
 def page(results: Path, target: Path) -> str:
@@ -58,10 +70,28 @@ def where(files: Mapping[str, tuple[Path, dict[str, Any]]]) -> str:
     commits = sorted({_short(d["machine"]["commit"]) for d in documents})
     versions = [f"{n} {v}" for n, v in machine["versions"].items() if v != "absent"]
     device = machine["gpu"]["name"] if documents[-1]["device"] == "cuda" else machine["processor"]
+    paces = [p for d in documents for p in d["machine"]["pace_ms"]]
+    steady = max(paces) / min(paces)
+    warning = (
+        f" **The machine's pace changed by a factor of {steady:.1f} meanwhile**: differences "
+        "below that are no findings."
+    )
     return (
         f"{device}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
         f"{', '.join(versions)}. Measured {' and '.join(dates)} at {', '.join(commits)}."
+        f"{warning if steady > STEADY else ''}\n\n{roofs_of(documents)}"
     )
+
+
+def roofs_of(documents: Sequence[Mapping[str, Any]]) -> str:
+    """The measured roofs of a folder, as a table: the lowest and the highest of its files."""
+    lines = ["| roof | measured |", "|---|---|"]
+    for name, text, factor, unit in ROOFS:
+        found = [d["roofs"][name] * factor for d in documents if d["roofs"][name]]
+        if found:
+            shown = " to ".join(f"{v:.3g}" for v in dict.fromkeys((min(found), max(found))))
+            lines.append(f"| {text} | {shown} {unit} |")
+    return "\n".join(lines)
 
 
 def _short(commit: str) -> str:
@@ -84,6 +114,7 @@ def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
             lines += [image(picture, found["title"], target)]
     reading = load(found["experiment"]).reading(found)
     lines += [reading, ""] if reading else []
+    lines += [f"- {text}" for text in bindings(found)]
     state = {True: "met", False: "missed", None: "not measured"}
     lines += [
         f"- {limit['name']}: {limit['value']} {limit['unit']}, limit {limit['limit']}: "
@@ -98,10 +129,21 @@ def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
     ]
     lines += [f"- {note}" for note in (*found["notes"], stale(found)) if note]
     lines += [f"- refused: {text}" for text in refusals(found)]
-    absent = "; ".join(f"{name} ({why})" for name, why in found["absent"].items())
+    reasons: dict[str, list[str]] = {}
+    for name, why in found["absent"].items():
+        reasons.setdefault(why, []).append(name)
+    absent = "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items())
     lines += [f"- absent: {absent}"] if absent else []
     lines += [] if found["complete"] else ["- broken off: not all of it was measured"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def bindings(found: Mapping[str, Any]) -> list[str]:
+    """What binds our least and our most work of an experiment."""
+    own = [r for r in found["rows"] if r["role"] == "ours" and r["bytes"]]
+    own.sort(key=lambda row: (row["bytes"] + row["flops"], row["median_us"]))
+    ends = {id(row): row for row in (*own[:1], *own[-1:])}
+    return [binding(row, found["roofs"]) for row in ends.values()]
 
 
 def refusals(found: Mapping[str, Any]) -> list[str]:

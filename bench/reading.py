@@ -62,6 +62,25 @@ def quickest(found: Document, **parameters: Any) -> str:
     return "; ".join(parts)
 
 
+def binding(row: Row, roofs: Mapping[str, float]) -> str:
+    """What binds a row, by the floors of its work at the measured roofs.
+
+    A floor that is less than half of the time explains it no better than the kernel's own code.
+    """
+    floors = {"memory": row["bytes"] / roofs["copy"], "overhead": roofs["launch"]}
+    if roofs[row["unit"]]:
+        arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]
+        floors["arithmetic"] = arithmetic
+    name = max(floors, key=lambda n: floors[n])
+    share = 1e6 * floors[name] / row["median_us"]
+    shown = ", ".join(f"{k} {time(1e6 * v)}" for k, v in floors.items())
+    case = ", ".join(f"{k} {v}" for k, v in row["parameters"].items())
+    verdict = f"{name} binds, {share:.0%} of the time" if share >= 0.5 else (
+        f"{name} explains {share:.0%} of it, the rest is the kernel's own code, or fresh memory"
+    )  # fmt: skip
+    return f"{case}: {time(row['median_us'])} by {row['runner']}; floors: {shown}: {verdict}"
+
+
 def time(us: float) -> str:
     """Microseconds for people.
 

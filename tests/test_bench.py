@@ -22,6 +22,7 @@ import peers
 import plots
 import problem
 import pytest
+import reading
 import record
 import run
 import standing
@@ -592,7 +593,7 @@ def test_the_page_has_a_section_for_each_file_and_names_what_is_missing(small, t
     assert "- a note" in made
     assert "Not measured on host: products" in made
     assert "Not measured: `bench/gpu.sh FOLDER`" in made
-    assert "numba (compiles for seconds" in made
+    assert "numba, torch.compile, JAX (compiles for seconds" in made
 
 
 class StandIn(types.ModuleType):
@@ -739,6 +740,18 @@ def test_a_wrong_option_is_said_before_anything_is_measured(arguments, piece, ca
         run.main(arguments)
 
     assert piece in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "piece"), [
+    ({"bytes": 100_000}, "memory binds, 100% of the time"),
+    ({"flops": 900_000}, "arithmetic binds, 90% of the time"),
+    ({"special": 8_000, "bytes": 0}, "arithmetic binds, 80% of the time"),
+    ({"bytes": 1000}, "overhead explains 10% of it"),
+    # a roof that was not measured is no floor
+    ({"flops": 900_000, "unit": "matrix16"}, "memory 1 us, overhead 1 us: memory explains 10%"),
+])  # fmt: skip
+def test_what_binds_a_row_is_its_longest_floor(more, piece):
+    assert piece in reading.binding(row("opweave", "ours", 10.0, **more), ROOFS)
 
 
 def test_no_page_of_nothing_is_written(tmp_path, capsys):
