@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+import test_axes
+import test_indexing
+import test_reshape
 from variants import VARIANTS
 
 import opweave as ow
@@ -133,6 +136,35 @@ def test_views_are_cupy_views(cp):
     assert made.flags.f_contiguous
     cp.testing.assert_array_equal((x * 2).T, made)
     cp.testing.assert_array_equal(x.T.copy(), ow.fuse(lambda x: x.T.copy())(x))
+
+
+@pytest.mark.parametrize("case", test_indexing.CASES, ids=lambda c: c[0])
+def test_an_index_is_a_view_on_the_gpu_too(case, cp):
+    x, cube = cp.asarray(test_indexing.X), cp.asarray(test_indexing.CUBE)
+
+    assert ow.fuse(case[1]).check(x, cube).ok
+
+
+@pytest.mark.parametrize("case", test_reshape.CASES, ids=lambda c: c[0])
+def test_a_reshape_on_the_gpu(case, cp):
+    assert ow.fuse(case[1]).check(cp.asarray(test_reshape.X)).ok
+
+
+@pytest.mark.parametrize("axes", test_axes.SETS, ids=str)
+def test_any_set_of_axes_on_the_gpu(axes, cp):
+    x = cp.asarray(test_axes.X)
+
+    assert ow.fuse(lambda x: x - x.max(axis=axes, keepdims=True)).check(x).ok
+    assert ow.fuse(lambda x: x.var(axis=axes)).check(x).ok
+
+
+def test_what_is_made_inside_lies_on_the_gpu(cp):
+    x, outside = cp.arange(12, dtype=cp.float32).reshape(3, 4), cp.ones(4, cp.float32)
+    fused = ow.fuse(lambda x: x * outside + cp.arange(4) + cp.zeros(x.shape) + cp.ones_like(x))
+
+    cp.testing.assert_allclose(fused(x), x + cp.arange(4) + 1)
+    with pytest.raises(e.ArgumentError, match="NumPy and CuPy arrays are mixed"):
+        ow.fuse(lambda x: x * np.ones(4, np.float32))(x)
 
 
 def test_products_of_any_layout(cp):
