@@ -16,8 +16,8 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Types of arguments that are leaves; checked before anything slower.
-LEAVES = frozenset({np.ndarray, float, int, bool, np.float32, np.float64, np.int64, np.int32, str})
+# Types of arguments that are leaves, as far as any was met: whether one is follows from its type.
+LEAVES: set[type] = {np.ndarray, float, int, bool, str}
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Signature:
         if self.places:
             return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
-            if not static and type(value) not in LEAVES and is_container(value):
+            if not static and type(value) not in LEAVES and not is_leaf(value):
                 return self._apart(values)
         return Call(self.plain, values)
 
@@ -160,7 +160,7 @@ class Signature:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
         read = [place.read() for place in self.places]
-        is_plain = all(map(self._is_leaf, values, self.static))
+        is_plain = all(map(is_leaf, values, self.static))
         kept = self.kept
         if kept and is_plain and all(a is b for a, b in zip(read, kept.read, strict=True)):
             return Call(kept.layout, [*values, *kept.values])
@@ -168,9 +168,10 @@ class Signature:
         static: list[bool] = []
         trees: list[Tree | Constant | None] = []
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
-            is_leaf = self._is_leaf(value, is_static)
             found, tree = (
-                ([(name, value)], None) if is_leaf else flatten(value, name, attribute=_understood)
+                ([(name, value)], None)
+                if is_leaf(value, is_static)
+                else flatten(value, name, attribute=_understood)
             )
             leaves += found
             static += [is_static] * len(found)
@@ -187,9 +188,15 @@ class Signature:
             self.kept = Kept(read, layout, flat[len(values) :])
         return Call(layout, flat)
 
-    @staticmethod
-    def _is_leaf(value: Any, is_static: bool) -> bool:
-        return is_static or type(value) in LEAVES or not is_container(value)
+
+def is_leaf(value: Any, is_static: bool = False) -> bool:
+    """True for an argument that is not taken apart."""
+    if is_static or type(value) in LEAVES:
+        return True
+    if is_container(value):
+        return False
+    LEAVES.add(type(value))
+    return True
 
 
 class Kept(NamedTuple):

@@ -79,6 +79,21 @@ def test_the_sign_of_a_zero_that_numpy_picked_is_no_difference(found, error, sam
     assert oracles._decided(expected, found, None) == tuple(found)
 
 
+def test_no_array_is_larger_than_the_memory_because_an_extent_was_exchanged():
+    program = Program(
+        (array("a0", (1, 1, 1, 1)),), (step("v0", "exp", "np.exp({0})", "a0"),), ("v0",)
+    )
+    seeds = [
+        seed
+        for seed in range(60)
+        if oracles._varied(program, np.random.default_rng(seed)).arguments[0].shape[0] == 300
+    ]
+
+    assert seeds
+    for seed in seeds:  # 300 to the fourth: nothing is called
+        oracles._check_guards(program, replace(ON_HOST, other=seed), None)
+
+
 def wrong_exp(monkeypatch):
     row = OPERATORS["exp"]
     codes = tuple(replace(c, fragment="exp(x) + (T)0.01") for c in row.opcodes)
