@@ -193,8 +193,9 @@ class _Bounds:
 
     def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
         """Add the rounding of a wide accumulator, and mark what may overflow."""
-        if dtype.round:
-            error = error + 0.5 * spacing(value, dtype)
+        if dtype.round:  # of what was computed, which may lie in a higher binade than the value
+            reach = np.where(np.isfinite(error), np.abs(value) + error, value)
+            error = error + 0.5 * spacing(reach, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         return np.where(overflows, np.inf, error)
 

@@ -206,6 +206,20 @@ def test_a_nan_that_is_not_certain_makes_nothing_certain(function, lost):
     assert bound(lambda x: function(lost(x)), S).undecided == 1
 
 
+@pytest.mark.parametrize("reduce", [lambda x: x.sum(axis=1), lambda x: x @ np.ones((3, 1), x.dtype)],
+                         ids=["sum", "product"])  # fmt: skip
+def test_a_result_is_rounded_where_its_error_takes_it(reduce):
+    """Values cancel, so that what is computed is far larger than what is meant."""
+    x = np.array([[1.0, 1.0 + 2**-7, -2.0]], dtypes.BF16.numpy)
+    found = bound(lambda x: reduce(x * 1.004), x)
+    inner = bound(lambda x: x * 1.004, x)
+    carried = float(inner.error.sum())
+
+    assert abs(found.value).max() + carried > 2 * abs(found.value).max()
+    reach = np.float32(abs(found.value).max() + carried)
+    assert found.error.max() >= carried + 2.0 ** (np.floor(np.log2(reach)) - 8)
+
+
 def points_inside(values, errors, rng):
     """Random operands within their errors; half of them zero, or equal, where they can be."""
     points = []
