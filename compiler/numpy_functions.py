@@ -157,6 +157,7 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
         raise ShapeError(
             f"matmul: expected arrays of at least one dimension, found a scalar among {kinds}"
         )
+    x1, x2 = _traced(x1, x2)
     if not all(hasattr(a, "tracer") for a in (x1, x2)):
         return apply(OPERATORS["matmul"], x1, x2)  # says what is wrong with the other one
     x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1
@@ -165,6 +166,17 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
     axes = list(range(product.ndim))
     del axes[product.ndim - 2 + (ranks[0] != 1) : product.ndim - (ranks[1] != 1)]
     return product if 1 not in ranks else product.tracer.hidden_view(product, tuple(axes))
+
+
+def _traced(*operands: Any) -> tuple[Any, ...]:
+    """Arrays that are no arguments as traced ones."""
+    tracer = next(o.tracer for o in operands if hasattr(o, "tracer"))
+    return tuple(
+        o
+        if hasattr(o, "tracer") or not getattr(o, "ndim", 0)
+        else tracer.wrapped(tracer.constant(o))
+        for o in operands
+    )
 
 
 def _dot(a: Any, b: Any) -> Any:

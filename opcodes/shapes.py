@@ -73,6 +73,8 @@ def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
     """
     if axis is None:
         return tuple(range(rank))
+    if axis == ():
+        raise ShapeError("axis=() reduces nothing")
     found = []
     for one in axis if isinstance(axis, tuple) else (axis,):
         if not isinstance(one, int):

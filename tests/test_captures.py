@@ -171,6 +171,7 @@ def test_an_object_outside_is_read_at_each_call():
     lambda x: (x * np.ones(4)).sum(axis=1) + np.linspace(0, 1, 3),
     lambda x: x * np.array(3.0),
     lambda x: x @ np.ones((4, 2), np.float32),
+    lambda x: x @ np.arange(4, dtype=np.float32) + np.dot(np.ones(3, np.float32), x).sum(),
 ])  # fmt: skip
 @pytest.mark.parametrize("target", ["host", "sm_80"])
 def test_arrays_that_the_function_makes_are_inputs(function, target):

@@ -396,7 +396,7 @@ def test_an_edited_source_cannot_ask_for_another_launch():
 
 
 @pytest.mark.parametrize(("function", "piece"), [
-    (lambda x: x.sum((0, 1)), "test_regressions.py:"),
+    (lambda x: x.sum(()), "test_regressions.py:"),
     (lambda x: x.astype(np.int8), "test_regressions.py:"),
     (lambda x: np.dot(x, x), "test_regressions.py:"),
     (lambda x: x @ None, "NoneType"),
