@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.capture import Place, places_of
-from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container
+from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container, is_object
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
@@ -103,11 +103,13 @@ class Signature:
         self.plain = Layout(names, self.static, names, (None,) * len(names))
         self.fn = fn
         self.places: tuple[Place, ...] | None = None
+        self.classes: set[type] = set()
         self.kept: Kept | None = None
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
         self.places = self.kept = None
+        self.classes = set()
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -127,6 +129,16 @@ class Signature:
             if not static and type(value) not in LEAVES and not is_leaf(value):
                 return self._apart(values)
         return Call(self.plain, values)
+
+    def _searched(self, values: Sequence[Any]) -> None:
+        """Add what the methods of objects read, which the function may call."""
+        assert self.places is not None
+        for value in values:
+            if type(value) not in self.classes and is_object(value):
+                self.classes.add(type(value))
+                self.kept = None
+                self.places = tuple(dict.fromkeys((*self.places, *places_of(type(value)))))
+                self._searched([place.read() for place in self.places])
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple."""
@@ -159,6 +171,7 @@ class Signature:
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
+        self._searched([*values, *(place.read() for place in self.places)])
         read = [place.read() for place in self.places]
         is_plain = all(map(is_leaf, values, self.static))
         kept = self.kept
@@ -181,7 +194,7 @@ class Signature:
             leaves += [(path, _understood(leaf)) for path, leaf in found]
             static += [not is_array(leaf) for _, leaf in found]
             trees.append(tree)
-        names = tuple(path for path, _ in leaves)
+        names = _distinct([path for path, _ in leaves])
         layout = Layout(names, tuple(static), (*self.names, *self.places), tuple(trees))
         flat = [value for _, value in leaves]
         if is_plain and not any(trees):
@@ -197,6 +210,20 @@ def is_leaf(value: Any, is_static: bool = False) -> bool:
         return False
     LEAVES.add(type(value))
     return True
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of leaves, told apart where two scopes spell one alike.
+
+    >>> _distinct(["w", "x", "w"])
+    ('w', 'x', "w'")
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        while name in found:
+            name += "'"
+        found[name] = None
+    return tuple(found)
 
 
 class Kept(NamedTuple):

@@ -46,7 +46,9 @@ def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
             fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
         own = wanted
     expr = fill.expr if hasattr(fill, "expr") else Expr("literal", (fill,))
-    direct = np.can_cast(own.numpy, wanted.numpy, "same_kind")
+    # a Python integer beyond the type is refused at each call, as by NumPy
+    both_whole = getattr(fill, "example", None).__class__ is int and wanted.kind in "iu"
+    direct = both_whole or np.can_cast(own.numpy, wanted.numpy, "same_kind")
     made = tracer.wrapped(
         builder.created(expr, wanted if direct else own, extents, tracer.where())
     )

@@ -18,6 +18,7 @@ from opweave.compiler.ir import Expr, Graph, Node, Value, literal, substitute
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import next_id
 from opweave.compiler.verify import verify_graph, verify_schedule
+from opweave.compiler.views import over_dense
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator, Kind, Operator
 from opweave.opcodes.errors import EditError
@@ -92,7 +93,7 @@ class Edit:
         """Take an op-code out; its users get its first operand.
 
         Raises:
-            EditError: its operand has another type or shape than its result.
+            EditError: its operand has another type, shape or order in memory than its result.
         """
         index = self._find(name)
         node = self.graph.nodes[index]
@@ -107,6 +108,11 @@ class Edit:
         graph = substitute(self.graph, {node.result.id: source})
         if not any(i != index for i in self.members):
             raise EditError(f"remove {shown(name)}: the kernel would be empty")
+        if over_dense(graph) != graph:
+            raise EditError(
+                f"remove {shown(name)}: a reshape needs its result in rows, which "
+                "its operand is not"
+            )
         return self._scheduled(graph, list(graph.nodes), drop=index)
 
     @staticmethod

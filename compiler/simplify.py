@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute, value_key
-from opweave.compiler.views import settle_views
+from opweave.compiler.views import over_dense, settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import F32, F64
@@ -22,7 +22,7 @@ def simplify(graph: Graph) -> Graph:
     y = exp(x.T)          ->  y = exp(x).T
     y = x + ones_like(x)  ->  y = x + 1
     """
-    return drop_dead(share_common(fold(fill_in(settle_views(graph)))))
+    return drop_dead(share_common(over_dense(fold(fill_in(settle_views(graph))))))
 
 
 def next_id(graph: Graph) -> int:

@@ -17,7 +17,7 @@ from opweave.compiler.creation import SHAPED, creator
 from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar, Tracer, is_array
-from opweave.compiler.tree import Constant, Identity, Tree, flatten
+from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
@@ -157,6 +157,10 @@ def _run(fn: Callable[..., Any], values: dict[str, Any], captured: dict[Place, A
     """
     substituted = Substituted(fn, captured, seen)
     held = {**values, **{place.name: value for place, value in captured.items()}}
+    for value in held.values():
+        if is_object(value):
+            substituted.dress(value)
+    substituted.begin()
     before = [flatten(value, name) for name, value in held.items()]
     result = invoke(substituted.function, values)
     name = getattr(fn, "__name__", "the function")

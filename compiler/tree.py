@@ -158,7 +158,8 @@ def _apart(value: Any, path: Path, taken: Callable[..., Any], depth: int) -> Tre
         )
     keys, items, paths = _parts(value, path)
     children = tuple(taken(i, p, depth + 1) for i, p in zip(items, paths, strict=True))
-    return Tree(type(value), keys, children)
+    kind = type(value)
+    return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
 
 
 def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequence[Path]]:

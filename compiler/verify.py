@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from opweave.compiler.ir import Graph, Scalar, Value
+from opweave.compiler.views import over_dense
 from opweave.opcodes.errors import OpweaveError, VerifierError
 from opweave.opcodes.shapes import broadcast_shape
 
@@ -90,6 +91,11 @@ def check_views_of_stored_values(schedule: Schedule) -> Iterator[str]:
             yield f"v{view.base.id} is a view, and has a view"
 
 
+def check_reshapes_of_rows(schedule: Schedule) -> Iterator[str]:
+    if over_dense(schedule.graph) != schedule.graph:
+        yield "a value that does not lie in rows is reshaped"
+
+
 def check_group_order(schedule: Schedule) -> Iterator[str]:
     made = {i.value.id for i in schedule.graph.inputs}
     for group in schedule.groups:
@@ -121,6 +127,7 @@ def check_iteration_space(schedule: Schedule) -> Iterator[str]:
 SCHEDULE_CHECKS = (
     check_each_node_once,
     check_views_of_stored_values,
+    check_reshapes_of_rows,
     check_group_order,
     check_plans,
     check_iteration_space,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 from opweave.compiler.ir import Axes, Graph, Node, Operand, Scalar, Shape, Value, reduced_axes
 from opweave.opcodes import OPERATORS
@@ -42,6 +43,39 @@ def settle_views(graph: Graph) -> Graph:
     return _Settling(graph).graph()
 
 
+def over_dense(graph: Graph) -> Graph:
+    """Reshape only what lies densely in rows, and a copy of anything else.
+
+    y = reshape(x.T, (n,))  ->  t = copy(x.T); y = reshape(t, (n,))
+
+    After all passes that put one value in the place of another: an input in the place of a map of
+    it may lie in any order.
+    """
+    dense = {i.value.id for i in graph.inputs if i.layout == "C"}
+    ids = [*(i.value.id for i in graph.inputs), *(r.id for n in graph.nodes for r in n.results)]
+    fresh = count(max(ids, default=-1) + 1)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.operator.name == "reshape" and node.values[0].id not in dense:
+            (source,) = node.values
+            copied = replace(source, id=next(fresh))
+            nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
+            node = replace(node, operands=(copied,))
+        if not node.is_view or node.operator.name == "reshape" or _keeps_rows(node, dense):
+            dense |= {r.id for r in node.results}
+        nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _keeps_rows(node: Node, dense: set[int]) -> bool:
+    """A view of rows that only adds or drops dimensions of extent 1."""
+    source = node.values[0]
+    if node.operator.name != "view" or source.id not in dense:
+        return False
+    kept = [a for a in node.attr("axes") if a is not None and source.shape[a] != 1]
+    return kept == sorted(kept)
+
+
 class _Settling:
     """The nodes so far, and which of their values are views of what."""
 
@@ -49,8 +83,6 @@ class _Settling:
         self.source = graph
         self.nodes: list[Node] = []
         self.inputs = {i.value.id for i in graph.inputs}
-        # what does not lie densely in rows: inputs of other layouts, and slices
-        self.scattered = {i.value.id for i in graph.inputs if i.layout != "C"}
         self.views: dict[int, tuple[Value, Axes]] = {}
         self.replaced: dict[int, Value] = {}
         ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
@@ -101,21 +133,15 @@ class _Settling:
         attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
         operands = (base, *node.operands[1:])
         self.nodes.append(replace(node, operands=operands, results=(made,), attrs=attrs))
-        self.scattered.add(made.id)
         if base.id in self.inputs:
             self.inputs.add(made.id)
         if not is_plain:
             self.replaced[node.result.id] = self._viewed(made, axes, node, node.result)
 
     def _reshape(self, node: Node) -> None:
-        """Another shape over the same memory, where that is dense; else over a copy."""
-        source = node.values[0]
-        if source.id in self.views or source.id in self.scattered:
-            copied = self._new(source, source.shape)
-            self.nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
-            source = copied
-        self.nodes.append(replace(node, operands=(source,)))
-        if source.id in self.inputs:
+        """A value of its own; see ``over_dense``."""
+        self.nodes.append(node)
+        if node.values[0].id in self.inputs:
             self.inputs.add(node.result.id)
 
     def _kept(self, base: Value, axes: Axes) -> Value | None:

@@ -130,3 +130,23 @@ def wide(*args):
         for a in args
     ]
     return made if len(made) > 1 else made[0]
+
+
+def like_numpy(function, *args, target):
+    """Fuse and run a function: class, dtype, shape and value as NumPy's, fused and unfused alike.
+
+    Returns the program, for what else a test asks of it.
+    """
+    fused = ow.fuse(function)
+    program = fused.lower(*args, target=target)
+    made, expected = program(*args), function(*args)
+
+    assert (type(made), made.dtype, np.shape(made)) == (
+        type(expected), expected.dtype, np.shape(expected),
+    )  # fmt: skip
+    assert program.check(*args).ok
+    wider = wide(*args)
+    hold(program, args, function(*wider) if isinstance(wider, list) else function(wider), made)
+    alone = fused.unfused().lower(*args, target=target)(*args)
+    assert np.asarray(alone).tobytes() == np.asarray(made).tobytes()
+    return program

@@ -1,5 +1,6 @@
 """Captures: what a function reads besides its arguments is read again at each call."""
 
+import sys
 import types
 
 import numpy as np
@@ -80,6 +81,116 @@ def test_what_changes_outside_changes_the_result(module, change, traces, name):
         np.testing.assert_array_equal(fused(X), plain[name](X))
 
     assert fused._specialised.traces <= traces
+
+
+LIBRARY = """
+import numpy as np
+
+SCALE = 2.0
+WEIGHTS = np.arange(4, dtype=np.float32)
+
+def act(x):
+    return x * SCALE + WEIGHTS
+
+class Layer:
+    def __init__(self):
+        self.bias = np.ones(4, np.float32)
+
+    def act(self, x):
+        return act(x) * SCALE + self.bias
+
+    def __call__(self, x):
+        return self.act(x) - np.negative(WEIGHTS)
+"""
+
+USER = """
+import numpy as np
+import a_users_library as library
+from a_users_library import act
+
+WEIGHTS = np.full(4, 3, np.float32)
+LAYER = library.Layer()
+
+def imported(x):
+    return act(x) + 1
+
+def number_of_a_module(x):
+    return x * library.SCALE
+
+def array_of_a_module(x):
+    return x + np.negative(library.WEIGHTS)
+
+def function_of_a_module(x):
+    return library.act(x)
+
+def equal_names_of_two_scopes(x):
+    return library.act(x) * WEIGHTS + g(x)
+
+def g(WEIGHTS):
+    return library.act(WEIGHTS)
+
+def method(x):
+    return LAYER.act(x)
+
+def call(x):
+    return LAYER(x)
+
+def given(x, layer=LAYER):
+    return layer(x)
+
+def both(x):
+    return library.WEIGHTS + x * WEIGHTS
+"""
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A module of the user's, and another that imports it."""
+    made = types.ModuleType("a_users_library")
+    exec(compile(LIBRARY, "a_users_library.py", "exec"), made.__dict__)
+    monkeypatch.setitem(sys.modules, "a_users_library", made)
+    made.user = types.ModuleType("a_users_program")
+    exec(compile(USER, "a_users_program.py", "exec"), made.user.__dict__)
+    return made
+
+
+@pytest.mark.parametrize("name", [
+    "imported", "number_of_a_module", "array_of_a_module", "function_of_a_module",
+    "equal_names_of_two_scopes", "method", "call", "given", "both",
+])  # fmt: skip
+@pytest.mark.parametrize("change", [
+    rebind("SCALE", 5.0),
+    rebind("WEIGHTS", np.full(4, 7, np.float32)),
+    rebind("WEIGHTS", 1.5),
+    rebind("act", lambda x: x * 11),
+    lambda m: setattr(m.user, "act", lambda x: x * 13),
+    lambda m: setattr(m.user, "WEIGHTS", np.float32(17)),
+], ids=["number", "array", "array to number", "function", "imported function", "own name"])  # fmt: skip
+def test_other_modules_of_the_user_are_read_at_each_call(library, name, change):
+    plain = getattr(library.user, name)
+    fused = ow.fuse(plain)
+    for step in (lambda m: None, change, rebind("SCALE", 0.25)):
+        step(library)
+        np.testing.assert_array_equal(fused(X), plain(X))
+
+
+def test_names_that_two_scopes_share_are_inputs_of_their_own(library):
+    fused = ow.fuse(library.user.both)
+
+    assert len(fused.lower(X).graph.inputs) == 3
+    np.testing.assert_array_equal(fused(X), library.user.both(X))
+
+
+def test_an_object_that_is_returned_keeps_its_class(library):
+    layer = library.Layer()
+    back, y = ow.fuse(lambda o, x: (o, o(x)))(layer, X)
+
+    assert type(back) is library.Layer
+    np.testing.assert_array_equal(y, layer(X))
+
+
+def test_a_function_of_an_installed_package_is_not_searched():
+    assert [p.name for p in places_of(lambda x: np.tile(x, 2))] == []
 
 
 def test_an_unchanged_module_compiles_once(module):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import hold, wide
+from data import like_numpy
 from variants import aligned
 
 import opweave as ow
@@ -34,20 +34,8 @@ CASES = [
 @pytest.mark.parametrize("target", ["host", "sm_80"])
 def test_what_is_made_is_numpys(case, target):
     _, function, kernels = case
-    fused = ow.fuse(function)
-    program = fused.lower(X, target=target)
-    made, expected = program(X), function(X)
 
-    assert (type(made), made.dtype, np.shape(made)) == (
-        type(expected), expected.dtype, np.shape(expected),
-    )  # fmt: skip
-    assert program.check(X).ok
-    hold(program, (X,), function(wide(X)), made)
-    assert len(program.kernels) == kernels
-    assert (
-        np.asarray(fused.unfused().lower(X, target=target)(X)).tobytes()
-        == np.asarray(made).tobytes()
-    )
+    assert len(like_numpy(function, X, target=target).kernels) == kernels
 
 
 def test_an_array_of_one_number_is_the_number_where_a_shape_is_there():
@@ -90,3 +78,17 @@ def test_numbers_are_converted_as_by_numpy(dtype, fill):
 
     assert made.dtype == expected.dtype
     np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("fill", [300, -1, 7, 2.7])
+def test_a_traced_number_beyond_the_type_is_refused_as_by_numpy(fill):
+    x = np.zeros(3, np.uint8)
+    fused = ow.fuse(lambda x, s: np.full_like(x, s))
+    try:
+        expected = np.full_like(x, fill)
+    except OverflowError:
+        with pytest.raises((OverflowError, ow.errors.DTypeError)):
+            fused(x, fill)
+        return
+    np.testing.assert_array_equal(fused(x, fill), expected)

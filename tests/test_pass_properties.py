@@ -21,7 +21,7 @@ from opweave.compiler.simplify import drop_dead, fill_in, fold, share_common, si
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.trace import trace
 from opweave.compiler.verify import verify_graph, verify_schedule
-from opweave.compiler.views import settle_views
+from opweave.compiler.views import over_dense, settle_views
 from opweave.runtime.arrays import argument_type, is_array
 
 programs = st.builds(generate, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
@@ -29,7 +29,7 @@ quick = settings(
     max_examples=30, deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-PASSES = [settle_views, fill_in, fold, share_common, drop_dead, simplify]
+PASSES = [settle_views, fill_in, fold, over_dense, share_common, drop_dead, simplify]
 
 
 def traced(program):

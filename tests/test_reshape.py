@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import hold, wide
+from data import like_numpy
 from variants import aligned
 
 import opweave as ow
@@ -38,25 +38,40 @@ CASES = [
 @pytest.mark.parametrize("target", ["host", "sm_80"])
 def test_a_reshape_is_numpys(case, target):
     _, function, kernels = case
-    fused = ow.fuse(function)
-    program = fused.lower(X, target=target)
-    made, expected = program(X), function(X)
 
-    assert (type(made), np.shape(made)) == (type(expected), np.shape(expected))
-    assert program.check(X).ok
-    hold(program, (X,), function(wide(X)), made)
-    assert len(program.kernels) == kernels
-    assert (
-        np.asarray(fused.unfused().lower(X, target=target)(X)).tobytes()
-        == np.asarray(made).tobytes()
-    )
+    assert len(like_numpy(function, X, target=target).kernels) == kernels
+
+
+SCATTERED = {
+    "Fortran": np.asfortranarray,
+    "backwards": lambda x: x[::-1],
+    "repeated rows": lambda x: np.broadcast_to(x[:1], x.shape),
+    "every other": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+}
+# maps that a pass may drop, so that the array itself stands in their place
+DROPPED = {
+    "plus": lambda x: (+x).reshape(-1) * 2,
+    "times one": lambda x: (x * 1).reshape(-1) + 1,
+    "to its own type": lambda x: x.astype(x.dtype).reshape(-1) + 1,
+    "times ones": lambda x: (x * np.ones_like(x)).reshape(-1) + 1,
+    "returned as it is": lambda x: (+x).reshape(-1),
+    "turned before": lambda x: (+(x.T)).reshape(-1) + 1,
+    "turned behind": lambda x: (+x).T.reshape(-1) + 1,
+    "sliced before": lambda x: (x[1:, ::3] * 1).reshape(-1) + 1,
+    "twice": lambda x: (+x).reshape(-1) - (x * 1).T.reshape(-1),
+    "reduced": lambda x: (+x).reshape(-1, 4).sum(axis=1),
+}  # fmt: skip
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("layout", [
-    np.asfortranarray, lambda x: x[::-1], lambda x: np.broadcast_to(x[:1], x.shape),
-    lambda x: np.repeat(x, 2, axis=1)[:, ::2],
-])  # fmt: skip
+@pytest.mark.parametrize("layout", [lambda x: x, *SCATTERED.values()], ids=["rows", *SCATTERED])
+@pytest.mark.parametrize("name", DROPPED)
+def test_what_stands_in_a_maps_place_is_reshaped_as_rows(layout, name):
+    like_numpy(DROPPED[name], layout(X), target="sm_80")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("layout", SCATTERED.values(), ids=SCATTERED)
 def test_what_does_not_lie_densely_is_copied(layout):
     x = layout(X)
     fused = ow.fuse(lambda x: x.reshape(4, 5, 6)[1:] + 1)
@@ -64,6 +79,16 @@ def test_what_does_not_lie_densely_is_copied(layout):
     np.testing.assert_array_equal(fused(x), x.reshape(4, 5, 6)[1:] + 1)
     assert len(fused.lower(x).kernels) == 2
     assert fused.check(x).ok
+
+
+def test_an_edit_leaves_rows_where_a_reshape_needs_them():
+    def function(x):
+        y = x * 2
+        return y.reshape(-1) + 1, y + 1
+
+    kernel = ow.fuse(function).lower(np.asfortranarray(X), target="sm_80").kernels[0]
+    with pytest.raises(e.EditError, match="a reshape needs its result in rows"):
+        kernel.remove("multiply")
 
 
 @pytest.mark.host
