@@ -316,6 +316,7 @@ class View:
         lengths: for each axis of the base how many indices there are.
         shape_of_base: extents of the base as it is read here: its own, or others over the same
             dense memory.
+        shape: extents of the view.
     """
 
     base: Value
@@ -324,29 +325,36 @@ class View:
     steps: tuple[int, ...]
     lengths: Shape
     shape_of_base: Shape
+    shape: Shape
 
     @classmethod
     def whole(cls, base: Value, shape: Shape | None = None) -> View:
         """All of a value, perhaps in another shape."""
         shape = base.shape if shape is None else shape
         rank = len(shape)
-        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, shape, shape)
+        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, shape, shape, shape)
 
     def moved(self, axes: Axes) -> View:
         """A view of this view with other axes."""
-        return replace(self, axes=tuple(None if a is None else self.axes[a] for a in axes))
+        return replace(
+            self,
+            axes=tuple(None if a is None else self.axes[a] for a in axes),
+            shape=tuple(1 if a is None else self.shape[a] for a in axes),
+        )
 
     def sliced(self, dim: int, start: Expr, step: int, length: Extent) -> View:
         """A slice of this view along one of its dimensions."""
-        axis = self.axes[dim]
-        if axis is None:  # of extent 1: all of it, or nothing
-            return self
+        axis, shape = self.axes[dim], (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        if axis is None:  # a new one: all of it, or nothing
+            return replace(self, shape=shape)
         before, scale = self.starts[axis], self.steps[axis]
         begin = start if scale == 1 else Expr("mul", (start, literal(scale)))
         begin = begin if before is None else Expr("add", (before, begin))
         starts, steps, lengths = list(self.starts), list(self.steps), list(self.lengths)
         starts[axis], steps[axis], lengths[axis] = begin, scale * step, length
-        return replace(self, starts=tuple(starts), steps=tuple(steps), lengths=tuple(lengths))
+        return replace(
+            self, starts=tuple(starts), steps=tuple(steps), lengths=tuple(lengths), shape=shape
+        )
 
     @property
     def is_whole(self) -> bool:

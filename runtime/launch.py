@@ -295,7 +295,10 @@ class Prepared:
         )
         if view.shape_of_base != view.base.shape:
             array = array.reshape(tuple(extent_of(e, self.extents) for e in view.shape_of_base))
-        return viewed(array[picked] if picked else array, view.axes)
+        made = viewed(array[picked] if picked else array, view.axes)
+        shape = tuple(extent_of(e, self.extents) for e in view.shape)
+        # a slice of a new axis has all of it, or nothing
+        return made if made.shape == shape else made[tuple(map(slice, shape))]
 
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:
         """Shape and dtype of a value for the extents of this call."""

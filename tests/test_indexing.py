@@ -25,6 +25,7 @@ CASES = [
     ("ellipsis", lambda x, c: c[..., 1] + c[1, ..., 1], 1),
     ("too far", lambda x, c: x[2:100, -100:3] + 1, 1),
     ("nothing", lambda x, c: x[5:2] + 1, 1),
+    ("nothing of a new axis", lambda x, c: x[None, :-1, ::-3][1:, ::-3, :-1] + 1, 1),
     ("of a slice", lambda x, c: x[1:][1:-1][::-2] * 2, 1),
     ("of a transpose", lambda x, c: x.T[2:5, ::-1] * 1.5, 1),
     ("then transposed", lambda x, c: x[2:5].T + 1, 1),
@@ -83,6 +84,12 @@ def test_any_layout_can_be_indexed(layout, target):
 def test_what_is_indexed_last_is_a_view_as_by_numpy():
     fused = ow.fuse(lambda x: (x[1:, ::2], x[0], x[1, 2], x[1, 2, ...], (x + 1)[2:]))
     rows, row, element, boxed, part = fused(X)
+    for nothing in (
+        lambda x: x[None][1:],
+        lambda x: x[:, None, ::2][1:, :0],
+        lambda x: x[None, 5:5],
+    ):
+        assert ow.fuse(nothing)(X).shape == nothing(X).shape
 
     assert np.shares_memory(rows, X)
     assert np.shares_memory(row, X)
