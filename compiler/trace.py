@@ -162,7 +162,10 @@ def _run(fn: Callable[..., Any], values: dict[str, Any], captured: dict[Place, A
             substituted.dress(value)
     substituted.begin()
     before = [flatten(value, name) for name, value in held.items()]
-    result = invoke(substituted.function, values)
+    with np.errstate(
+        all="ignore"
+    ):  # of what NumPy computes at once: as kernels, which warn of nothing
+        result = invoke(substituted.function, values)
     name = getattr(fn, "__name__", "the function")
     substituted.check(name)
     after = [flatten(value, name) for name, value in held.items()]

@@ -92,3 +92,16 @@ def test_a_traced_number_beyond_the_type_is_refused_as_by_numpy(fill):
             fused(x, fill)
         return
     np.testing.assert_array_equal(fused(x, fill), expected)
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("function", [
+    lambda x: np.sqrt(np.negative(np.full(x.shape, 2.5, np.float32))),
+    lambda x: x + np.log(np.zeros(3, np.float32)),
+])  # fmt: skip
+def test_what_numpy_computes_while_tracing_warns_of_nothing(function):
+    x = np.ones((), np.float32)
+    made = ow.fuse(function)(x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(made, function(x))
