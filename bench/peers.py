@@ -41,6 +41,8 @@ class Task:
             it is none.
         constants: numbers that the expression names, of the type that they are to have.
         unfused: bytes that one pass an operator moves; None where nobody counted.
+        own: for some peers, by name, the same in functions that only they have: code whose ``np``
+            is the peer's library.
     """
 
     fn: Function
@@ -49,6 +51,7 @@ class Task:
     expr: str = ""
     constants: Mapping[str, Any] = field(default_factory=dict)
     unfused: int | None = None
+    own: Mapping[str, Sequence[Function]] = field(default_factory=dict)
 
 
 def rebound(
@@ -248,13 +251,16 @@ def runners(
     """
     found = []
     for name in names:
-        try:
-            made = PEERS[device][name](task)
-        except Absent as error:
-            absent[name] = str(error)
-            continue
-        except Exception as error:  # a library raises what it likes
-            refuse(name, error)
-            continue
-        found.append(replace(made, name=name, role="peer"))
+        tasks = {name: task}
+        tasks |= {f"{name}, {fn.__name__}": replace(task, fn=fn) for fn in task.own.get(name, ())}
+        for called, asked in tasks.items():
+            try:
+                made = PEERS[device][name](asked)
+            except Absent as error:
+                absent[called] = str(error)
+                continue
+            except Exception as error:  # a library raises what it likes
+                refuse(called, error)
+                continue
+            found.append(replace(made, name=called, role="peer"))
     return found

@@ -17,6 +17,14 @@ import matplotlib.pyplot as plt
 Document = Mapping[str, Any]
 Row = Mapping[str, Any]
 MARKERS = "osD^v<>Pp*"
+# The colour of each runner that many experiments share, in every figure; the second of a pair of
+# matplotlib's tab20 is its lighter half, for the same runner with ``out=``.  Variants of an
+# experiment's own get the colours that are left, then those of tab20b.
+SHARED = (
+    "opweave", "NumPy", "numexpr", "numba", "PyTorch", "torch.compile", "JAX", "CuPy",
+    "cupy.fuse", "Triton",
+)  # fmt: skip
+INTO = ", out="
 # Backgrounds of GitHub's two themes; colours of the lines do on both.
 THEMES: dict[str, dict[str, Any]] = {
     "light": {"figure.facecolor": "white", "axes.facecolor": "white", "text": "#1f2328"},
@@ -80,7 +88,7 @@ def drawn(found: Document, figure: Mapping[str, Any]) -> Any:
     rows = rows_of(found, figure)
     panels = unique(panel_of(row, figure) for row in rows)
     made, axes = grid_of(len(panels), figure["kind"], most_bars(rows, figure))
-    styles = {name: n for n, name in enumerate(unique(row["runner"] for row in rows))}
+    styles = styles_of(unique(row["runner"] for row in rows))
     for axis, panel in zip(axes, panels, strict=True):
         chosen = [row for row in rows if panel_of(row, figure) == panel]
         (bars if figure["kind"] == "bars" else curves)(axis, found, figure, chosen, styles)
@@ -88,6 +96,25 @@ def drawn(found: Document, figure: Mapping[str, Any]) -> Any:
         axis.set_title(", ".join(f"{k} {v}" for k, v in zip(figure["panels"], panel, strict=True)),
                        fontsize=9)  # fmt: skip
     finish(made, axes, found["title"], provenance(found))
+    return made
+
+
+def styles_of(runners: Sequence[str]) -> dict[str, tuple[Any, str]]:
+    """Colour and marker of each runner: the same in every figure for those that many share.
+
+    >>> one, other = styles_of(["opweave", "JAX"]), styles_of(["naive", "JAX", "opweave"])
+    >>> one["JAX"] == other["JAX"], other["naive"] in one.values()
+    (True, False)
+    """
+    pairs, spare = plt.get_cmap("tab20").colors, plt.get_cmap("tab20b").colors
+    others = iter(n for n in runners if n.removesuffix(INTO) not in SHARED)
+    made = {}
+    for number, name in enumerate(others):
+        made[name] = (spare[(4 * number + number // 5) % len(spare)], MARKERS[-1 - number % 4])
+    for name in runners:
+        if name not in made:
+            at, is_into = SHARED.index(name.removesuffix(INTO)), name.endswith(INTO)
+            made[name] = (pairs[2 * at + is_into], MARKERS[at % len(MARKERS)])
     return made
 
 
@@ -134,7 +161,7 @@ def grid_of(count: int, kind: str, tallest: int) -> tuple[Any, list[Any]]:
 
 def curves(
     axis: Any, found: Document, figure: Mapping[str, Any], rows: Sequence[Row],
-    styles: Mapping[str, int],
+    styles: Mapping[str, tuple[Any, str]],
 ) -> None:  # fmt: skip
     """A line for each runner: medians, with the quartiles as a band."""
     label, value = MEASURES[figure["y"]]
@@ -147,7 +174,7 @@ def curves(
             for q in (0, 1)
         )
         middle = [value(own[at], own[at]["median_us"]) if at in own else math.nan for at in x]
-        colour, marker = f"C{styles[name] % 10}", MARKERS[styles[name] % len(MARKERS)]
+        colour, marker = styles[name]
         axis.plot(x, middle, color=colour, marker=marker, markersize=4, label=name)
         axis.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
     if figure["xlog"]:
@@ -177,9 +204,12 @@ def ticked(number: float) -> str:
 
 def bars(
     axis: Any, found: Document, figure: Mapping[str, Any], rows: Sequence[Row],
-    styles: Mapping[str, int],
+    styles: Mapping[str, tuple[Any, str]],
 ) -> None:  # fmt: skip
-    """A bar for each row, with its quartiles; the shortest time is not always the best bar."""
+    """A bar for each row, with its quartiles; the shortest time is not always the best bar.
+
+    On a logarithmic axis, which has no 0 for a bar to start from, a point.
+    """
     label, value = MEASURES[figure["y"]]
     x = figure["x"]
     names = [row["runner"] + (f", {row['parameters'][x]}" if x else "") for row in rows]
@@ -189,14 +219,21 @@ def bars(
         [max(0.0, m - low) for m, (low, _) in zip(middle, ends, strict=True)],
         [max(0.0, high - m) for m, (_, high) in zip(middle, ends, strict=True)],
     ]
-    colours = [f"C{styles[row['runner']] % 10}" for row in rows]
+    colours = [styles[row["runner"]][0] for row in rows]
     text = axis.xaxis.label.get_color()
-    made = axis.barh(names, middle, xerr=spans, color=colours, ecolor=text)
-    axis.bar_label(made, [f" {m:,.0f}" if m >= 100 else f" {m:.3g}" for m in middle], size=8)
-    axis.invert_yaxis()
-    axis.margins(x=0.18)
+    shown = [f" {m:,.0f}" if m >= 100 else f" {m:.3g}" for m in middle]
     if figure["ylog"]:
         axis.set_xscale("log")
+        axis.errorbar(middle, names, xerr=spans, fmt="none", ecolor=text)
+        axis.scatter(middle, names, color=colours, zorder=3)
+        for at, name, label_of in zip(middle, names, shown, strict=True):
+            axis.annotate(label_of, (at, name), (0, 5), textcoords="offset points", size=8,
+                          ha="center", color=text)  # fmt: skip
+    else:
+        made = axis.barh(names, middle, xerr=spans, color=colours, ecolor=text)
+        axis.bar_label(made, shown, size=8)
+    axis.invert_yaxis()
+    axis.margins(x=0.18)
     axis.set_xlabel(label)
     axis.grid(visible=True, axis="x")
 
@@ -234,6 +271,7 @@ def finish(figure: Any, axes: Sequence[Any], title: str, where: str) -> None:
     if handles:
         figure.legend(handles.values(), handles.keys(), loc="outside lower center",
                       ncols=min(4, len(handles)), fontsize=8, frameon=False)  # fmt: skip
+    figure.get_layout_engine().set(rect=(0, 0.03, 1, 0.97))
     # below all, and no part of the layout of an axis
     figure.text(0.995, 0.004, where, fontsize=6, ha="right").set_in_layout(False)
 

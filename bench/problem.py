@@ -36,6 +36,7 @@ class Problem:
         place: arguments from the executor's copies of ``arrays``, such as views of one of them.
         rotate: several sets of arguments where one exceeds the cache.
         variants: name to what makes another fused function of ours.
+        own: what some peers have functions of their own for, see ``peers.Task``.
     """
 
     fn: Any
@@ -54,6 +55,7 @@ class Problem:
     place: Callable[..., tuple[Any, ...]] = lambda *arrays: arrays
     rotate: bool = True
     variants: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 def solve(
@@ -80,7 +82,13 @@ def solve(
     if with_peers:
         unfused = next((r.moved for r in found if r.name == UNFUSED), None)
         task = peers.Task(
-            problem.fn, case.sets, record.executor.xp, problem.expr, problem.constants, unfused
+            problem.fn,
+            case.sets,
+            record.executor.xp,
+            problem.expr,
+            problem.constants,
+            unfused,
+            problem.own,
         )
         found += peers_of(record, task, problem.parameters, slow=slow)
     record.compare(found, case)

@@ -62,23 +62,36 @@ def quickest(found: Document, **parameters: Any) -> str:
     return "; ".join(parts)
 
 
-def binding(row: Row, roofs: Mapping[str, float]) -> str:
-    """What binds a row, by the floors of its work at the measured roofs.
+def floors(row: Row, roofs: Mapping[str, float]) -> dict[str, float]:
+    """Seconds that a row's work takes at the measured roofs; what nobody measured is left out."""
+    found = {"memory": row["bytes"] / roofs["copy"], "overhead": roofs["launch"]}
+    if roofs[row["unit"]]:
+        arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]
+        found["arithmetic"] = arithmetic
+    return found
+
+
+def regime(row: Row, roofs: Mapping[str, float]) -> str:
+    """Which floor binds a row, and how much of its time that is.
 
     A floor that is less than half of the time explains it no better than the kernel's own code.
     """
-    floors = {"memory": row["bytes"] / roofs["copy"], "overhead": roofs["launch"]}
-    if roofs[row["unit"]]:
-        arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]
-        floors["arithmetic"] = arithmetic
-    name = max(floors, key=lambda n: floors[n])
-    share = 1e6 * floors[name] / row["median_us"]
-    shown = ", ".join(f"{k} {time(1e6 * v)}" for k, v in floors.items())
-    case = ", ".join(f"{k} {v}" for k, v in row["parameters"].items())
-    verdict = f"{name} binds, {share:.0%} of the time" if share >= 0.5 else (
+    found = floors(row, roofs)
+    name = max(found, key=lambda n: found[n])
+    share = 1e6 * found[name] / row["median_us"]
+    return f"{name} binds, {share:.0%} of the time" if share >= 0.5 else (
         f"{name} explains {share:.0%} of it, the rest is the kernel's own code, or fresh memory"
     )  # fmt: skip
-    return f"{case}: {time(row['median_us'])} by {row['runner']}; floors: {shown}: {verdict}"
+
+
+def binding(row: Row, roofs: Mapping[str, float]) -> str:
+    """What binds a row, beside its floors."""
+    shown = ", ".join(f"{k} {time(1e6 * v)}" for k, v in floors(row, roofs).items())
+    case = ", ".join(f"{k} {v}" for k, v in row["parameters"].items())
+    return (
+        f"{case}: {time(row['median_us'])} by {row['runner']}; floors: {shown}: "
+        f"{regime(row, roofs)}"
+    )
 
 
 def time(us: float) -> str:

@@ -76,6 +76,7 @@ class Record:
 
     Attributes:
         changed: called after every case, to keep what was found so far.
+        is_sized: somebody asked for sizes, so ``--sizes`` has a meaning here.
     """
 
     options: Options
@@ -91,6 +92,7 @@ class Record:
     marks: list[dict[str, Any]] = field(default_factory=list)
     log: Callable[[str], None] = print
     changed: Callable[[Record], None] = lambda record: None
+    is_sized: bool = False
 
     @property
     def device(self) -> str:
@@ -111,6 +113,7 @@ class Record:
             bytes_each: memory that a unit of size takes, all copies and the judge's included; of
                 a matrix, with ``power=2``, an element.
         """
+        self.is_sized = True
         wanted = list(self.options.sizes or (quick if self.options.quick else usual))
         most = int((self.executor.memory_bytes / bytes_each) ** (1 / power))
         fit = [n for n in wanted if n <= most]

@@ -151,6 +151,8 @@ def experiment(
         traceback.print_exc()
         complete = False
         record.refuse(BROKE_OFF, "ours", {}, error)
+    if options.sizes and not record.is_sized:
+        record.note("--sizes has no meaning for this experiment: its own were measured")
     machine["pace_ms"].append(pace())
     report(keep(record, complete=complete), log)
     log(str(path if complete else partial))

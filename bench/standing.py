@@ -62,9 +62,16 @@ def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
                 ratio = time_us(mine, row) / row["median_us"]
                 yield Place(ratio, noise, folder, name, row["runner"], mine["runner"])
         best = min(own, key=lambda row: row["median_us"])
-        floor = floor_us(best, found["roofs"])
+        floor = floor_us(best, found["roofs"], cached=is_cached(best, found["machine"]))
         if floor:
             yield Place(best["median_us"] / floor, 0.0, folder, name, "the roof", best["runner"])
+
+
+def is_cached(row: Row, machine: Mapping[str, Any]) -> bool:
+    """What a row reads and writes, in all its sets, may stay in a cache."""
+    gpu = machine["gpu"]
+    last = gpu["l2_bytes"] if gpu else max(machine["caches"].values(), default=0)
+    return bool(0 < row["bytes"] * row["sets"] < last)
 
 
 def is_into(row: Row) -> bool:
@@ -78,9 +85,12 @@ def time_us(row: Row, other: Row) -> float:
     return float(row["median_us"])
 
 
-def floor_us(row: Row, roofs: Mapping[str, float]) -> float:
-    """Microseconds that the measured roofs allow: the longer of traffic and arithmetic."""
-    traffic = row["bytes"] / roofs["copy"]
+def floor_us(row: Row, roofs: Mapping[str, float], *, cached: bool = False) -> float:
+    """Microseconds that the measured roofs allow: the longer of traffic and arithmetic.
+
+    Of what a cache serves the roof of memory says nothing.
+    """
+    traffic = 0.0 if cached else row["bytes"] / roofs["copy"]
     if not roofs[row["unit"]]:
         return 0.0  # nobody measured that roof
     arithmetic = row["flops"] / roofs[row["unit"]] + row["special"] / roofs["special"]

@@ -13,7 +13,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 SHARED = Toggle(
     "USE_SHARED_MEMORY",
     "tiles of the operands pass through shared memory",
-    lambda f: int(f.product is None or not f.device.is_host),
+    lambda f: int(not f.device.is_host),  # where it is memory like any other
 )
 PADDED = Toggle(
     "USE_PADDED_TILE",
@@ -47,7 +47,8 @@ TILE = (
     Toggle(
         "VECTOR",
         "consecutive elements of one access",
-        lambda f: 8 if f.device.is_host else max(1, 16 // f.itemsize),
+        # on the host a line of the caches, which a store then fills
+        lambda f: max(1, (64 if f.device.is_host else 16) // f.itemsize),
         "power of two",
     ),
 )

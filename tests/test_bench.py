@@ -318,6 +318,28 @@ def test_a_peer_that_fails_before_it_runs_is_refused_and_named(host, monkeypatch
     assert [(r["runner"], r["role"]) for r in found.refused] == [("JAX", "peer")]
 
 
+def turned_over(x):
+    return np.flip(x)
+
+
+def test_a_peers_own_function_stands_beside_the_common_code(host):
+    x = np.arange(4.0)
+    task = peers.Task(lambda x: x[::-1], [(x,)], np, own={"NumPy": (turned_over,)})
+    plain, own = peers.runners("host", ("NumPy",), task, {}, lambda name, error: None)
+
+    assert (plain.name, own.name, own.role) == ("NumPy", "NumPy, turned_over", "peer")
+    np.testing.assert_array_equal(plain.run(x), own.run(x))
+
+
+@pytest.mark.host
+def test_sizes_that_an_experiment_has_no_use_for_are_said(small, tmp_path):
+    arguments = ["--quick", "--device", "host", "--peers", "none", "--no-figures", "--sizes", "64"]
+    for name, noted in (("guards", True), ("traffic", False)):
+        assert run.main([name, *arguments, "--results", str(tmp_path)]) == 0
+        notes = documents.read(tmp_path / "host-quick" / f"{name}.json")["notes"]
+        assert any("--sizes has no meaning" in note for note in notes) is noted
+
+
 def test_an_absent_peer_is_named_with_its_reason(monkeypatch, host):
     monkeypatch.setitem(sys.modules, "jax", None)
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -408,15 +430,18 @@ def test_tritons_kernel_computes_the_expression(tmp_path):
 # Standing
 
 
+MACHINE = {"gpu": None, "caches": {"L1": 1000, "L2": 20_000}}
+
+
 def place_of(rows):
-    found = {"experiment": "fusion", "rows": rows, "roofs": ROOFS}
+    found = {"experiment": "fusion", "rows": rows, "roofs": ROOFS, "machine": MACHINE}
     return {(p.other, p.ours): p.ratio for p in standing.of_document("host", found)}
 
 
 def row(runner, role, us, **more):
     return {
         "runner": runner, "role": role, "median_us": us, "spread": 0.1, "parameters": {"n": 1},
-        "clock": "a clock",
+        "clock": "a clock", "sets": 2,
         "bytes": 10_000, "flops": 0, "special": 0, "unit": "fp32", **more,
     }  # fmt: skip
 
@@ -438,6 +463,9 @@ def row(runner, role, us, **more):
      {("the roof", "opweave"): 2.0}),
     ([row("opweave", "ours", 10.0, special=10_000, bytes=0)], {("the roof", "opweave"): 1.0}),
     ([row("opweave", "ours", 10.0, bytes=0)], {}),
+    # what fits a cache is held against no roof of memory, but against that of arithmetic
+    ([row("opweave", "ours", 4.0, sets=1)], {}),
+    ([row("opweave", "ours", 10.0, sets=1, flops=500_000)], {("the roof", "opweave"): 2.0}),
     ([row("NumPy", "peer", 2.0)], {}),
 ])  # fmt: skip
 def test_standing_is_our_best_over_each_peer_and_the_roof(rows, expected):
@@ -778,7 +806,8 @@ def test_a_rate_has_its_quartiles_the_right_way_round():
 
     axis = Figure().subplots()
     of = row("opweave", "ours", 10.0, quartiles_us=[5.0, 11.0])
-    plots.bars(axis, {}, {"y": "bandwidth", "x": "", "ylog": False}, [of], {"opweave": 0})
+    plots.bars(axis, {}, {"y": "bandwidth", "x": "", "ylog": False}, [of],
+               plots.styles_of(["opweave"]))  # fmt: skip
     (segment,) = axis.collections[0].get_segments()
 
     assert segment[:, 0].tolist() == pytest.approx([10_000 / 11e3, 10_000 / 5e3])

@@ -16,9 +16,10 @@ import opweave as ow
 
 TITLE = "Convolution with 19 taps"
 ABOUT = (
-    "float32: y[i] = sum of x[i + k] w[k], k below 19. As shifted views, 19 arguments that lie in "
-    "one array, it is one map whose loads overlap; as a window of 19 columns with overlapping "
-    "rows, a row reduction. Any algorithm reads x once and writes y once."
+    "float32: y[i] = sum of x[i + k] w[k], k below 19. As a sum of 19 slices it is one map whose "
+    "loads overlap; as a window of 19 columns with overlapping rows, a row reduction. Any "
+    "algorithm reads x once and writes y once. Peers run the sum of slices, and their own "
+    "convolution where they have one."
 )
 FIGURES = (Figure("time", "", "milliseconds", kind="bars", panels=("elements",), ylog=False),)
 SIZES = {"host": (1_000_000,), "cuda": (1_000_000, 100_000_000)}
@@ -27,20 +28,24 @@ TAPS = 19
 WEIGHTS = [float(w) for w in np.hanning(TAPS + 2)[1:-1] / (TAPS + 1) * 2]
 
 
-def shifted(*views: Any) -> Any:
+def sliced(x: Any) -> Any:
     """The weights are constants of the function."""
-    total = views[0] * WEIGHTS[0]
-    for view, weight in zip(views[1:], WEIGHTS[1:], strict=True):
-        total = total + view * weight
+    count = x.shape[0] - TAPS + 1
+    total = x[:count] * WEIGHTS[0]
+    for k in range(1, TAPS):
+        total = total + x[k : count + k] * WEIGHTS[k]
     return total
 
 
-def of_views() -> Any:
-    """``shifted`` with names for its arguments, as a user has to write it."""
-    names = ", ".join(f"x{i}" for i in range(TAPS))
-    scope: dict[str, Any] = {"shifted": shifted, "np": np}
-    exec(f"def convolution({names}):\n    return shifted({names})\n", scope)
-    return scope["convolution"]
+def conv1d(x: Any) -> Any:
+    """PyTorch's own, which correlates."""
+    weights = np.tensor(WEIGHTS, dtype=x.dtype, device=x.device)
+    return np.conv1d(x[None, None], weights[None, None])[0, 0]
+
+
+def convolve(x: Any) -> Any:
+    """JAX's own, as NumPy's."""
+    return np.convolve(x, np.asarray(WEIGHTS[::-1], x.dtype), "valid")
 
 
 def windowed(windows: Any, w: Any) -> Any:
@@ -60,15 +65,16 @@ def measure_size(record: Record, size: int) -> None:
     rows, turned = windows(xp, shared, size), weights[::-1].copy()
     fused = ow.fuse(windowed)
     extra = [
-        Runner("opweave, windows: a row reduction", lambda *_: fused(rows, weights),
+        Runner("opweave, windows: a row reduction", lambda _: fused(rows, weights),
                role="variant"),
-        Runner("library's convolve", lambda *_: xp.convolve(shared, turned, "valid"), role="peer"),
+        Runner("library's convolve", lambda _: xp.convolve(shared, turned, "valid"), role="peer"),
     ]  # fmt: skip
-    # the library's may go through Fourier transforms, whose error is that of the largest value
+    # a convolution of a library's may go through Fourier transforms, whose error is that of the
+    # largest value
     solve(record, Problem(
-        of_views(), [x], {"elements": size}, gamma(2 * TAPS, np.float32), 1e-6, depth=TAPS,
+        sliced, [x], {"elements": size}, gamma(2 * TAPS, np.float32), 1e-6, depth=TAPS,
         nbytes=8 * size, flops=2 * TAPS * size, rotate=False,
-        place=lambda x: tuple(x[k : k + size] for k in range(TAPS)),
+        own={"PyTorch": (conv1d,), "torch.compile": (conv1d,), "JAX": (convolve,)},
     ), extra)  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from executors import copy_rates, sets_for
 from figures import Figure
 from harness import Expected, Runner, gamma
 from problem import peers_of
-from reading import quickest, times, values
+from reading import quickest, regime, rows, times, values
 from record import Case, Record
 
 import opweave as ow
@@ -133,9 +133,12 @@ def reading(found: Mapping[str, Any]) -> str:
     first, *_, last = times(found, "opweave unfused", elements=size) or (0, 0)
     if not (one and first):
         return ""
+    ends = (next(rows(found, "opweave, out=", elements=size, length=n), None)
+            for n in (LENGTHS[0], LENGTHS[-1]))  # fmt: skip
+    binds = "; of the longest: ".join(regime(row, found["roofs"]) for row in ends if row)
     return (
         f"At {size:,} elements the fused chain of {LENGTHS[-1]} operators takes {many / one:.2f} "
-        f"times as long as one operator, the unfused one {last / first:.1f} times: the former is "
-        "bound by memory until its arithmetic shows, the latter makes a pass for each operator. "
+        f"times as long as one operator, the unfused one, which makes a pass for each, "
+        f"{last / first:.1f} times. Of the shortest, into memory that is there: {binds}. "
         f"Quickest there: {quickest(found, elements=size, length=LENGTHS[-1])}."
     )

@@ -9,7 +9,7 @@ import numpy as np
 from figures import Figure
 from harness import gamma
 from problem import UNFUSED, Problem, solve
-from reading import bandwidth, quickest, times
+from reading import bandwidth, quickest, regime, rows, times
 from record import Record
 
 TITLE = "Passes over memory: x * 2 + 1, cos, cos of cos"
@@ -67,12 +67,11 @@ def reading(found: Mapping[str, Any]) -> str:
     one, two = (times(found, "opweave", problem=p) for p in ("cos", "cos of cos"))
     if not (fused and apart and one and two):
         return ""
-    is_free = two[0] < 1.2 * one[0]
-    says = "memory binds, it is all but free" if is_free else "arithmetic binds, it is not free"
+    row = next(rows(found, "opweave", problem="cos of cos"))
     return (
         f"One kernel takes {fused[0] / apart[0]:.2f} of the time of two for x * 2 + 1 and moves "
         f"half the bytes, at {bandwidth(found, 'opweave', problem='x * 2 + 1'):.0f} GB/s. The "
         f"second cosine makes the fused kernel {two[0] / one[0]:.2f} times as long as the first "
-        f"alone: {says}. "
+        f"alone; of its time, {regime(row, found['roofs'])}. "
         f"Quickest at x * 2 + 1: {quickest(found, problem='x * 2 + 1')}."
     )

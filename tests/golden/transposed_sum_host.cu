@@ -5,11 +5,11 @@
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     0    // 16-byte loads and stores
-#define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
+#define USE_SHARED_MEMORY 0    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   0    // lines of a tile start in different banks of shared memory
 #define BLOCK             1    // threads in a block
 #define TILE              64   // rows and columns of the tile of a block
-#define VECTOR            8    // consecutive elements of one access
+#define VECTOR            16   // consecutive elements of one access
 #include "opweave.cuh"
 
 #define PAD (USE_PADDED_TILE ? 1 : 0)
