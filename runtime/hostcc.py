@@ -21,10 +21,12 @@ FAST = ("-ffp-contract=fast",)
 # Partial redundancy elimination puts branches into loops over several channels, which then do
 # not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
 NO_PRE = ("-fno-tree-pre",)
+# -fno-builtin: functions of the C library are called as they stand.  Without it, and with
+# -fno-math-errno, g++ makes 1 / sqrt(x * x + 1) of cos(atan(x)), which is fused code's alone.
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
-    "-fno-rtti", "-w",
+    "-fno-rtti", "-fno-builtin", "-w",
 )  # fmt: skip
 # What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
 # made, even if its value is not used.  To sanitize, the compiler puts a call in front of every

@@ -81,3 +81,23 @@ def test_casts_keep_special_values(name):
 
     for want, found in zip(expected, made, strict=True):
         np.testing.assert_array_equal(classes(want), classes(found))
+
+
+# Functions and those that undo them, in both orders; what a compiler may know as one function.
+CIRCLE = ((np.sin, np.cos, np.tan), (np.arcsin, np.arccos, np.arctan))
+HYPERBOLA = ((np.sinh, np.cosh, np.tanh), (np.arcsinh, np.arccosh, np.arctanh))
+POWERS = ((np.exp, np.exp2, np.expm1), (np.log, np.log2, np.log10, np.log1p))
+ROOTS = ((np.sqrt, np.cbrt), (np.exp, np.square, np.log))
+
+
+@pytest.mark.parametrize("family", [CIRCLE, HYPERBOLA, POWERS, ROOTS])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_no_compiler_makes_one_function_of_two(family, turn):
+    outer, inner = family[::turn]
+    x = np.concatenate([np.linspace(-3, 3, 61), [0.1, 5, 20, 300]])
+    once = [ow.fuse(lambda x, g=g: g(x))(x) for g in inner]
+    for f in outer:
+        fused = ow.fuse(lambda x, f=f: tuple(f(g(x)) for g in inner))  # each result has one use
+        for found, y in zip(fused(x), once, strict=True):
+            expected = ow.fuse(lambda x, f=f: f(x))(y)
+            np.testing.assert_array_equal(found.view("u1"), expected.view("u1"))
