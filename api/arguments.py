@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.capture import Place, places_of
+from opweave.compiler.trace import signature_of
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container, is_object
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
@@ -89,7 +90,7 @@ class Signature:
 
     def __init__(self, fn: Callable[..., Any], static: Sequence[str]):
         self.name = getattr(fn, "__name__", shown(fn))
-        self.signature = signature_of(fn)
+        self.signature = _signature_of(fn)
         self.parameters = list(self.signature.parameters.values())
         self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
         names = tuple(p.name for p in self.parameters)
@@ -240,14 +241,14 @@ def _understood(value: Any) -> Any:
     return value if known or hasattr(value, "__opweave_apply__") else Identity(value)
 
 
-def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     """The signature of a function.
 
     Raises:
         ArgumentError: it has none that can be read.
     """
     try:
-        return inspect.signature(fn)
+        return signature_of(fn)
     except (TypeError, ValueError):
         raise ArgumentError(
             f"fuse: {shown(fn)} has no readable signature; wrap it in a def"

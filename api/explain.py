@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from opweave.arguments import Call
 from opweave.compiler.fuse import fuse
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.lazy import Break
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.work import Work, work_of
 from opweave.regimes import Rates, Regime
 
 if TYPE_CHECKING:
+    from opweave.parts import Ran
     from opweave.program import Program
 
 
@@ -26,6 +30,7 @@ class Explanation:
         bytes_moved: bytes that the kernels read and write.
         bytes_unfused: bytes that one kernel per operator would.
         decisions: one line per decision of the scheduler.
+        breaks: lines that NumPy or CuPy runs, between fused parts.
     """
 
     kernels: tuple[str, ...]
@@ -34,6 +39,7 @@ class Explanation:
     bytes_unfused: int
     decisions: tuple[str, ...]
     text: str
+    breaks: tuple[Break, ...] = ()
 
     @property
     def bytes_saved(self) -> int:
@@ -67,14 +73,7 @@ def _text(
 ) -> str:
     lines = [f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)"]
     for view in program.kernels:
-        kernel = view.data
-        lines.append(f"  {kernel.name}: {kernel.title[0].removeprefix('fused: ')}")
-        lines.append(f"    {kernel.title[1]}; {kernel.extents_text}")
-        if kernel.plan:
-            lines.append(f"    accumulation plan: {kernel.plan}")
-        lines.append("    " + ", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
-        if kernel.overridden:
-            lines.append(f"    not in this template: {', '.join(kernel.overridden)}")
+        lines += _kernel(view.data)
     total = sum(work, Work())
     lines.append(
         f"memory traffic {size(total.bytes)} instead of {size(before)}, "
@@ -88,6 +87,51 @@ def _text(
     return "\n".join(
         [*lines, *(["decisions:"] if decisions else []), *(f"  {d}" for d in decisions)]
     )
+
+
+def _kernel(kernel: Kernel) -> list[str]:
+    """What a kernel is, its plan and its toggles."""
+    lines = [f"  {kernel.name}: {kernel.title[0].removeprefix('fused: ')}"]
+    lines.append(f"    {kernel.title[1]}; {kernel.extents_text}")
+    if kernel.plan:
+        lines.append(f"    accumulation plan: {kernel.plan}")
+    lines.append("    " + ", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+    if kernel.overridden:
+        lines.append(f"    not in this template: {', '.join(kernel.overridden)}")
+    return lines
+
+
+def explain_parts(name: str, ran: Ran) -> Explanation:
+    """Explain a function that ran in parts: its kernels, and the lines between them."""
+    lines: list[str] = []
+    names: list[str] = []
+    decisions: list[str] = []
+    saved = moved = before = 0
+    rest = iter(ran.segments)
+    for line in (*ran.breaks, None):
+        if line is None or line.segment is not None:
+            for _, prepared, lowered in islice(rest, 1):
+                lines += [text for k in lowered.kernels for text in _kernel(k)]
+                names += [k.name for k in lowered.kernels]
+                decisions += map(str, lowered.schedule.decisions)
+                unfused = fuse(lowered.schedule.graph, enabled=False)
+                saved += len(unfused.groups) - len(lowered.schedule.groups)
+                moved += sum(w.bytes for w in work_of(lowered.schedule, prepared.extents))
+                before += sum(w.bytes for w in work_of(unfused, prepared.extents))
+        if line is not None:
+            stored = f"; {size(line.nbytes)} are stored for it, in a launch of their own"
+            lines.append(f"  {line.where}: {line.what}{stored * (line.segment is not None)}")
+    head = (
+        f"{name} runs in parts: {len(names)} kernel(s), {len(ran.breaks)} line(s) between them "
+        "that are not compiled"
+    )
+    tail = [
+        f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
+        "launch(es) saved against one kernel per operator",
+        "fuse(..., fullgraph=True) refuses such lines and says what to write instead",
+    ]
+    text = "\n".join([head, *lines, *tail])
+    return Explanation(tuple(names), saved, moved, before, tuple(decisions), text, ran.breaks)
 
 
 def size(count: int) -> str:

@@ -22,6 +22,7 @@ from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError
+from opweave.parts import BREAKS, Parts
 from opweave.program import Program
 from opweave.runtime import environment
 from opweave.runtime.arrays import (
@@ -31,7 +32,7 @@ from opweave.runtime.arrays import (
 )
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
-from opweave.runtime.targets import into
+from opweave.runtime.targets import copied_into, into
 
 MOST_PREPARED = 1024
 # A prepared call, its specialisation, and the positions of arrays and scalars in the arguments.
@@ -40,14 +41,16 @@ Ready = tuple[Prepared, Specialised, list[int], list[int]]
 
 @overload
 def fuse(
-    fn: Callable[..., Any], /, *, static_argnames: Sequence[str] | str = (), fast: bool = False
-) -> Fused: ...
+    fn: Callable[..., Any], /, *, static_argnames: Sequence[str] | str = (), fast: bool = False,
+    fullgraph: bool = False,
+) -> Fused: ...  # fmt: skip
 
 
 @overload
 def fuse(
-    fn: None = None, /, *, static_argnames: Sequence[str] | str = (), fast: bool = False
-) -> Callable[[Callable[..., Any]], Fused]: ...
+    fn: None = None, /, *, static_argnames: Sequence[str] | str = (), fast: bool = False,
+    fullgraph: bool = False,
+) -> Callable[[Callable[..., Any]], Fused]: ...  # fmt: skip
 
 
 def fuse(
@@ -56,11 +59,16 @@ def fuse(
     *,
     static_argnames: Sequence[str] | str = (),
     fast: bool = False,
+    fullgraph: bool = False,
 ) -> Any:
     """Compile a NumPy-style function; use as ``@fuse`` or ``@fuse(...)``.
 
     The function runs once per guard, on traced values.  What it reads besides its arguments
     (globals, closures) is read at each call: arrays are inputs, the rest is part of the guard.
+
+    A function with a line that opweave does not compile (a sort, a branch on a value, an
+    assignment to elements) runs in parts: it is run at each call, that line by NumPy or CuPy,
+    everything between as fused kernels.  ``explain`` names such lines and what they cost.
 
     Args:
         fn: a function of arrays and numbers, and of tuples, lists, dicts, dataclasses and objects
@@ -69,15 +77,18 @@ def fuse(
         static_argnames: arguments whose values select what the function does.
         fast: relaxed arithmetic: contraction, approximate functions, no rounding of 16-bit
             intermediates.  Strict otherwise: fused is bit for bit what unfused gives.
+        fullgraph: refuse what would run in parts, with an error that says what to write instead.
 
     Returns:
         A ``Fused`` function.
     """
     check_flag(fast, "fast")
+    check_flag(fullgraph, "fullgraph")
+    options = Options(fast=fast, fullgraph=fullgraph)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if fn is None:
-        return lambda found: Fused(found, names, Options(fast=fast))
-    return Fused(fn, names, Options(fast=fast))
+        return lambda found: Fused(found, names, options)
+    return Fused(fn, names, options)
 
 
 class Fused:
@@ -97,6 +108,7 @@ class Fused:
         self.signature = Signature(fn, static)
         self._specialised = Specialisations(fn, options, array_type)
         self._prepared: dict[Any, Ready] = {}
+        self._parts = Parts(fn, options, self._where)
         self._lock = threading.RLock()
 
     @property
@@ -137,12 +149,42 @@ class Fused:
         if ready is None:
             if any(hasattr(v, "__opweave_apply__") for v in values):  # inside another function
                 return invoke(self.__wrapped__, call.layout.arguments(values))
-            ready = self._prepare(call)
+            ready = self._prepare_or_not(call)
+            if ready is None:
+                return self._in_parts(call, out)
         prepared, found, arrays, scalars = ready
         given = [values[i] for i in arrays]
         env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
         outputs = prepared(given, env) if out is None else into(out, prepared, given, env)
         return packed(found.variant.trace.structure, outputs)
+
+    def _prepare_or_not(self, call: Call) -> Ready | None:
+        """Prepare a call; None where the function has to run in parts."""
+        if self.options.fullgraph:
+            return self._prepare(call)
+        try:
+            key = self._key(call)
+            if key in self._parts.reasons:
+                return None
+        except TypeError:
+            return self._prepare(call)  # says which static cannot be hashed
+        try:
+            return self._prepare(call)
+        except BREAKS as error:
+            self._parts.reasons[key] = error
+            if "breaks" in environment.logs():
+                print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
+            return None
+
+    def _in_parts(self, call: Call, out: Any) -> Any:
+        ran = self._parts.run(call)
+        leaves = ran.leaves if out is None else copied_into(out, ran.leaves)
+        return packed(ran.structure, leaves)
+
+    def _where(self, arrays: Sequence[Any]) -> tuple[Device, Any]:
+        """Device and executor of a segment."""
+        on_gpu = config.device == "cuda" or any(map(is_cupy, arrays))
+        return self._executor(list(arrays), on_gpu)
 
     def _through_gpu(self, call: Call, out: Any) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
@@ -249,11 +291,20 @@ class Fused:
         return Program(self, found)
 
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
-        """Kernels, decisions with reasons, bytes and launches saved; prints as text."""
-        from opweave.explain import explain
+        """Kernels, decisions with reasons, bytes and launches saved; prints as text.
 
-        program = self.lower(*args, target=target, **kwargs)
-        return explain(program, self.signature.bind(args, kwargs))
+        A function that runs in parts is run once: its lines that are not compiled are named.
+        """
+        from opweave.explain import explain, explain_parts
+
+        call = self.signature.bind(args, kwargs)
+        try:
+            program = self.lower(*args, target=target, **kwargs)
+        except BREAKS:
+            if self.options.fullgraph or target is not None:
+                raise
+            return explain_parts(self.signature.name, self._parts.run(call))
+        return explain(program, call)
 
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
@@ -287,6 +338,7 @@ class Fused:
         """Forget every compilation of this function in this process."""
         with self._lock:
             self._specialised = Specialisations(self.__wrapped__, self.options, array_type)
+            self._parts = Parts(self.__wrapped__, self.options, self._where)
             self.signature.forget()
             self._prepared.clear()
 

@@ -27,12 +27,14 @@ class Options:
         fused: False makes every operator a kernel of its own.
         fast: relaxed arithmetic, see design "Numbers".
         library: products may go to the vendor's library; False where one kernel is asked for.
+        fullgraph: what cannot become kernels is refused, not run between them.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
     fused: bool = True
     fast: bool = False
     library: bool = True
+    fullgraph: bool = False
 
     @property
     def overrides(self) -> dict[str, int]:

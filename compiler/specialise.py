@@ -123,7 +123,7 @@ class Specialisations:
         extents = found.extents(extents)
         arrays = [t for t in (*types, *found.trace.constant_types) if isinstance(t, ArrayType)]
         by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
-        lowered = self._lower(found, extents, by_value, device)
+        lowered = lowered_for(found, extents, by_value, device, self.options)
         return Specialised(found, lowered, extents, by_value)
 
     def _trace(
@@ -160,25 +160,26 @@ class Specialisations:
             evaluate(condition, values) == value for condition, value in variant.graph.conditions
         )
 
-    def _lower(
-        self,
-        variant: Variant,
-        extents: Mapping[str, int],
-        spans: Mapping[int, int],
-        device: Device,
-    ) -> Lowered:
-        plans = plan_class(variant.graph, extents, device, self.options.library)
-        schedule = variant.schedules.get(plans)
-        if schedule is None:
-            schedule = schedule_graph(variant.graph, extents, device, self.options)
-            variant.schedules[plans] = schedule
-        shapes = shape_class(schedule, extents, spans, device)
-        lowered = variant.lowered.get((plans, shapes))
-        if lowered is None:
-            overrides = self.options.overrides
-            lowered = finish(schedule, extents, spans, device, overrides)
-            variant.lowered[plans, shapes] = lowered
-        return lowered
+
+def lowered_for(
+    variant: Variant,
+    extents: Mapping[str, int],
+    spans: Mapping[int, int],
+    device: Device,
+    options: Options,
+) -> Lowered:
+    """What serves a variant's graph for these extents and layouts, lowered now if nothing does."""
+    plans = plan_class(variant.graph, extents, device, options.library)
+    schedule = variant.schedules.get((plans, device))
+    if schedule is None:
+        schedule = schedule_graph(variant.graph, extents, device, options)
+        variant.schedules[plans, device] = schedule
+    shapes = shape_class(schedule, extents, spans, device)
+    lowered = variant.lowered.get((plans, shapes, device))
+    if lowered is None:
+        lowered = finish(schedule, extents, spans, device, options.overrides)
+        variant.lowered[plans, shapes, device] = lowered
+    return lowered
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import random
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from opweave.opcodes.errors import TraceError
 MAKERS = frozenset(
     "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
 )
+# Modules whose functions give another value at each call.
+VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
 
@@ -126,7 +129,7 @@ def trace(
             value = builder.new_value(argument.dtype, tuple(shape))
             inputs.append(Input(value, names[name], argument.layout, argument.aligned))
             tracer.inputs.add(value.id)
-            call[name] = TracedArray(tracer, value)
+            call[name] = tracer.wrapped(value)
         elif isinstance(argument, Static):
             call[name] = seen(argument.value)
         else:
@@ -134,7 +137,7 @@ def trace(
     builder.extents = extents
     values = dict(call if rebuilt is None else rebuilt(list(call.values())))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    result = _run(fn, values, captured)
+    result = run(fn, values, captured, seen)
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
     leaves, structure = flatten(result, "the output", CONSTANTS)
@@ -149,8 +152,15 @@ def trace(
     return Trace(graph, structure, static, extents, types_of, arrays, kinds)
 
 
-def _run(fn: Callable[..., Any], values: dict[str, Any], captured: dict[Place, Any]) -> Any:
+def run(
+    fn: Callable[..., Any],
+    values: Mapping[str, Any],
+    captured: Mapping[Place, Any],
+    seen: Callable[[Any], Any],
+) -> Any:
     """Call the function, with other values in the places that it reads from outside.
+
+    ``seen`` says what stands for a module or an object.
 
     Raises:
         TraceError: it changed what a caller would see changed, besides arrays.
@@ -179,10 +189,27 @@ def _run(fn: Callable[..., Any], values: dict[str, Any], captured: dict[Place, A
     return result
 
 
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """A function's signature; of a ufunc its operands alone.
+
+    >>> signature_of(np.add)
+    <Signature (x0, x1, /)>
+
+    Raises:
+        TypeError, ValueError: it has none that can be read.
+    """
+    if isinstance(fn, np.ufunc):
+        names = [f"x{number}" for number in range(fn.nin)]
+        return inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        )
+    return inspect.signature(fn)
+
+
 def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
     """Call with arguments by parameter: by position only what cannot go by name."""
     try:
-        parameters = inspect.signature(fn).parameters
+        parameters = signature_of(fn).parameters
     except (TypeError, ValueError):
         return fn(*call.values())
     kinds = {name: p.kind for name, p in parameters.items()}
@@ -249,17 +276,22 @@ def _finish(
     graph = Graph(
         name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
     )
-    return replace(graph, boxed=_boxed(graph, tracer.hidden))
+    return replace(graph, boxed=boxed(graph, tracer.hidden))
 
 
-def _boxed(graph: Graph, hidden: set[int]) -> frozenset[int]:
-    """0-d outputs that NumPy returns as arrays: from where, what ends in it, casts of such."""
+def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
+    """0-d outputs that NumPy returns as arrays: from where, what ends in it, casts of such.
+
+    Args:
+        hidden: views that stand for a dimension which a vector lost.
+        unboxed: inputs that are numbers.
+    """
     producers = graph.producers()
 
     def is_boxed(value: Value) -> bool:
         index = producers.get(value.id)
         if index is None:
-            return True
+            return value.id not in unboxed
         node = graph.nodes[index]
         if node.operator.name == "cast":
             return is_boxed(node.values[0])
@@ -287,15 +319,49 @@ class Namespace:
         if name in SHAPED:
             return creator(name, getattr(self._module, name))
         makes = name in MAKERS or not hasattr(np, name)
-        return getattr(self._module if makes else np, name)
+        return self._own(getattr(self._module if makes else np, name))
+
+    def _own(self, found: Any) -> Any:
+        """What the function sees of an attribute."""
+        return seen(found) if isinstance(found, types.ModuleType) else found
 
     def __dir__(self) -> list[str]:
         return dir(self._module)
 
 
+class Varying:
+    """Stands for what gives another value at each call: a compiled function would ask once."""
+
+    _name: str
+
+    def __init__(self, name: str):
+        object.__setattr__(self, "_name", name)
+
+    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TraceError(
+            f"{self._name}: gives another value at each call, which a compiled function would "
+            "take once; draw it outside and pass it in"
+        )
+
+    __call__ = __getattr__ = __setattr__ = _refused
+
+
+def _varies(value: Any) -> bool:
+    """True for clocks, generators of random numbers, their functions and modules."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ in VARYING
+    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
+        owner = getattr(value, "__self__", None)
+        return getattr(value, "__module__", None) in VARYING or _varies(owner)
+    return isinstance(value, random.Random) or (
+        type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
+    )
+
+
 def seen(value: Any) -> Any:
     """What a traced function sees of a value that is part of the guard."""
-    if isinstance(value, Identity):
-        return value.value
-    is_namespace = isinstance(value, types.ModuleType) and value.__name__ in ("numpy", "cupy")
-    return Namespace(value) if is_namespace else value
+    found = value.value if isinstance(value, Identity) else value
+    if _varies(found):
+        return Varying(getattr(found, "__name__", type(found).__name__))
+    is_namespace = isinstance(found, types.ModuleType) and found.__name__ in ("numpy", "cupy")
+    return Namespace(found) if is_namespace else found

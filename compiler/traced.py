@@ -99,7 +99,7 @@ class Tracer:
         results = self.builder.apply(operator, typed, attrs, where)
         if operator.kind is Kind.MOVE:
             self.shared |= {typed[0].id, results[0].id}
-        wrapped = tuple(TracedArray(self, r) for r in results)
+        wrapped = tuple(map(self.wrapped, results))
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
@@ -320,7 +320,7 @@ class TracedArray(ArrayOperators):
 
     def of(self, value: Value) -> TracedArray:
         """Another value of the same trace."""
-        return TracedArray(self.tracer, value)
+        return self.tracer.wrapped(value)
 
     def __getitem__(self, key: Any) -> TracedArray:
         found: TracedArray = self._call("indexing", indexed, (self, key), {})

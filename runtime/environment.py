@@ -67,5 +67,8 @@ def device() -> str:
 
 
 def logs() -> frozenset[str]:
-    """``OPWEAVE_LOGS``: a comma-separated set of topics: "recompiles" says what was traced."""
+    """``OPWEAVE_LOGS``: a comma-separated set of topics.
+
+    "recompiles" says what was traced, "breaks" which functions run in parts, and why.
+    """
     return frozenset(filter(None, os.environ.get("OPWEAVE_LOGS", "").split(",")))

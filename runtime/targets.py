@@ -35,13 +35,34 @@ def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, 
     return targets
 
 
+def copied_into(out: Any, results: Sequence[Any]) -> list[Any]:
+    """Copy results into given arrays.
+
+    Raises:
+        ArgumentError: arrays that do not fit the results.
+    """
+    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
+    if len(targets) != len(results):
+        raise ArgumentError(f"out=: expected {len(results)} arrays, found {len(targets)}")
+    for target, result in zip(targets, results, strict=True):
+        if not is_array(target) or not hasattr(result, "shape"):
+            raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
+        _check_fits(target, tuple(result.shape), result.dtype)
+    for target, result in zip(targets, results, strict=True):
+        target[...] = result
+    return targets
+
+
 def _check(target: Any, value: Any, prepared: Prepared) -> None:
     """Refuse a target that the output does not fit."""
     if not isinstance(value, Value) or not is_array(target):
         raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
     if value.id not in prepared.fitting:
         raise ArgumentError("out=: the function returns one of its arguments, or a view of it")
-    shape, dtype = prepared.fitting[value.id]
+    _check_fits(target, *prepared.fitting[value.id])
+
+
+def _check_fits(target: Any, shape: tuple[int, ...], dtype: Any) -> None:
     if target.shape != shape or target.dtype != dtype:
         raise ArgumentError(
             f"out=: expected {dtype}{list(shape)}, found {target.dtype}{list(target.shape)}"

@@ -152,7 +152,7 @@ def test_a_number_that_indexes_is_part_of_the_guard():
 ])  # fmt: skip
 def test_a_wrong_index_is_refused_and_named(function, error, piece):
     with pytest.raises(error, match=piece) as caught:
-        ow.fuse(function)(X)
+        ow.fuse(function, fullgraph=True)(X)
 
     assert "test_indexing.py:" in str(caught.value)
 
@@ -165,7 +165,7 @@ def test_what_shares_memory_is_not_written():
         return y
 
     with pytest.raises(e.UnsupportedError, match="shares its memory"):
-        ow.fuse(through_a_slice)(X)
+        ow.fuse(through_a_slice, fullgraph=True)(X)
 
 
 @pytest.mark.host

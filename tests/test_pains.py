@@ -70,7 +70,10 @@ def test_it_is_right_and_fused(case):
 
 def test_cupy_7878_a_branch_on_a_value_never_takes_the_wrong_side():
     with pytest.raises(ow.errors.TraceError, match=r"truth value.*np\.where"):
-        ow.fuse(branch)(X)
+        ow.fuse(branch, fullgraph=True)(X)
+    fused = ow.fuse(branch)
+    for x in (X, -X, X):
+        same(fused(x), branch(x))
 
 
 def test_cupy_8198_and_8381_outputs_keep_their_own_shapes():

@@ -128,4 +128,4 @@ def test_a_wrong_shape_is_refused_and_named(function, piece):
 
 def test_another_order_is_refused():
     with pytest.raises(e.UnsupportedError, match="expected 'C'; transpose instead"):
-        ow.fuse(lambda x: x.reshape(-1, order="F"))(X)
+        ow.fuse(lambda x: x.reshape(-1, order="F"), fullgraph=True)(X)

@@ -5,6 +5,7 @@ graph      the traced graph, run by NumPy, gives the bits of the function run by
 simplify   so does the simplified graph, unless an order of summation changes
 bound      host results lie within their derived bounds
 fused      fused is bit for bit unfused, on the host
+parts      a function that is cut between its steps gives the bits of the whole one
 refusal    what NumPy computes and the documents do not exclude is not refused
 verify     fibres: every schedule gives the same bits, with no fault
 verify bound, verify fused    as on the host
@@ -39,6 +40,8 @@ HOST_SHARE = 0.55
 VERIFY_SHARE = 0.5
 # Share of those on the host that write into given arrays too.
 OUT_SHARE = 0.25
+# Share of those on the host that run in parts too, and of steps behind which they are cut.
+PARTS_SHARE, CUT_SHARE = 0.1, 0.3
 # Share of those that run as fibres that the SIMT checker runs too: its kernels compile slowly.
 SANITIZE_SHARE = 0.1
 # Typed errors of a program that opweave does not take; a drawn toggle may always be refused.
@@ -86,6 +89,7 @@ class Plan:
     out: bool = False
     other: int = 0
     sanitize: bool = False
+    parts: int = 0
 
 
 def drawn_plan(seed: int, number: int) -> Plan:
@@ -96,7 +100,9 @@ def drawn_plan(seed: int, number: int) -> Plan:
     schedules = (0, 1, int(rng.integers(2, 1 << 30)))
     out = bool(rng.random() < OUT_SHARE)
     other = int(rng.integers(1, 1 << 30))
-    return Plan(host, target, schedules, out, other, bool(rng.random() < SANITIZE_SHARE))
+    sanitize = bool(rng.random() < SANITIZE_SHARE)
+    parts = int(rng.integers(1, 1 << 30)) if rng.random() < PARTS_SHARE else 0
+    return Plan(host, target, schedules, out, other, sanitize, parts)
 
 
 class Fault(Exception):
@@ -147,6 +153,8 @@ def _on_host(program: Program, plan: Plan, verdict: Verdict) -> None:
         _check_types(program, found)
         _check_bound("bound", lowered, given, verdict)
         _check_guards(program, plan, fused)
+        if plan.parts:
+            _check_parts(program, plan, found)
         if plan.out:
             _check_out(program, fused, found)
     _check_inputs(before, given)
@@ -160,6 +168,14 @@ def _check_guards(program: Program, plan: Plan, fused: Any) -> None:
     shapes = [a.shape for a in other.arguments if isinstance(a, Array)]
     again, fresh = fused(*other.given()), _fused(other)(*other.given())
     _same("guards", again, fresh, program, f"after a call with other extents than {shapes}")
+
+
+def _check_parts(program: Program, plan: Plan, found: tuple[Any, ...]) -> None:
+    breaks = np.random.default_rng(plan.parts).random(len(program.steps)) < CUT_SHARE
+    made = ow.fuse(program.parted([bool(b) for b in breaks]))
+    made = made.with_toggles(**dict(program.toggles)) if program.toggles else made
+    run = made._parts.run(made.signature.bind(tuple(program.given()), {}))
+    _same("parts", found, run.leaves, program, f"cut behind {np.flatnonzero(breaks).tolist()}")
 
 
 def _varied(program: Program, rng: np.random.Generator) -> Program:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import linecache
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -122,10 +122,21 @@ class Program:
     @cached_property
     def function(self) -> Any:
         """The function itself, with its lines where tracebacks find them."""
+        return self._compiled(self.source)
+
+    def parted(self, breaks: Sequence[bool]) -> Any:
+        """The function with lines, behind some of its steps, that no kernel holds."""
+        head, *steps, tail = self.source.splitlines()
+        asked = [f"    np.asarray({s.results[-1]})" if b else "" for s, b in
+                 zip(self.steps, breaks, strict=True)]  # fmt: skip
+        between = [line for pair in zip(steps, asked, strict=True) for line in pair if line]
+        return self._compiled("\n".join([head, *between, tail, ""]))
+
+    def _compiled(self, source: str) -> Any:
         file = f"<fuzz {id(self)}>"
-        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
         scope = dict(SCOPE)
-        exec(compile(self.source, file, "exec"), scope)
+        exec(compile(source, file, "exec"), scope)
         del linecache.cache[file]
         return scope["f"]
 

@@ -1,0 +1,397 @@
+"""Partial fusion: a function that cannot be one graph runs line by line, its operations later.
+
+The function runs as Python does, on arrays that are there.  Operations that opweave compiles are
+only noted; when something asks for a value (a function that opweave does not know, a branch, an
+assignment to elements) what was noted becomes a graph, a *segment*, and runs as fused kernels.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.capture import Place
+from opweave.compiler.ir import Expr, Graph, Symbol, Value, Where
+from opweave.compiler.numpy_functions import METHODS, PROPERTIES
+from opweave.compiler.segments import Given, Segment, cut
+from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
+from opweave.compiler.traced import TracedArray, TracedScalar, Tracer, is_array
+from opweave.compiler.tree import Constant, Identity, Tree, flatten
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
+
+# What a trace refuses and NumPy may know.
+BREAKS = (UnsupportedError, TraceError, DTypeError)
+Describe = Callable[[str, Any], Any]
+Run = Callable[[Segment], Sequence[Any]]
+Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where the function needed arrays.
+
+    Attributes:
+        what: was asked for.
+        where: the user's line.
+        nbytes: of the arrays that were computed for it, which fusion would have kept in registers.
+        segment: what ran before it; None if everything was there.
+    """
+
+    what: str
+    where: Where
+    nbytes: int
+    segment: Segment | None
+
+
+class LazyTracer(Tracer):
+    """Notes operations on arrays that are there, and runs them when a value is needed.
+
+    Args:
+        name: of the function.
+        describe: what is static of an array.
+        run: runs a segment, returns its outputs.
+    """
+
+    def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
+        super().__init__(Builder({}), {}, first_line, describe)
+        self.name = name
+        self.run = run
+        self.given: dict[int, Given] = {}
+        self.breaks: list[Break] = []
+        self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
+        self._live: dict[int, weakref.ref[LazyArray]] = {}
+
+    # What goes in
+
+    def wrapped(self, value: Value) -> LazyArray:
+        made = LazyArray(self, value)
+        number = id(made)
+        self._live[number] = weakref.ref(made, lambda _: self._live.pop(number, None))
+        return made
+
+    def taken(self, item: Any, name: str = "") -> Any:
+        """What the function sees of an array, of a number, or of anything else."""
+        if not is_array(item) or isinstance(item, np.ma.MaskedArray | np.matrix):
+            return item
+        try:
+            value = self._input(item, name)
+        except (DTypeError, ArgumentError):
+            return item  # NumPy computes with it
+        return self.wrapped(value)
+
+    def _input(self, array: Any, name: str = "") -> Value:
+        assert self.describe is not None
+        kind = self.describe(name, array)
+        builder, shape = self.builder, []
+        for extent in kind.shape:
+            symbol = Symbol(f"n{len(builder.extents)}")
+            builder.extents[symbol.name] = extent
+            shape.append(1 if extent == 1 else symbol)
+        value = builder.new_value(kind.dtype, tuple(shape))
+        self._there(value, array, name)
+        return value
+
+    def _there(self, value: Value, found: Any, name: str = "") -> None:
+        """A value becomes an input of all that follows."""
+        assert self.describe is not None
+        array = found if is_array(found) else np.asarray(found)
+        self.given[value.id] = Given(value, name, self.describe(name, array), array, found)
+        self.inputs.add(value.id)
+        if array is not found:
+            self.unboxed.add(value.id)
+
+    def plain(self, value: Any) -> Any:
+        """What the function sees of a module or an object."""
+        found = value.value if isinstance(value, Identity) else value
+        name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
+        return LazyNamespace(found, self) if name in ("numpy", "cupy") else found
+
+    def number(self, item: Any, name: str = "") -> TracedScalar:
+        """A number, which no kernel holds: another one at the next call is no other kernel."""
+        name = name or f"number{len(self.env)}"
+        self.env[name] = item
+        return TracedScalar(self, Expr("argument", (name,)), item)
+
+    def constant(self, array: Any) -> Value:
+        """An array that the function got past us, and may write to: as it is now."""
+        return self._input(array.copy())
+
+    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
+        if isinstance(item, bool | int | float | np.generic) and not is_traced(item):
+            made = self.number(item)
+            return made.expr, scalar_type(item)
+        return super()._operand(operator, item, where)
+
+    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+        """Outputs of a segment that NumPy returns as arrays without dimensions.
+
+        ``ids`` maps our numbers of values to the segment's.
+        """
+        return boxed(graph, *({n for old, n in ids.items() if old in known}
+                              for known in (self.hidden, self.unboxed)))  # fmt: skip
+
+    # What comes out
+
+    def flush(self, wanted: Iterable[TracedArray] | None = None) -> tuple[Segment | None, int]:
+        """Compute arrays: these, or all that the function still holds.
+
+        Returns what ran, and the bytes that it wrote.
+        """
+        if wanted is None:
+            found = (r() for r in list(self._live.values()))
+            wanted = [a for a in found if a is not None]
+        values = {a.value.id: a.value for a in wanted if a.value.id not in self.given}
+        if not values:
+            return None, 0
+        segment = cut(self, list(values.values()))
+        total = 0
+        for value, array in zip(values.values(), self.run(segment), strict=True):
+            self._there(value, array)
+            total += int(array.nbytes)
+        known = set(self.given)
+        self.builder.nodes = [
+            n for n in self.builder.nodes if not all(r.id in known for r in n.results)
+        ]
+        return segment, total
+
+    def concrete(self, item: Any) -> Any:
+        """The array or number behind a traced one; containers are taken apart."""
+        if isinstance(item, TracedArray):
+            self.flush([item])
+            return self.given[item.value.id].found
+        if isinstance(item, TracedScalar):
+            return item.example
+        if type(item) in (tuple, list):
+            return type(item)(map(self.concrete, item))
+        if type(item) is dict:
+            return {key: self.concrete(value) for key, value in item.items()}
+        if type(item) is slice:
+            return slice(*map(self.concrete, (item.start, item.stop, item.step)))
+        return item
+
+    def broken(self, what: str) -> None:
+        """Compute all arrays for a line that no kernel can hold, and note the line."""
+        segment, nbytes = self.flush()
+        self.breaks.append(Break(what, self.where(), nbytes, segment))
+
+    def eagerly(
+        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """Call a function with arrays; if it fails too, say why it was not compiled.
+
+        All arrays are computed before: the function may write to any of them.
+        """
+        self.broken(f"{what}: {_short(error)}")
+        try:
+            result = function(*self.concrete(args), **self.concrete(kwargs))
+        except Exception as found:
+            raise error from found
+        return self.seen_of(result)
+
+    def seen_of(self, result: Any) -> Any:
+        """A result with every array in it taken."""
+        if type(result) in (tuple, list):
+            return type(result)(map(self.seen_of, result))
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return type(result)(*map(self.seen_of, result))
+        return self.taken(result)
+
+
+def is_traced(item: Any) -> bool:
+    """True for a traced number, which says of itself that it is of the number's class."""
+    return issubclass(type(item), TracedScalar)
+
+
+def _short(error: Exception) -> str:
+    """The reason of a refusal, without the advice and the operands."""
+    text = str(error).split(";")[0].split(" (")[0]
+    return text.split(": ", 1)[-1]
+
+
+class LazyArray(TracedArray):
+    """A traced array that NumPy helps out: what no kernel can do, it does with the array."""
+
+    tracer: LazyTracer
+
+    def _or_eagerly(
+        self, what: str, traced: Callable[[], Any], function: Callable[..., Any], args: Any,
+        kwargs: Mapping[str, Any] = {},
+    ) -> Any:  # fmt: skip
+        try:
+            return traced()
+        except BREAKS as error:
+            return self.tracer.eagerly(what, error, function, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._or_eagerly(
+            f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"),
+            lambda: super(LazyArray, self).__array_ufunc__(ufunc, method, *args, **kwargs),
+            getattr(ufunc, method), args, kwargs,
+        )  # fmt: skip
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._or_eagerly(
+            f"np.{function.__name__}",
+            lambda: super(LazyArray, self).__array_function__(function, types, args, kwargs),
+            function, args, kwargs,
+        )  # fmt: skip
+
+    def _applied(self, operator: Operator, *operands: Any) -> Any:
+        return self._or_eagerly(
+            operator.name,
+            lambda: super(LazyArray, self)._applied(operator, *operands),
+            getattr(np, operator.name, operator.numpy), operands,
+        )  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        if name in PROPERTIES:
+            return super().__getattr__(name)
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            return super().__getattr__(name)
+        if not callable(getattr(np.ndarray, name)):
+            self.tracer.broken(f".{name}")
+            return self.tracer.seen_of(getattr(self._array(), name))
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self._or_eagerly(
+                f".{name}", lambda: self._method(name, args, kwargs),
+                lambda *a, **k: getattr(self._array(), name)(*a, **k), args, kwargs,
+            )  # fmt: skip
+
+        return method
+
+    def _method(self, name: str, args: Any, kwargs: Any) -> Any:
+        if name not in METHODS:
+            self._unsupported(f"ndarray.{name}")
+        return self._call(f".{name}", METHODS[name], (self, *args), kwargs)
+
+    def _array(self) -> Any:
+        """The array itself, or the number that NumPy has for one without dimensions."""
+        return self.tracer.concrete(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._or_eagerly(
+            "indexing", lambda: super(LazyArray, self).__getitem__(key),
+            lambda array, key: array[key], (self, key),
+        )  # fmt: skip
+
+    def __setitem__(self, key: Any, value: Any) -> None:  # type: ignore[override]
+        tracer = self.tracer
+        tracer.broken("assignment to elements")
+        tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
+
+    def _assigned(self, value: Any, name: str) -> Any:
+        error: Exception | None = None
+        try:
+            if isinstance(value, TracedArray):
+                return super()._assigned(value, name)
+        except (UnsupportedError, DTypeError) as found:
+            error = found
+        self.tracer.broken(f"{name} on what others see too")
+        target, source = self.tracer.concrete(self), self.tracer.concrete(value)
+        try:
+            np.copyto(target, source, casting="same_kind")
+        except Exception as found:
+            raise error or found from found
+        return self
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._or_eagerly(
+            "@", lambda: super(LazyArray, self).__matmul__(other), np.matmul, (self, other)
+        )
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._or_eagerly(
+            "@", lambda: super(LazyArray, self).__rmatmul__(other), np.matmul, (other, self)
+        )
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
+        return np.array(self._array(), dtype=dtype, copy=copy)
+
+    def __str__(self) -> str:
+        return str(self._array())
+
+
+def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: LazyArray, *args: Any) -> Any:
+        self.tracer.broken(what)  # all: in a loop the next round would compute them again
+        return of(self.tracer.concrete(self), *args)
+
+    return method
+
+
+# What Python asks a single value for.
+for _name, _what, _of in (
+    ("__bool__", "the truth value", bool),
+    ("__float__", "float()", float),
+    ("__int__", "int()", int),
+    ("__index__", "an index", lambda a: a.__index__()),
+    ("__complex__", "complex()", complex),
+    ("__format__", "formatting", format),
+    ("__contains__", "'in'", lambda a, item: item in a),
+):
+    setattr(LazyArray, _name, _asked(_what, _of))
+
+
+def run_lazily(
+    fn: Callable[..., Any],
+    tracer: LazyTracer,
+    arguments: Mapping[str, Any],
+    static: Sequence[bool],
+    rebuilt: Rebuild,
+) -> tuple[list[Any], Tree | Constant | None]:
+    """Call a function on arrays; returns the leaves of its result, and their structure.
+
+    Args:
+        arguments: the leaves of the arguments and of what the function reads from outside.
+        static: those that select what it does.
+        rebuilt: makes values by parameter, and captured ones by place, from leaves.
+
+    Raises:
+        TraceError: the function changes what a caller would not see changed.
+    """
+    leaves = []
+    for (name, value), is_static in zip(arguments.items(), static, strict=True):
+        is_number = isinstance(value, bool | int | float | np.generic)
+        if is_static or not (is_number or is_array(value)):
+            leaves.append(tracer.plain(value))
+        else:
+            leaves.append(tracer.number(value) if is_number else tracer.taken(value, name))
+    values = dict(rebuilt(leaves))
+    captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
+    result = run(fn, values, captured, tracer.plain)
+    if result is None:
+        return [], Constant(None)
+    found, structure = flatten(result, "the output", CONSTANTS)
+    items = [item for _, item in found]
+    tracer.flush([item for item in items if isinstance(item, TracedArray)])
+    return [tracer.concrete(item) for item in items], structure
+
+
+class LazyNamespace(Namespace):
+    """Stands for ``numpy`` or ``cupy``: arrays that its functions make are taken at once."""
+
+    def __init__(self, module: Any, tracer: LazyTracer):
+        super().__init__(module)
+        self._tracer = tracer
+
+    def _own(self, found: Any) -> Any:
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, type | np.ufunc) or not callable(found):
+            return found
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return self._tracer.seen_of(found(*args, **kwargs))
+
+        return function

@@ -1,0 +1,221 @@
+"""Segments: the part of a graph under construction that some of its values need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opweave.compiler.ir import (
+    Expr,
+    Graph,
+    Input,
+    Node,
+    Scalar,
+    Symbol,
+    Value,
+    expr_key,
+    literal,
+)
+from opweave.compiler.names import c_names
+
+if TYPE_CHECKING:
+    from opweave.compiler.lazy import LazyTracer
+
+
+class Given(NamedTuple):
+    """A value that is there.
+
+    Attributes:
+        name: an argument's, or "".
+        type: what is static of the array.
+        array: the array.
+        found: what the user gets for it: the array, or a NumPy number.
+    """
+
+    value: Value
+    name: str
+    type: Any
+    array: Any
+    found: Any
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A graph with its arguments.
+
+    Attributes:
+        types: what is static of each array.
+        arrays: the arrays, in the order of the inputs.
+        scalars: the numbers by name.
+        key: what must be equal for the same kernels to serve.
+    """
+
+    graph: Graph
+    types: tuple[Any, ...]
+    arrays: tuple[Any, ...]
+    scalars: dict[str, Any]
+
+    @property
+    def key(self) -> Any:
+        return self.graph, tuple(expr_key(e) for n in self.graph.nodes for e in _exprs(n))
+
+
+def _exprs(node: Node) -> Iterator[Expr]:
+    return (o.expr for o in node.operands if isinstance(o, Scalar))
+
+
+def cut(tracer: LazyTracer, wanted: Sequence[Value]) -> Segment:
+    """The segment that makes some values out of those that are there.
+
+    Extents get names of their own, in the order of the dimensions of its inputs, so that the same
+    lines give the same graph wherever they stand.
+    """
+    builder = tracer.builder
+    nodes = _needed(builder.resolved_nodes(), wanted, set(tracer.given))
+    outputs = tuple(replace(v, shape=tuple(map(builder.find, v.shape))) for v in wanted)
+    used = {v.id for n in nodes for v in n.values} | {v.id for v in wanted}
+    exprs = [e for n in nodes for e in _exprs(n)]
+    symbols = {e for v in outputs for e in v.shape if isinstance(e, Symbol)}
+    symbols |= {s for n in nodes for s in _symbols(n)}
+    names = _Names(tracer)
+    for number, given in tracer.given.items():
+        if number in used:
+            names.bind(given)
+    for symbol in sorted(symbols, key=lambda s: int(s.name[1:])):
+        names.need(symbol)
+    for expr in exprs:
+        names.need_of(expr)
+    names.finish()
+    asked = dict.fromkeys(
+        str(leaf.args[0]) for e in exprs for leaf in e.leaves() if leaf.op == "argument"
+    )
+    names.scalars = {name: f"number{position}" for position, name in enumerate(asked)}
+    scalars = {new: tracer.env[old] for old, new in names.scalars.items()}
+    known = [g.name or f"array{n}" for n, g in enumerate(names.inputs)]
+    called = c_names([*scalars, *known])[len(scalars) :]
+    inputs = tuple(
+        Input(names.value(g.value), name, g.type.layout, g.type.aligned)
+        for g, name in zip(names.inputs, called, strict=True)
+    )
+    graph = Graph(
+        tracer.name, inputs, tuple(scalars), tuple(map(names.node, nodes)),
+        tuple(map(names.value, outputs)), derived=tuple(names.derived.items()),
+    )  # fmt: skip
+    return Segment(
+        replace(graph, boxed=tracer.boxed(graph, names.ids)),
+        tuple(g.type for g in names.inputs), tuple(g.array for g in names.inputs), scalars,
+    )  # fmt: skip
+
+
+def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> list[Node]:
+    """The nodes behind some values, in order, up to what is there."""
+    missing = {v.id for v in wanted} - there
+    found = []
+    for node in reversed(nodes):
+        if any(r.id in missing for r in node.results):
+            found.append(node)
+            missing |= {v.id for v in node.values} - there
+    return found[::-1]
+
+
+def _symbols(node: Node) -> Iterator[Symbol]:
+    for value in (*node.values, *node.results):
+        yield from (e for e in value.shape if isinstance(e, Symbol))
+    for _, attr in node.attrs:
+        parts = attr if isinstance(attr, tuple) else (attr,)
+        yield from (p for p in parts if isinstance(p, Symbol))
+
+
+class _Names:
+    """New names: extents numbered through the dimensions of the inputs, values from the first."""
+
+    def __init__(self, tracer: LazyTracer):
+        self.tracer = tracer
+        self.builder = tracer.builder
+        self.inputs: list[Given] = []
+        self.derived: dict[str, Expr] = {}
+        self.count = 0
+        self.names: dict[Symbol, Symbol] = {}
+        self.waiting: dict[Symbol, Expr] = {}
+        self.scalars: dict[str, str] = {}
+        self.ids: dict[int, int] = {}
+
+    def bind(self, given: Given) -> None:
+        """Name the extents of an input."""
+        self.inputs.append(given)
+        for extent in map(self.builder.find, given.value.shape):
+            symbol = Symbol(f"n{self.count}")
+            self.count += 1
+            if isinstance(extent, Symbol):
+                self.names.setdefault(extent, symbol)
+
+    def need(self, symbol: Symbol) -> None:
+        """See to it that an extent has a name: an input's, or it follows from others."""
+        if symbol in self.names or symbol in self.waiting:
+            return
+        bound = {g.value.id for g in self.inputs}
+        for number, given in self.tracer.given.items():
+            if number not in bound and symbol in map(self.builder.find, given.value.shape):
+                self.bind(given)
+                return
+        expr = self._expr_of(symbol)
+        self.need_of(expr)
+        self.waiting[symbol] = expr
+
+    def _expr_of(self, symbol: Symbol) -> Expr:
+        """What an extent follows from; it may be known by the name of another like it."""
+        derived = self.builder.derived
+        if symbol.name in derived:
+            return derived[symbol.name]
+        same = (n for n in derived if self.builder.find(Symbol(n)) == symbol)
+        return derived[next(same)]
+
+    def need_of(self, expr: Expr) -> None:
+        for leaf in expr.leaves():
+            if leaf.op == "extent":
+                found = self.builder.find(Symbol(leaf.args[0]))
+                if isinstance(found, Symbol):
+                    self.need(found)
+
+    def finish(self) -> None:
+        """Name the extents that follow from others, after all inputs are known."""
+        for symbol, expr in self.waiting.items():
+            if symbol not in self.names:  # an input that was needed later has it
+                name = f"n{self.count}"
+                self.count += 1
+                self.derived[name] = self.expr(expr)
+                self.names[symbol] = Symbol(name)
+
+    def extent(self, extent: Any) -> Any:
+        found = self.builder.find(extent)
+        return self.names[found] if isinstance(found, Symbol) else found
+
+    def value(self, value: Value) -> Value:
+        number = self.ids.setdefault(value.id, len(self.ids))
+        return replace(value, id=number, shape=tuple(map(self.extent, value.shape)))
+
+    def expr(self, expr: Expr) -> Expr:
+        if expr.op == "extent":
+            found = self.extent(Symbol(expr.args[0]))
+            return Expr("extent", (found.name,)) if isinstance(found, Symbol) else literal(found)
+        if expr.op == "argument":
+            return Expr("argument", (self.scalars[expr.args[0]],))
+        if expr.op == "literal":
+            return expr
+        return Expr(expr.op, tuple(map(self.expr, expr.args)))
+
+    def node(self, node: Node) -> Node:
+        operands = tuple(
+            self.value(o) if isinstance(o, Value) else replace(o, expr=self.expr(o.expr))
+            for o in node.operands
+        )
+        return replace(
+            node, operands=operands, results=tuple(map(self.value, node.results)),
+            attrs=tuple((k, self._attr(v)) for k, v in node.attrs),
+        )  # fmt: skip
+
+    def _attr(self, attr: Any) -> Any:
+        if isinstance(attr, tuple):
+            return tuple(map(self._attr, attr))
+        return self.extent(attr) if isinstance(attr, Symbol) else attr
