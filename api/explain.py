@@ -109,8 +109,8 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
     saved = moved = before = 0
     rest = iter(ran.segments)
     for line in (*ran.breaks, None):
-        if line is None or line.segment is not None:
-            for _, prepared, lowered in islice(rest, 1):
+        if line is None or line.ran:
+            for prepared, lowered in islice(rest, 1):
                 lines += [text for k in lowered.kernels for text in _kernel(k)]
                 names += [k.name for k in lowered.kernels]
                 decisions += map(str, lowered.schedule.decisions)
@@ -120,7 +120,7 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
                 before += sum(w.bytes for w in work_of(unfused, prepared.extents))
         if line is not None:
             stored = f"; {size(line.nbytes)} are stored for it, in a launch of their own"
-            lines.append(f"  {line.where}: {line.what}{stored * (line.segment is not None)}")
+            lines.append(f"  {line.where}: {line.what}{stored * line.ran}")
     head = (
         f"{name} runs in parts: {len(names)} kernel(s), {len(ran.breaks)} line(s) between them "
         "that are not compiled"

@@ -37,13 +37,13 @@ class Ran:
     Attributes:
         leaves, structure: what it returned.
         breaks: where it needed arrays, in order.
-        segments: what ran, in order, with what runs it.
+        segments: what ran, in order.
     """
 
     leaves: list[Any]
     structure: Tree | Constant | None
     breaks: tuple[Break, ...]
-    segments: tuple[tuple[Segment, Prepared, Lowered], ...]
+    segments: tuple[tuple[Prepared, Lowered], ...]
 
 
 class Parts:
@@ -65,12 +65,12 @@ class Parts:
 
     def run(self, call: Call) -> Ran:
         """Run the function on the arrays of a call."""
-        ran: list[tuple[Segment, Prepared, Lowered]] = []
+        ran: list[tuple[Prepared, Lowered]] = []
 
         def run_segment(segment: Segment) -> Sequence[Any]:
             with self._lock:
                 prepared, lowered = self._prepared(segment)
-            ran.append((segment, prepared, lowered))
+            ran.append((prepared, lowered))
             return prepared(segment.arrays, segment.scalars)
 
         code = getattr(self.fn, "__code__", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +41,13 @@ class Break:
         what: was asked for.
         where: the user's line.
         nbytes: of the arrays that were computed for it, which fusion would have kept in registers.
-        segment: what ran before it; None if everything was there.
+        ran: a segment ran before it; False if everything was there.
     """
 
     what: str
     where: Where
     nbytes: int
-    segment: Segment | None
+    ran: bool
 
 
 class LazyTracer(Tracer):
@@ -64,6 +64,7 @@ class LazyTracer(Tracer):
         self.name = name
         self.run = run
         self.given: dict[int, Given] = {}
+        self.arguments: set[int] = set()
         self.breaks: list[Break] = []
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self._live: dict[int, weakref.ref[LazyArray]] = {}
@@ -139,27 +140,25 @@ class LazyTracer(Tracer):
 
     # What comes out
 
-    def flush(self, wanted: Iterable[TracedArray] | None = None) -> tuple[Segment | None, int]:
+    def flush(self, wanted: Iterable[TracedArray] | None = None) -> tuple[bool, int]:
         """Compute arrays: these, or all that the function still holds.
 
-        Returns what ran, and the bytes that it wrote.
+        Returns whether a segment ran, and the bytes that it wrote.
         """
-        if wanted is None:
-            found = (r() for r in list(self._live.values()))
-            wanted = [a for a in found if a is not None]
-        values = {a.value.id: a.value for a in wanted if a.value.id not in self.given}
-        if not values:
-            return None, 0
-        segment = cut(self, list(values.values()))
+        held = [a for a in (r() for r in list(self._live.values())) if a is not None]
+        chosen = held if wanted is None else wanted
+        values = {a.value.id: a.value for a in chosen if a.value.id not in self.given}
         total = 0
-        for value, array in zip(values.values(), self.run(segment), strict=True):
-            self._there(value, array)
-            total += int(array.nbytes)
-        known = set(self.given)
-        self.builder.nodes = [
-            n for n in self.builder.nodes if not all(r.id in known for r in n.results)
-        ]
-        return segment, total
+        if values:
+            segment = cut(self, list(values.values()))
+            for value, array in zip(values.values(), self.run(segment), strict=True):
+                self._there(value, array)
+                total += int(array.nbytes)
+        if wanted is None:  # nothing is open, and what nobody holds is gone, as in Python
+            self.builder.nodes.clear()
+            kept = {a.value.id for a in held} | self.arguments
+            self.given = {n: g for n, g in self.given.items() if n in kept}
+        return bool(values), total
 
     def concrete(self, item: Any) -> Any:
         """The array or number behind a traced one; containers are taken apart."""
@@ -178,8 +177,8 @@ class LazyTracer(Tracer):
 
     def broken(self, what: str) -> None:
         """Compute all arrays for a line that no kernel can hold, and note the line."""
-        segment, nbytes = self.flush()
-        self.breaks.append(Break(what, self.where(), nbytes, segment))
+        ran, nbytes = self.flush()
+        self.breaks.append(Break(what, self.where(), nbytes, ran))
 
     def eagerly(
         self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
@@ -282,6 +281,12 @@ class LazyArray(TracedArray):
             lambda array, key: array[key], (self, key),
         )  # fmt: skip
 
+    def __iter__(self) -> Iterator[Any]:
+        found: Iterator[Any] = self._or_eagerly(
+            "iteration", lambda: super(LazyArray, self).__iter__(), iter, (self,)
+        )
+        return found
+
     def __setitem__(self, key: Any, value: Any) -> None:  # type: ignore[override]
         tracer = self.tracer
         tracer.broken("assignment to elements")
@@ -365,6 +370,7 @@ def run_lazily(
             leaves.append(tracer.plain(value))
         else:
             leaves.append(tracer.number(value) if is_number else tracer.taken(value, name))
+    tracer.arguments = set(tracer.given)
     values = dict(rebuilt(leaves))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     result = run(fn, values, captured, tracer.plain)

@@ -76,6 +76,12 @@ def c_name(name: str, fallback: str) -> str:
     ('image', 'double_', 'a0')
     """
     plain = str.__str__(name) if isinstance(name, str) else ""
+    return _c_name(plain, fallback, len(OPERATORS))
+
+
+@cache
+def _c_name(plain: str, fallback: str, operators: int) -> str:
+    """``c_name``, for so many operators as are registered: their functions are taken names."""
     if not is_c_name(plain) or len(plain) > 48 or RESERVED.match(plain):
         return fallback
     return f"{plain}_" if is_taken(plain) else plain

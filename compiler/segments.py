@@ -140,6 +140,7 @@ class _Names:
         self.waiting: dict[Symbol, Expr] = {}
         self.scalars: dict[str, str] = {}
         self.ids: dict[int, int] = {}
+        self.values: dict[int, Value] = {}
 
     def bind(self, given: Given) -> None:
         """Name the extents of an input."""
@@ -164,12 +165,13 @@ class _Names:
         self.waiting[symbol] = expr
 
     def _expr_of(self, symbol: Symbol) -> Expr:
-        """What an extent follows from; it may be known by the name of another like it."""
-        derived = self.builder.derived
-        if symbol.name in derived:
-            return derived[symbol.name]
-        same = (n for n in derived if self.builder.find(Symbol(n)) == symbol)
-        return derived[next(same)]
+        """What an extent follows from, perhaps by the name of another like it.
+
+        Of an array that is gone it is a number.
+        """
+        derived, find = self.builder.derived, self.builder.find
+        same = (expr for name, expr in derived.items() if find(Symbol(name)) == symbol)
+        return next(same, literal(self.builder.example(symbol)))
 
     def need_of(self, expr: Expr) -> None:
         for leaf in expr.leaves():
@@ -192,8 +194,12 @@ class _Names:
         return self.names[found] if isinstance(found, Symbol) else found
 
     def value(self, value: Value) -> Value:
-        number = self.ids.setdefault(value.id, len(self.ids))
-        return replace(value, id=number, shape=tuple(map(self.extent, value.shape)))
+        made = self.values.get(value.id)
+        if made is None:
+            self.ids[value.id] = len(self.ids)
+            shape = tuple(map(self.extent, value.shape))
+            made = self.values[value.id] = Value(self.ids[value.id], value.dtype, shape)
+        return made
 
     def expr(self, expr: Expr) -> Expr:
         if expr.op == "extent":

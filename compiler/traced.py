@@ -261,7 +261,9 @@ class TracedArray(ArrayOperators):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if ufunc is np.matmul and method == "__call__" and not kwargs:
             return self._call("np.matmul", FUNCTIONS["matmul"], args, {})
-        operator = UFUNCS.get(ufunc.__name__)
+        # others of such a name are of SciPy, or a user's
+        known = getattr(np, ufunc.__name__, None) is ufunc
+        operator = UFUNCS.get(ufunc.__name__) if known else None
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
             return self._reduce(ufunc.__name__, out, *args, **kwargs)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import test_axes
 import test_indexing
+import test_parts
 import test_reshape
 from variants import VARIANTS
 
@@ -156,6 +157,22 @@ def test_any_set_of_axes_on_the_gpu(axes, cp):
 
     assert ow.fuse(lambda x: x - x.max(axis=axes, keepdims=True)).check(x).ok
     assert ow.fuse(lambda x: x.var(axis=axes)).check(x).ok
+
+
+@pytest.mark.parametrize("name", [
+    "sort", "branch", "concatenate", "mask", "cumsum", "argmax", "roll", "loop", "float()",
+    "argument in place", "linalg", "fft", "views",
+])  # fmt: skip
+def test_a_function_in_parts_on_the_gpu(name, cp):
+    function = test_parts.CASES[name]
+    expected, written = test_parts.called(function, test_parts.X)
+    x = cp.asarray(test_parts.X)
+    found = ow.fuse(function)(x)
+    on_host = [v.get() if hasattr(v, "get") else v for v in test_parts.leaves(found)]
+
+    for a, b in zip(on_host, test_parts.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5)
+    np.testing.assert_allclose(x.get(), written[0], rtol=2e-5)
 
 
 def test_what_is_made_inside_lies_on_the_gpu(cp):

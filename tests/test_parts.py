@@ -3,6 +3,7 @@
 import copy
 import random
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -332,6 +333,46 @@ def test_many_threads_run_one_function():
     assert len(found) == 8
     for made, expected in found:
         same(made, expected)
+
+
+def test_an_extent_outlives_its_array():
+    def function(x):
+        count = np.sort(x[x > 0]).shape[0]
+        y = np.sort(x, axis=0)
+        return y * count, np.full((count, 2), 3.0) + 1, np.cumsum(np.full(count, 2.0))
+
+    fused = ow.fuse(function)
+    for x in (X, -X, X[:7]):
+        same(fused(x), function(x))
+
+
+def test_many_rows_are_walked():
+    x = np.arange(3000.0).reshape(-1, 2)
+    same(ow.fuse(lambda x: sum(r for r in x * 2))(x), sum(r for r in x * 2))
+
+
+def test_a_ufunc_that_is_not_numpys_is_called():
+    def exp(x):
+        return x + 100
+
+    made = np.frompyfunc(exp, 1, 1)
+    same(ow.fuse(lambda x: made(x).astype(np.float32) * 2)(X), (X + 100) * 2)
+
+
+def test_what_nobody_holds_any_more_is_given_back():
+    def function(x):
+        for _ in range(40):
+            x = np.sort(x * 2) + 1
+        return x
+
+    fused, x = ow.fuse(function), np.zeros((100, 1000))
+    fused(x)
+    tracemalloc.start()
+    fused(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 8 * x.nbytes
 
 
 def test_a_graph_under_construction_does_not_grow_in_a_long_loop():
