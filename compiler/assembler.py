@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count, expr_key
+from opweave.compiler.expr import expr_key
+from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand

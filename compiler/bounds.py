@@ -15,16 +15,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.carried import Bounded, carried_errors, signs_of_zero, zero_of
-from opweave.compiler.ir import (
-    Graph,
-    Node,
-    ProductPlan,
-    Scalar,
-    Value,
-    count,
-    evaluate,
-    reduced_axes,
-)
+from opweave.compiler.expr import evaluate
+from opweave.compiler.ir import Graph, Node, ProductPlan, Scalar, Value, count, reduced_axes
 from opweave.compiler.literals import converted
 from opweave.compiler.reference import numpy_attributes
 from opweave.compiler.rounding import gamma, largest, spacing

@@ -8,20 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir import (
-    Expr,
-    Extent,
-    Node,
-    Operand,
-    Scalar,
-    Shape,
-    Symbol,
-    Value,
-    Where,
-    evaluate,
-    expr_key,
-    literal,
-)
+from opweave.compiler.expr import Expr, evaluate, expr_key, literal
+from opweave.compiler.ir import Extent, Node, Operand, Scalar, Shape, Symbol, Value, Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator, check_attrs
 from opweave.opcodes.dtypes import DType

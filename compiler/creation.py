@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir import Expr
+from opweave.compiler.expr import Expr
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from opweave.compiler.traced import Tracer
+    from opweave.compiler.tracer import Tracer
 
 
 def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.expr import Expr, literal
 from opweave.compiler.fuse import partitioned
-from opweave.compiler.ir import Expr, Graph, Node, Value, literal, substitute
+from opweave.compiler.ir import Graph, Node, Value, substitute
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import next_id
 from opweave.compiler.verify import verify_graph, verify_schedule

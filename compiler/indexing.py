@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.ir import Expr, literal
+from opweave.compiler.expr import Expr, literal
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError

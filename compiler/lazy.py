@@ -17,11 +17,13 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
-from opweave.compiler.ir import Expr, Graph, Symbol, Value, Where
+from opweave.compiler.expr import Expr
+from opweave.compiler.ir import Graph, Symbol, Value, Where
 from opweave.compiler.numpy_functions import METHODS, PROPERTIES
 from opweave.compiler.segments import Given, Segment, cut
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
-from opweave.compiler.traced import TracedArray, TracedScalar, Tracer, is_array
+from opweave.compiler.traced import TracedArray, TracedScalar
+from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError

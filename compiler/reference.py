@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir import Graph, Node, Value, evaluate, extent_of
+from opweave.compiler.expr import evaluate
+from opweave.compiler.ir import Graph, Node, Value, extent_of
 from opweave.compiler.literals import converted
 
 Array = np.ndarray[Any, Any]

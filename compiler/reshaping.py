@@ -7,12 +7,14 @@ from functools import reduce
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.ir import Expr, Extent, literal
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.ir import Extent
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import OpweaveError, ShapeError
 
 if TYPE_CHECKING:
-    from opweave.compiler.traced import TracedArray, Tracer
+    from opweave.compiler.traced import TracedArray
+    from opweave.compiler.tracer import Tracer
 
 ONE, OPEN = literal(1), literal(-1)
 

@@ -17,16 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from opweave.compiler.ir import (
-    Graph,
-    Node,
-    Plan,
-    ProductPlan,
-    Shape,
-    Value,
-    Where,
-    reduced_axes,
-)
+from opweave.compiler.ir import Graph, Node, Plan, ProductPlan, Shape, Value, Where, reduced_axes
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 

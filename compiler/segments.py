@@ -6,17 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opweave.compiler.ir import (
-    Expr,
-    Graph,
-    Input,
-    Node,
-    Scalar,
-    Symbol,
-    Value,
-    expr_key,
-    literal,
-)
+from opweave.compiler.expr import Expr, expr_key, literal
+from opweave.compiler.ir import Graph, Input, Node, Scalar, Symbol, Value
 from opweave.compiler.names import c_names
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.ir import Expr, Graph, Node, Operand, Scalar, Value, substitute, value_key
+from opweave.compiler.expr import Expr, value_key
+from opweave.compiler.ir import Graph, Node, Operand, Scalar, Value, substitute
 from opweave.compiler.views import over_dense, settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind

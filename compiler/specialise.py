@@ -15,7 +15,8 @@ from opweave.compiler.assemble import shape_class
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options, finish, schedule_graph
-from opweave.compiler.ir import Graph, evaluate
+from opweave.compiler.expr import evaluate
+from opweave.compiler.ir import Graph
 from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify

@@ -15,9 +15,11 @@ import numpy as np
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place, Substituted
 from opweave.compiler.creation import SHAPED, creator
-from opweave.compiler.ir import Expr, Graph, Input, Output, Symbol, Value, literal
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
 from opweave.compiler.names import c_names, function_name
-from opweave.compiler.traced import TracedArray, TracedScalar, Tracer, is_array
+from opweave.compiler.traced import TracedArray, TracedScalar
+from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opweave.compiler.ir import SCALAR_FUNCTIONS
+from opweave.compiler.expr import SCALAR_FUNCTIONS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator

@@ -16,15 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from opweave.compiler.driver import Lowered
+from opweave.compiler.expr import Expr, evaluate
 from opweave.compiler.ir import (
-    Expr,
     Extents,
     Graph,
     Scalar,
     Value,
     View,
     count,
-    evaluate,
     extent_of,
     product,
     reduced_axes,

@@ -1,0 +1,118 @@
+"""Scalar expressions: arithmetic on numbers and extents, which the host evaluates at each call."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.allowed import plain_number, shown
+
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression: ``op`` is "literal", "argument", "extent" or a function's name."""
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        if self.op == "literal":
+            return shown(self.args[0]) if type(self.args[0]) is int else str(self.args[0])
+        if self.op in ("argument", "extent"):
+            return str(self.args[0])
+        if self.op in INFIX and len(self.args) == 2:
+            sides = [repr(a) if a.op not in INFIX else f"({a!r})" for a in self.args]
+            return f"{sides[0]} {INFIX[self.op]} {sides[1]}"
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+    def leaves(self) -> Iterator[Expr]:
+        if self.op in ("literal", "argument", "extent"):
+            yield self
+        else:
+            for arg in self.args:
+                yield from arg.leaves()
+
+
+def literal(value: Any) -> Expr:
+    """A number as an expression.
+
+    Raises:
+        DTypeError: not a number.
+    """
+    return Expr("literal", (plain_number(value),))
+
+
+def value_key(value: Any) -> Any:
+    """A plain value with its type, and floats by their bits."""
+    if isinstance(value, np.generic):
+        return type(value), value.tobytes()
+    return type(value), float.hex(value) if type(value) is float else value
+
+
+def expr_key(expr: Expr) -> Any:
+    """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if expr.op == "literal":
+        return value_key(expr.args[0])
+    if expr.op in ("argument", "extent"):
+        return expr.op, expr.args
+    return expr.op, tuple(map(expr_key, expr.args))
+
+
+SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "abs": abs,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "invert": operator.invert,
+    "max": max,
+    "min": min,
+    "cos": math.cos,
+    "sin": math.sin,
+    # what is left of so many elements for one extent, where the others have so many
+    "share": lambda total, known: total // max(known, 1),
+    # of a slice with these bounds over an axis of n: its first index, and how many it has
+    "slice_start": lambda n, *bounds: slice(*bounds).indices(n)[0],
+    "slice_length": lambda n, *bounds: len(range(*slice(*bounds).indices(n))),
+}
+
+
+def scalar_function(name: str) -> Callable[..., Any]:
+    """A Python operator, or ``np.NAME`` applied to Python scalars."""
+    return SCALAR_FUNCTIONS.get(name) or getattr(np, name.removeprefix("np."))
+
+
+def evaluate(expr: Expr, env: Mapping[str, Any]) -> Any:
+    """Compute an expression on the host; ``env`` maps argument and extent names to values."""
+    if expr.op == "literal":
+        return expr.args[0]
+    if expr.op in ("argument", "extent"):
+        return env[expr.args[0]]
+    return scalar_function(expr.op)(*(evaluate(arg, env) for arg in expr.args))

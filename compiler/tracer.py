@@ -1,0 +1,154 @@
+"""The tracer: collects the graph of one trace, and what became static."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.expr import literal
+from opweave.compiler.ir import Value, Where
+from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind, Operator, check_attrs
+from opweave.opcodes.errors import OpweaveError, TraceError
+
+_INTERNAL = ("opweave", "numpy", "cupy")
+
+
+def is_array(item: Any) -> bool:
+    """True for an array of NumPy's or CuPy's."""
+    return isinstance(item, np.ndarray) or hasattr(type(item), "__cuda_array_interface__")
+
+
+class Made(NamedTuple):
+    """An array that is no argument: its value, name in the source, and what is static of it."""
+
+    value: Value
+    name: str
+    type: Any
+    array: Any
+
+
+class Tracer:
+    """One trace: the builder, the scalar arguments' example values, and what became static."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        env: dict[str, Any],
+        first_line: int = 0,
+        describe: Callable[[str, Any], Any] | None = None,
+    ):
+        self.builder = builder
+        self.env = env
+        self.static: set[str] = set()
+        self.first_line = first_line
+        self.describe = describe
+        self.constants: list[Made] = []
+        self.inputs: set[int] = set()
+        self.shared: set[int] = set()  # values that are views, or that have some
+        self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
+
+    def where(self) -> Where:
+        """The user's line: the innermost frame that is neither ours nor NumPy's."""
+        frame = sys._getframe(2)
+        while frame is not None:
+            module = str(frame.f_globals.get("__name__", ""))
+            if module.split(".")[0] not in _INTERNAL:
+                line = frame.f_lineno
+                return Where(frame.f_code.co_filename, line, line - self.first_line + 1)
+            frame = frame.f_back  # type: ignore[assignment]
+        return Where()
+
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        """Apply an operator to traced values and numbers."""
+        where = self.where()
+        if not any(isinstance(o, TracedArray) for o in operands):
+            return self._apply_to_scalars(operator, operands, attrs or {})
+        if operator.kind is Kind.COMPOSITE:
+            return self._composite(operator, operands, attrs or {})
+        typed = [self._operand(operator, o, where) for o in operands]
+        results = self.builder.apply(operator, typed, attrs, where)
+        if operator.kind is Kind.MOVE:
+            self.shared |= {typed[0].id, results[0].id}
+        wrapped = tuple(map(self.wrapped, results))
+        return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        """A view that nobody can write through: it has no other name."""
+        before = set(self.shared)
+        made: TracedArray = self.apply(OPERATORS["view"], [array], {"axes": axes})
+        self.shared = before
+        self.hidden.add(made.value.id)
+        return made
+
+    def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        """Trace the definition in place of the composite."""
+        plain = check_attrs(operator, attrs)
+        try:
+            return operator.numpy(*operands, **plain)
+        except OpweaveError as error:
+            raise type(error)(f"{operator.name}: {error}") from None
+
+    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
+        if isinstance(item, TracedArray):
+            if item.tracer is not self:
+                raise TraceError(f"{operator.name}: a value of another trace was used ({where})")
+            return item.value
+        if isinstance(item, TracedScalar):
+            return item.expr, scalar_type(item.example)
+        if isinstance(item, np.ndarray) and item.ndim == 0:
+            item = item[()]
+        if self.describe is not None and is_array(item):
+            return self.constant(item)
+        if isinstance(item, bool | int | float | np.generic):
+            kind = scalar_type(item)
+            return literal(item), kind
+        hint = (
+            "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"
+        )
+        raise TraceError(
+            f"{operator.name}: expected an argument of the function or a number, found "
+            f"{type(item).__name__} ({where}); {hint}"
+        )
+
+    def wrapped(self, value: Value) -> TracedArray:
+        """A value as the user's function sees it."""
+        return TracedArray(self, value)
+
+    def copied(self, array: Any) -> TracedArray:
+        """A copy of an array that is no argument."""
+        if array.ndim:
+            made: TracedArray = self.apply(OPERATORS["copy"], [self.wrapped(self.constant(array))])
+            return made
+        dtype = dtypes.of(array.dtype)
+        return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
+
+    def constant(self, array: Any) -> Value:
+        """An array that is no argument: made while tracing, or found in some object."""
+        for made in self.constants:
+            if made.array is array:
+                return made.value
+        assert self.describe is not None
+        name = f"constant{len(self.constants)}"
+        kind = self.describe(name, array)
+        value = self.builder.new_value(kind.dtype, kind.shape)
+        self.constants.append(Made(value, name, kind, array))
+        return value
+
+    def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        if getattr(np, operator.name, None) is not operator.numpy or attrs:
+            values = [self.concrete(o) for o in operands]
+            return operator.numpy(*values, **attrs)
+        return scalar_apply(f"np.{operator.name}", operands)
+
+    def concrete(self, item: Any) -> Any:
+        """The number behind a traced scalar, which becomes static."""
+        if not isinstance(item, TracedScalar):
+            return item
+        self.static |= {str(leaf.args[0]) for leaf in item.expr.leaves() if leaf.op != "literal"}
+        return item.example
