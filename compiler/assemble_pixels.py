@@ -36,14 +36,18 @@ class PixelAssembler(MapAssembler):
 
     def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
         """The address of a pixel; ``channel`` is the step to the next of its values."""
-        found = access(operand, self.walk)
         if not self._has_channels(operand.value):
-            return found
+            return access(operand, self.walk)
+        found = access(operand, self.walk, is_dense=False)
         own = len(operand.value.shape) - 1
-        walked = (*self.walk.outer, *self.walk.inner)
-        whole = all(operand.own_dim(dims[-1]) is not None for dims in walked)
-        if operand.layout == "C" and whole and in_order(self.walk):
-            base = self.walk.dense_row()
+        inner, outer = (
+            [operand.own_dim(dims[-1]) is not None for dims in part]
+            for part in (self.walk.inner, self.walk.outer)
+        )
+        # of its own for each row of the walk, or the same for all of them
+        is_picture = all(inner) and (all(outer) or not any(outer))
+        if operand.layout == "C" and in_order(self.walk) and is_picture:
+            base = self.walk.dense_row() if all(outer) else ""
             return Access("pixels", base, rows_aligned=not base, channel="1")
         if operand.has_unit_stride(own):
             return replace(found, channel="1")

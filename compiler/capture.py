@@ -12,7 +12,7 @@ from __future__ import annotations
 import dis
 import sysconfig
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -135,8 +135,13 @@ def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
             yield tuple(found)
 
 
-def _reads(code: types.CodeType) -> Iterator[list[str]]:
+@cache
+def _reads(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     """Global names that are read, by nested functions too, each with the attributes behind it."""
+    return tuple(map(tuple, _read_in(code)))
+
+
+def _read_in(code: types.CodeType) -> Iterator[Sequence[str]]:
     path: list[str] = []
     for instruction in dis.get_instructions(code):
         if path and instruction.opname in ATTRIBUTES:

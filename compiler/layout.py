@@ -291,8 +291,12 @@ def in_order(walk: Walk) -> bool:
     return dims == sorted(dims)
 
 
-def access(operand: Operand, walk: Walk) -> Access:
-    """The address of an operand along a walk."""
+def access(operand: Operand, walk: Walk, *, is_dense: bool | None = None) -> Access:
+    """The address of an operand along a walk.
+
+    ``is_dense``: its elements lie as the walk goes, where it owns its dimensions; found out if
+    left out.  False for what has dimensions besides those of the walk.
+    """
     strides: dict[str, Stride] = {}
 
     def stride(dims: DimList) -> str:
@@ -309,7 +313,7 @@ def access(operand: Operand, walk: Walk) -> Access:
         pairs = [(c, stride(d)) for c, d in zip(coordinates, dims, strict=True)]
         return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
 
-    dense = operand.layout == "C" and in_order(walk)
+    dense = operand.layout == "C" and in_order(walk) if is_dense is None else is_dense
     everywhere = all(operand.own_dim(d[-1]) is not None for d in (*walk.outer, *walk.inner))
     if walk.dense_row() and dense and everywhere:
         base, rows_aligned = walk.dense_row(), False

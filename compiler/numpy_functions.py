@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.composed import COMPOSED
 from opweave.compiler.creation import LIKE
 from opweave.compiler.reshaping import reshaped
 from opweave.opcodes import ALIASES, OPERATORS
@@ -325,6 +326,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ravel": _ravel,
     "copy": _copy,
     **LIKE,
+    **COMPOSED,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
 FUNCTIONS["around"] = _round

@@ -143,6 +143,24 @@ def test_channels_and_pixels_broadcast_as_by_numpy(case, target):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("shape", [
+    (97, 3), (1, 97, 3), (4, 97, 3), (1, 4, 97, 3), (4, 1, 3), (2, 1, 97, 3), (2, 1, 1, 3), (3,),
+    (2, 4, 1, 3), (1, 3), (2, 4, 97, 3),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_pictures_broadcast_over_others(shape, dtype, target):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, 4, 97, 3)).astype(dtype), rng.random(shape).astype(dtype)
+    for function in (lambda x, y: pixels.hue(x, 10) + y, lambda x, y: pixels.hue(y, 10) - x):
+        fused = ow.fuse(function)
+        program = fused.lower(x, y, target=target)
+
+        assert program.check(x, y).ok
+        assert bits(program(x, y)) == bits(fused.unfused().lower(x, y, target=target)(x, y))
+
+
+@pytest.mark.host
 @pytest.mark.parametrize(
     "toggles", [{"USE_VECTOR_IO": 0}, {"VECTOR": 1}, {"CHUNKS": 4}, {"BLOCK": 64}], ids=str
 )
