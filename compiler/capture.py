@@ -232,7 +232,7 @@ class Substituted:
         for number, scope in self.scopes.items():
             before = self.before[number]
             for name, value in scope.items():
-                if before.get(name, Missing) is not value:
+                if before.get(name, Missing) is not value and not name.startswith("__"):
                     raise TraceError(
                         f"{function}: assigns the global {name!r}, which a compiled function "
                         "would do once and not at each call; return the value instead"

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from opweave.compiler.expr import Expr, literal
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    BoundsError,
+    OpweaveError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
@@ -101,7 +107,7 @@ def _one(array: TracedArray, item: Any, axis: int, extent: Expr) -> tuple[Expr, 
     holds = [builder.require(condition) for condition in inside]  # each is part of the guard
     if not all(holds):
         size = builder.example(array.value.shape[axis])
-        raise ShapeError(f"index {shown(number)} is out of bounds for axis {axis} of size {size}")
+        raise BoundsError(f"index {shown(number)} is out of bounds for axis {axis} of size {size}")
     return start, 1, 1
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
 
+RANDOM = ("numpy.random", "cupy.random")
 # What a trace refuses and NumPy may know.
 BREAKS = (UnsupportedError, TraceError, DTypeError)
 Describe = Callable[[str, Any], Any]
@@ -68,8 +70,15 @@ class LazyTracer(Tracer):
         self.given: dict[int, Given] = {}
         self.arguments: set[int] = set()
         self.breaks: list[Break] = []
-        self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
+        self.asking = 0  # NumPy's own functions that take an array and give back another
+        self.leaked = False  # somebody has an array itself and may write to it unseen
         self._live: dict[int, weakref.ref[LazyArray]] = {}
+
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        made = super().apply(operator, operands, attrs)
+        if self.leaked:
+            self.flush()
+        return made
 
     # What goes in
 
@@ -114,7 +123,10 @@ class LazyTracer(Tracer):
         """What the function sees of a module or an object."""
         found = value.value if isinstance(value, Identity) else value
         name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
-        return LazyNamespace(found, self) if name in ("numpy", "cupy") else found
+        if name in ("numpy", "cupy"):
+            return LazyNamespace(found, self)
+        is_random = type(found).__module__.startswith("numpy.random")
+        return LazyCalls(found, self) if name in RANDOM or is_random else found
 
     def number(self, item: Any, name: str = "") -> TracedScalar:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
@@ -142,39 +154,50 @@ class LazyTracer(Tracer):
 
     # What comes out
 
-    def flush(self, wanted: Iterable[TracedArray] | None = None) -> tuple[bool, int]:
-        """Compute arrays: these, or all that the function still holds.
+    def flush(self) -> tuple[bool, int]:
+        """Compute all arrays that the function still holds.
 
         Returns whether a segment ran, and the bytes that it wrote.
         """
         held = [a for a in (r() for r in list(self._live.values())) if a is not None]
-        chosen = held if wanted is None else wanted
-        values = {a.value.id: a.value for a in chosen if a.value.id not in self.given}
+        values = {a.value.id: a.value for a in held if a.value.id not in self.given}
         total = 0
         if values:
             segment = cut(self, list(values.values()))
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
-        if wanted is None:  # nothing is open, and what nobody holds is gone, as in Python
-            self.builder.nodes.clear()
-            kept = {a.value.id for a in held} | self.arguments
-            self.given = {n: g for n, g in self.given.items() if n in kept}
+        # nothing is open, and what nobody holds is gone, as in Python
+        self.builder.nodes.clear()
+        kept = {a.value.id for a in held} | self.arguments
+        self.given = {n: g for n, g in self.given.items() if n in kept}
         return bool(values), total
 
     def concrete(self, item: Any) -> Any:
         """The array or number behind a traced one; containers are taken apart."""
         if isinstance(item, TracedArray):
-            self.flush([item])
+            if item.value.id not in self.given:
+                self.flush()  # all: views and their arrays share memory from now on
             return self.given[item.value.id].found
         if isinstance(item, TracedScalar):
             return item.example
-        if type(item) in (tuple, list):
+        if isinstance(item, dict):
+            return self._filled(item, [(k, self.concrete(v)) for k, v in item.items()])
+        if isinstance(item, list | deque):
+            return self._filled(item, list(enumerate(map(self.concrete, item))))
+        if type(item) in (tuple, set, frozenset):
             return type(item)(map(self.concrete, item))
-        if type(item) is dict:
-            return {key: self.concrete(value) for key, value in item.items()}
         if type(item) is slice:
             return slice(*map(self.concrete, (item.start, item.stop, item.step)))
+        return item
+
+    @staticmethod
+    def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+        """A container of the same kind; of a kind of the user's own the same, filled."""
+        if type(item) in (list, dict):
+            return type(item)(pairs) if type(item) is dict else [value for _, value in pairs]
+        for key, value in pairs:
+            item[key] = value
         return item
 
     def broken(self, what: str) -> None:
@@ -191,9 +214,13 @@ class LazyTracer(Tracer):
         """
         self.broken(f"{what}: {_short(error)}")
         try:
-            result = function(*self.concrete(args), **self.concrete(kwargs))
+            result = function(*self.concrete(tuple(args)), **self.concrete(dict(kwargs)))
         except Exception as found:
-            raise error from found
+            # ours says more, where the function could not tell them apart
+            if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):
+                raise error from found
+            found.add_note(f"opweave runs this line by NumPy: {error}")
+            raise
         return self.seen_of(result)
 
     def seen_of(self, result: Any) -> Any:
@@ -258,6 +285,7 @@ class LazyArray(TracedArray):
             return super().__getattr__(name)
         if not callable(getattr(np.ndarray, name)):
             self.tracer.broken(f".{name}")
+            self.tracer.leaked |= name in ("flat", "data", "base")
             return self.tracer.seen_of(getattr(self._array(), name))
 
         def method(*args: Any, **kwargs: Any) -> Any:
@@ -295,6 +323,8 @@ class LazyArray(TracedArray):
         tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
 
     def _assigned(self, value: Any, name: str) -> Any:
+        if self.tracer.is_number(self.value):
+            return value
         error: Exception | None = None
         try:
             if isinstance(value, TracedArray):
@@ -306,7 +336,9 @@ class LazyArray(TracedArray):
         try:
             np.copyto(target, source, casting="same_kind")
         except Exception as found:
-            raise error or found from found
+            if error is None or not isinstance(error, TypeError):
+                raise
+            raise error from found
         return self
 
     def __matmul__(self, other: Any) -> Any:
@@ -321,10 +353,21 @@ class LazyArray(TracedArray):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
+        self.tracer.leaked |= not self.tracer.asking and not copy
         return np.array(self._array(), dtype=dtype, copy=copy)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in TracedArray.__slots__ or name in ("shape", "strides", "dtype"):
+            super().__setattr__(name, value)
+            return
+        self.tracer.broken(f"assignment to .{name}")
+        setattr(self._array(), name, self.tracer.concrete(value))
 
     def __str__(self) -> str:
         return str(self._array())
+
+    def __repr__(self) -> str:
+        return repr(self._array())
 
 
 def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
@@ -344,6 +387,8 @@ for _name, _what, _of in (
     ("__complex__", "complex()", complex),
     ("__format__", "formatting", format),
     ("__contains__", "'in'", lambda a, item: item in a),
+    ("__round__", "round()", round),
+    ("__hash__", "the hash", hash),
 ):
     setattr(LazyArray, _name, _asked(_what, _of))
 
@@ -379,9 +424,31 @@ def run_lazily(
     if result is None:
         return [], Constant(None)
     found, structure = flatten(result, "the output", CONSTANTS)
-    items = [item for _, item in found]
-    tracer.flush([item for item in items if isinstance(item, TracedArray)])
-    return [tracer.concrete(item) for item in items], structure
+    for path, item in found:
+        if isinstance(item, types.GeneratorType | types.FunctionType):
+            raise TraceError(
+                f"{path}: a {type(item).__name__} would run after the call; return its results"
+            )
+    return [tracer.concrete(item) for _, item in found], structure
+
+
+class LazyCalls:
+    """Stands for what asks no array what to do, such as generators: it is given the arrays."""
+
+    def __init__(self, found: Any, tracer: LazyTracer):
+        self._found, self._tracer = found, tracer
+
+    def __getattr__(self, name: str) -> Any:
+        found, tracer = getattr(self._found, name), self._tracer
+        if isinstance(found, type) or not callable(found):
+            return found
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            tracer.flush()
+            made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
+            return tracer.plain(tracer.seen_of(made))
+
+        return function
 
 
 class LazyNamespace(Namespace):
@@ -392,7 +459,7 @@ class LazyNamespace(Namespace):
         self._tracer = tracer
 
     def _own(self, found: Any) -> Any:
-        return found
+        return self._tracer.plain(found) if isinstance(found, types.ModuleType) else found
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
@@ -400,6 +467,10 @@ class LazyNamespace(Namespace):
             return found
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            return self._tracer.seen_of(found(*args, **kwargs))
+            self._tracer.asking += 1
+            try:
+                return self._tracer.seen_of(found(*args, **kwargs))
+            finally:
+                self._tracer.asking -= 1
 
         return function

@@ -143,6 +143,8 @@ def _rescaled(a: Any, scale: float, up: bool) -> Any:
 
 
 def _astype(a: Any, dtype: Any, *, copy: bool = True) -> Any:
+    if not copy and _dtype_name(dtype) == _dtype_name(a.dtype):
+        return a
     return apply(OPERATORS["cast"], a, dtype=_dtype_name(dtype))
 
 

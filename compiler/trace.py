@@ -19,7 +19,7 @@ from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar
-from opweave.compiler.tracer import Tracer, is_array
+from opweave.compiler.tracer import Tracer, is_array, is_boxed
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
@@ -139,7 +139,14 @@ def trace(
     builder.extents = extents
     values = dict(call if rebuilt is None else rebuilt(list(call.values())))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    result = run(fn, values, captured, seen)
+    try:
+        result = run(fn, values, captured, seen)
+    except Exception as error:
+        if tracer.refused is not None and error is not tracer.refused:
+            raise tracer.refused from error  # NumPy, or the function, made another of it
+        raise
+    if tracer.refused is not None:  # and the function went on without
+        raise tracer.refused
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
     leaves, structure = flatten(result, "the output", CONSTANTS)
@@ -282,28 +289,12 @@ def _finish(
 
 
 def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
-    """0-d outputs that NumPy returns as arrays: from where, what ends in it, casts of such.
-
-    Args:
-        hidden: views that stand for a dimension which a vector lost.
-        unboxed: inputs that are numbers.
-    """
-    producers = graph.producers()
-
-    def is_boxed(value: Value) -> bool:
-        index = producers.get(value.id)
-        if index is None:
-            return value.id not in unboxed
-        node = graph.nodes[index]
-        if node.operator.name == "cast":
-            return is_boxed(node.values[0])
-        if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
-            of_scalar = node.values[0].shape == () and not is_boxed(node.values[0])
-            return value.id not in hidden and not of_scalar
-        return node.operator.name in ("where", "copy", "to_uint8", "full")
-
+    """Outputs without dimensions that NumPy returns as arrays; see ``is_boxed``."""
+    nodes = {r.id: n for n in graph.nodes for r in n.results}
     return frozenset(
-        i for i, o in enumerate(graph.outputs) if isinstance(o, Value) and is_boxed(o)
+        i
+        for i, o in enumerate(graph.outputs)
+        if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
     )
 
 

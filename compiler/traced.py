@@ -63,10 +63,10 @@ REDUCES = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TraceError(
+        raise self._noted(TraceError(
             f"{what} of a traced array: expected an operation that can become part of a kernel, "
             f"found {self.value.type} ({self.tracer.where()}); {hint}"
-        )
+        ))  # fmt: skip
 
     return method
 
@@ -75,11 +75,22 @@ class TracedArray(ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
     __array_priority__ = 1000
-    __hash__ = object.__hash__
+    __slots__ = ("__weakref__", "tracer", "value")
 
     def __init__(self, tracer: Tracer, value: Value):
         self.tracer = tracer
         self.value = value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in TracedArray.__slots__:
+            self._unsupported(f"assignment to .{name}")
+        object.__setattr__(self, name, value)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
 
     def __repr__(self) -> str:
         return f"<traced {self.value!r}>"
@@ -130,7 +141,10 @@ class TracedArray(ArrayOperators):
         result = self.tracer.apply(operator, args)
         if out is None:
             return result
-        for target, value in zip(out, result if len(out) > 1 else [result], strict=True):
+        pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
+        for target, value in pairs:  # all or none
+            _check_assigned(target, value, f"np.{ufunc.__name__}")
+        for target, value in pairs:
             _assign(target, value, f"np.{ufunc.__name__}")
         return out if len(out) > 1 else out[0]
 
@@ -155,14 +169,13 @@ class TracedArray(ArrayOperators):
         except OpweaveError as error:
             place = str(self.tracer.where())
             if not place or place in str(error):
-                raise
-            raise type(error)(f"{error} ({place})") from None
+                raise self._noted(error) from None
+            raise self._noted(type(error)(f"{error} ({place})")) from None
         except TypeError as error:
             if "argument" not in str(error):
                 raise
-            raise UnsupportedError(
-                f"{name}: {str(error).split('() ')[-1]} in traced code ({self.tracer.where()})"
-            ) from None
+            text = f"{name}: {str(error).split('() ')[-1]} in traced code ({self.tracer.where()})"
+            raise self._noted(UnsupportedError(text)) from None
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
@@ -209,7 +222,12 @@ class TracedArray(ArrayOperators):
         return OPERATORS["power"]
 
     def _assigned(self, value: Any, name: str) -> Any:
-        return _assign(self, value, name)
+        if self.tracer.is_number(self.value):
+            return value
+        try:
+            return _assign(self, value, name)
+        except OpweaveError as error:
+            raise self._noted(error) from None
 
     def __matmul__(self, other: Any) -> Any:
         return self._call("@", FUNCTIONS["matmul"], (self, other), {})
@@ -227,13 +245,20 @@ class TracedArray(ArrayOperators):
         return self.tracer.apply(OPERATORS["divmod"], [other, self])
 
     def _unsupported(self, what: str) -> NoReturn:
-        raise UnsupportedError(
+        raise self._noted(UnsupportedError(
             f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
             "the fused function, or express it through supported operators "
             "(sorted(opweave.OPERATORS) lists them)"
-        )
+        ))  # fmt: skip
+
+    def _noted(self, error: OpweaveError) -> OpweaveError:
+        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
+        if isinstance(error, UnsupportedError | TraceError) and self.tracer.refused is None:
+            self.tracer.refused = error
+        return error
 
     __format__ = _refuse("formatting", "print it outside the fused function")
+    __hash__ = _refuse("the hash", "compute the key outside the fused function")
     __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
     __float__ = _refuse("float()", "keep it an array, or compute it outside")
     __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
@@ -244,8 +269,12 @@ class TracedArray(ArrayOperators):
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
 
-def _assign(target: Any, value: Any, name: str) -> TracedArray:
-    """``out=`` and in-place operators: every name of the target sees the new value."""
+def _check_assigned(target: Any, value: Any, name: str) -> None:
+    """
+    Raises:
+        UnsupportedError: the target is an argument, or shares its memory with other values.
+        ShapeError, DTypeError: the value does not fit, as by NumPy.
+    """
     if not isinstance(target, TracedArray):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
     tracer = target.tracer
@@ -270,10 +299,17 @@ def _assign(target: Any, value: Any, name: str) -> TracedArray:
         raise DTypeError(
             f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
         )
+
+
+def _assign(target: Any, value: Any, name: str) -> TracedArray:
+    """``out=`` and in-place operators: every name of the target sees the new value."""
+    _check_assigned(target, value, name)
+    tracer, old, new = target.tracer, target.value, value.value
     if new.dtype is not old.dtype:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
     target.value = value.value
-    return target
+    found: TracedArray = target
+    return found
 
 
 class TracedScalar(NumberOperators):
@@ -288,6 +324,12 @@ class TracedScalar(NumberOperators):
 
     def __repr__(self) -> str:
         return f"<traced {self.expr!r}>"
+
+    def __str__(self) -> str:
+        return str(self.tracer.concrete(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.tracer.concrete(self), spec)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:

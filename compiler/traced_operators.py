@@ -41,6 +41,8 @@ POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 class ArrayOperators:
     """The operator methods of a traced array, over three hooks."""
 
+    __slots__ = ()
+
     def _applied(self, operator: Operator, *operands: Any) -> Any:
         """Apply an operator to operands of which one at least is traced."""
         raise NotImplementedError

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.expr import literal
-from opweave.compiler.ir import Value, Where
+from opweave.compiler.ir import Node, Value, Where
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
@@ -22,6 +22,30 @@ _INTERNAL = ("opweave", "numpy", "cupy")
 def is_array(item: Any) -> bool:
     """True for an array of NumPy's or CuPy's."""
     return isinstance(item, np.ndarray) or hasattr(type(item), "__cuda_array_interface__")
+
+
+def is_boxed(
+    value: Value, nodes: Mapping[int, Node], hidden: Set[int], unboxed: Set[int] = frozenset()
+) -> bool:
+    """True for a value without dimensions that NumPy has as an array, False for a NumPy number.
+
+    Arrays are arguments, what ends in ``where`` and its like, and casts and views of such.
+
+    Args:
+        nodes: those that made the values, by a result's id.
+        hidden: views that stand for a dimension which a vector lost, or for an element.
+        unboxed: inputs that are numbers.
+    """
+    node = nodes.get(value.id)
+    if node is None:
+        return value.id not in unboxed
+    if node.operator.name == "cast":
+        return is_boxed(node.values[0], nodes, hidden, unboxed)
+    if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
+        source = node.values[0]
+        of_scalar = source.shape == () and not is_boxed(source, nodes, hidden, unboxed)
+        return value.id not in hidden and not of_scalar
+    return node.operator.name in ("where", "copy", "to_uint8", "full")
 
 
 class Made(NamedTuple):
@@ -51,6 +75,8 @@ class Tracer:
         self.constants: list[Made] = []
         self.inputs: set[int] = set()
         self.shared: set[int] = set()  # values that are views, or that have some
+        self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
+        self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
 
     def where(self) -> Where:
@@ -77,6 +103,13 @@ class Tracer:
             self.shared |= {typed[0].id, results[0].id}
         wrapped = tuple(map(self.wrapped, results))
         return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def is_number(self, value: Value) -> bool:
+        """True for what NumPy has as a number: Python gives its name a new one in ``s += 1``."""
+        if value.shape:
+            return False
+        nodes = {r.id: n for n in self.builder.nodes for r in n.results}
+        return not is_boxed(value, nodes, self.hidden, self.unboxed)
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
         """A view that nobody can write through: it has no other name."""

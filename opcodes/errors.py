@@ -15,6 +15,10 @@ class ShapeError(OpweaveError, ValueError):
     """Extents do not broadcast, or an axis does not exist."""
 
 
+class BoundsError(ShapeError, IndexError):
+    """An index that an array has not."""
+
+
 class DTypeError(OpweaveError, TypeError):
     """A dtype is not supported, or an operator has no meaning for it."""
 
