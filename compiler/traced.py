@@ -307,6 +307,8 @@ def _assign(target: Any, value: Any, name: str) -> TracedArray:
     tracer, old, new = target.tracer, target.value, value.value
     if new.dtype is not old.dtype:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
+    if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number
+        value = tracer.apply(OPERATORS["copy"], [value])
     target.value = value.value
     found: TracedArray = target
     return found
