@@ -97,7 +97,7 @@ REDUCES = [
 @pytest.mark.parametrize(("function", "error"), REDUCES)
 def test_what_reduce_does_not_know_is_refused(function, error):
     with pytest.raises(error):
-        ow.fuse(function)(M)
+        ow.fuse(function, fullgraph=True)(M)
 
 
 @host
@@ -144,9 +144,9 @@ def test_rounding_integers_copies():
 
 def test_powers_of_bools_and_negative_powers_of_integers_are_refused():
     with pytest.raises(e.DTypeError, match="int8"):
-        ow.fuse(lambda x: x**2)(X > 3)
+        ow.fuse(lambda x: x**2, fullgraph=True)(X > 3)
     with pytest.raises(e.DTypeError, match="negative integer power"):
-        ow.fuse(lambda x: x**-1)(np.arange(3))
+        ow.fuse(lambda x: x**-1, fullgraph=True)(np.arange(3))
 
 
 @host
@@ -252,7 +252,7 @@ def test_a_list_without_op_codes_says_so():
 
 def test_a_scalar_of_the_wrong_kind_is_a_typed_error():
     with pytest.raises(e.DTypeError, match="scalar of type complex"):
-        ow.fuse(lambda x, s: x * s**0.5)(X, -2.0)
+        ow.fuse(lambda x, s: x * s**0.5, fullgraph=True)(X, -2.0)
 
 
 CONSTANTS = [
@@ -403,7 +403,7 @@ def test_an_edited_source_cannot_ask_for_another_launch():
 ])  # fmt: skip
 def test_what_a_handler_refuses_names_the_line(function, piece):
     with pytest.raises(ow.OpweaveError, match=piece):
-        ow.fuse(function)(np.ones((3, 3, 3), np.float32))
+        ow.fuse(function, fullgraph=True)(np.ones((3, 3, 3), np.float32))
 
 
 def test_wrong_kinds_of_arguments_are_typed_errors():
