@@ -457,4 +457,4 @@ BAD = [
 @pytest.mark.parametrize(("function", "error", "message"), BAD)
 def test_what_cannot_be_multiplied_is_refused(function, error, message):
     with pytest.raises(error, match=message):
-        ow.fuse(function)(np.ones((4, 5), np.float32))
+        ow.fuse(function, fullgraph=True)(np.ones((4, 5), np.float32))
