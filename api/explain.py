@@ -31,6 +31,7 @@ class Explanation:
         bytes_unfused: bytes that one kernel per operator would.
         decisions: one line per decision of the scheduler.
         breaks: lines that NumPy or CuPy runs, between fused parts.
+        sources: CUDA C of the kernels.
     """
 
     kernels: tuple[str, ...]
@@ -40,6 +41,7 @@ class Explanation:
     decisions: tuple[str, ...]
     text: str
     breaks: tuple[Break, ...] = ()
+    sources: tuple[str, ...] = ()
 
     @property
     def bytes_saved(self) -> int:
@@ -61,7 +63,8 @@ def explain(program: Program, call: Call) -> Explanation:
     saved = len(unfused.groups) - len(schedule.groups)
     names = tuple(k.name for k in program.kernels)
     text = _text(program, work, saved, before, decisions)
-    return Explanation(names, saved, moved, before, decisions, text)
+    sources = program.lowered.sources
+    return Explanation(names, saved, moved, before, decisions, text, sources=sources)
 
 
 def _text(
@@ -106,6 +109,7 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
     lines: list[str] = []
     names: list[str] = []
     decisions: list[str] = []
+    sources: list[str] = []
     saved = moved = before = 0
     rest = iter(ran.segments)
     for line in (*ran.breaks, None):
@@ -113,6 +117,7 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
             for prepared, lowered in islice(rest, 1):
                 lines += [text for k in lowered.kernels for text in _kernel(k)]
                 names += [k.name for k in lowered.kernels]
+                sources += lowered.sources
                 decisions += map(str, lowered.schedule.decisions)
                 unfused = fuse(lowered.schedule.graph, enabled=False)
                 saved += len(unfused.groups) - len(lowered.schedule.groups)
@@ -131,7 +136,9 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
         "fuse(..., fullgraph=True) refuses such lines and says what to write instead",
     ]
     text = "\n".join([head, *lines, *tail])
-    return Explanation(tuple(names), saved, moved, before, tuple(decisions), text, ran.breaks)
+    return Explanation(
+        tuple(names), saved, moved, before, tuple(decisions), text, ran.breaks, tuple(sources)
+    )
 
 
 def size(count: int) -> str:

@@ -162,16 +162,13 @@ class Fused:
         """Prepare a call; None where the function has to run in parts."""
         if self.options.fullgraph:
             return self._prepare(call)
+        reasons = self._parts.reasons
         try:
-            key = self._key(call)
-            if key in self._parts.reasons:
+            if reasons and self._parts.kinds(call) in reasons:
                 return None
-        except TypeError:
-            return self._prepare(call)  # says which static cannot be hashed
-        try:
             return self._prepare(call)
         except BREAKS as error:
-            self._parts.reasons[key] = error
+            reasons[self._parts.kinds(call)] = error
             if "breaks" in environment.logs():
                 print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
             return None

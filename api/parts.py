@@ -11,16 +11,17 @@ from opweave.arguments import Call
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options
-from opweave.compiler.lazy import BREAKS, Break, LazyTracer, run_lazily
+from opweave.compiler.lazy import Break, LazyTracer, run_lazily
+from opweave.compiler.lazy_array import BREAKS
 from opweave.compiler.names import function_name
 from opweave.compiler.segments import Segment
 from opweave.compiler.simplify import simplify
-from opweave.compiler.specialise import Variant, lowered_for, symbol_extents
+from opweave.compiler.specialise import Variant, guard_key, lowered_for, symbol_extents
 from opweave.compiler.trace import Trace
 from opweave.compiler.tree import Constant, Tree
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime.arrays import argument_key, array_type
+from opweave.runtime.arrays import argument_key, argument_kind, array_type
 from opweave.runtime.launch import Prepared
 
 __all__ = ["BREAKS", "Parts", "Ran"]
@@ -50,7 +51,7 @@ class Parts:
     """The segments of one function that were compiled, and how to run it.
 
     Attributes:
-        reasons: why calls run in parts, by what their arguments have in common.
+        reasons: why calls run in parts, by the kinds of their arguments.
     """
 
     def __init__(self, fn: Callable[..., Any], options: Options, where: Where):
@@ -63,13 +64,25 @@ class Parts:
         self.compiled = 0
         self._lock = threading.RLock()
 
+    @staticmethod
+    def kinds(call: Call) -> Any:
+        """What calls that run in parts have in common: not extents, which may be new each time.
+
+        Raises:
+            TypeError: a static argument that cannot be hashed.
+        """
+        static = call.layout.static
+        made = call.layout.trees, tuple(map(argument_kind, call.values, static))
+        hash(made)
+        return made
+
     def run(self, call: Call) -> Ran:
         """Run the function on the arrays of a call."""
         ran: list[tuple[Prepared, Lowered]] = []
 
         def run_segment(segment: Segment) -> Sequence[Any]:
-            with self._lock:
-                prepared, lowered = self._prepared(segment)
+            with self._lock:  # where the arguments lie, even if a segment reads none of them
+                prepared, lowered = self._prepared(segment, call.arrays)
             ran.append((prepared, lowered))
             return prepared(segment.arrays, segment.scalars)
 
@@ -81,29 +94,29 @@ class Parts:
         leaves, structure = run_lazily(self.fn, tracer, arguments, layout.static, layout.rebuilt)
         return Ran(leaves, structure, tuple(tracer.breaks), tuple(ran))
 
-    def _prepared(self, segment: Segment) -> tuple[Prepared, Lowered]:
+    def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:
         """What runs a segment; one for each exact shape, as of whole functions."""
-        on_gpu = any(not hasattr(a, "__array_interface__") for a in segment.arrays)
+        device, executor = self.where([*given, *segment.arrays])
         types = tuple(map(scalar_type, segment.scalars.values()))
-        keys = tuple(argument_key(a, False, on_gpu) for a in segment.arrays)
-        key = (segment.key, types, keys)
+        keys = tuple(argument_key(a, False, not device.is_host) for a in segment.arrays)
+        key = (segment.key, types, keys, device)
         found = self.prepared.get(key)
         if found is None:
-            found = self._prepare(
-                segment, (segment.key, types, tuple(map(_static, segment.types)))
-            )
+            guard = (segment.key, types, guard_key(segment.types), device)
+            found = self._prepare(segment, guard, device, executor)
             if len(self.prepared) >= MOST_KEPT:
                 self.prepared.pop(next(iter(self.prepared)))
             self.prepared[key] = found
         return found
 
-    def _prepare(self, segment: Segment, key: Any) -> tuple[Prepared, Lowered]:
-        device, executor = self.where(segment.arrays)
+    def _prepare(
+        self, segment: Segment, guard: Any, device: Device, executor: Any
+    ) -> tuple[Prepared, Lowered]:
         extents = symbol_extents(segment.types)
-        variant = self.variants.get((key, device))
+        variant = self.variants.get(guard)
         if variant is None:
             variant = self._variant(segment, extents)
-            self.variants[key, device] = variant
+            self.variants[guard] = variant
         extents = variant.extents(extents)
         inputs = variant.graph.inputs
         spans = {i.value.id: t.span for i, t in zip(inputs, segment.types, strict=True)}
@@ -117,7 +130,3 @@ class Parts:
         types = {n: scalar_type(v) for n, v in segment.scalars.items()}
         made = Trace(graph, None, frozenset(), extents, types)
         return Variant(made, verify_graph(simplify(graph)), {})
-
-
-def _static(kind: Any) -> Any:
-    return kind.dtype, tuple(e == 1 for e in kind.shape), kind.layout, kind.aligned

@@ -51,6 +51,15 @@ class Builder:
         self._next_id += 1
         return value
 
+    def new_input(self, dtype: DType, extents: Sequence[int]) -> Value:
+        """A value with an extent of its own for each dimension; 1 stays a number."""
+        shape: list[Extent] = []
+        for extent in extents:
+            symbol = Symbol(f"n{len(self.extents)}")
+            self.extents[symbol.name] = extent
+            shape.append(1 if extent == 1 else symbol)
+        return self.new_value(dtype, tuple(shape))
+
     def apply(
         self,
         operator: Operator,

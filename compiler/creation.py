@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.expr import Expr
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import DType
@@ -45,7 +44,7 @@ def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
         with np.errstate(all="ignore"):
             fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
         own = wanted
-    expr = fill.expr if hasattr(fill, "expr") else Expr("literal", (fill,))
+    expr = fill.expr if hasattr(fill, "expr") else tracer.literal(fill)
     # a Python integer beyond the type is refused at each call, as by NumPy
     both_whole = getattr(fill, "example", None).__class__ is int and wanted.kind in "iu"
     direct = both_whole or np.can_cast(own.numpy, wanted.numpy, "same_kind")

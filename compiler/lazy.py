@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,19 +19,18 @@ import numpy as np
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
 from opweave.compiler.expr import Expr
-from opweave.compiler.ir import Graph, Symbol, Value, Where
-from opweave.compiler.numpy_functions import METHODS, PROPERTIES
+from opweave.compiler.ir import Graph, Value, Where
+from opweave.compiler.lazy_array import LazyArray
 from opweave.compiler.segments import Given, Segment, cut
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
+from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError
 
 RANDOM = ("numpy.random", "cupy.random")
-# What a trace refuses and NumPy may know.
-BREAKS = (UnsupportedError, TraceError, DTypeError)
 Describe = Callable[[str, Any], Any]
 Run = Callable[[Segment], Sequence[Any]]
 Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
@@ -101,12 +100,7 @@ class LazyTracer(Tracer):
     def _input(self, array: Any, name: str = "") -> Value:
         assert self.describe is not None
         kind = self.describe(name, array)
-        builder, shape = self.builder, []
-        for extent in kind.shape:
-            symbol = Symbol(f"n{len(builder.extents)}")
-            builder.extents[symbol.name] = extent
-            shape.append(1 if extent == 1 else symbol)
-        value = builder.new_value(kind.dtype, tuple(shape))
+        value = self.builder.new_input(kind.dtype, kind.shape)
         self._there(value, array, name)
         return value
 
@@ -128,20 +122,22 @@ class LazyTracer(Tracer):
         is_random = type(found).__module__.startswith("numpy.random")
         return LazyCalls(found, self) if name in RANDOM or is_random else found
 
-    def number(self, item: Any, name: str = "") -> TracedScalar:
+    def number(self, item: Any) -> TracedScalar:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
-        name = name or f"number{len(self.env)}"
+        name = f"number{len(self.env)}"
         self.env[name] = item
         return TracedScalar(self, Expr("argument", (name,)), item)
+
+    def literal(self, item: Any) -> Expr:
+        return self.number(item).expr
 
     def constant(self, array: Any) -> Value:
         """An array that the function got past us, and may write to: as it is now."""
         return self._input(array.copy())
 
     def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
-        if isinstance(item, bool | int | float | np.generic) and not is_traced(item):
-            made = self.number(item)
-            return made.expr, scalar_type(item)
+        if is_number(item) and not is_traced(item):
+            return self.literal(item), scalar_type(item)
         return super()._operand(operator, item, where)
 
     def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
@@ -243,156 +239,6 @@ def _short(error: Exception) -> str:
     return text.split(": ", 1)[-1]
 
 
-class LazyArray(TracedArray):
-    """A traced array that NumPy helps out: what no kernel can do, it does with the array."""
-
-    tracer: LazyTracer
-
-    def _or_eagerly(
-        self, what: str, traced: Callable[[], Any], function: Callable[..., Any], args: Any,
-        kwargs: Mapping[str, Any] = {},
-    ) -> Any:  # fmt: skip
-        try:
-            return traced()
-        except BREAKS as error:
-            return self.tracer.eagerly(what, error, function, args, kwargs)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._or_eagerly(
-            f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"),
-            lambda: super(LazyArray, self).__array_ufunc__(ufunc, method, *args, **kwargs),
-            getattr(ufunc, method), args, kwargs,
-        )  # fmt: skip
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self._or_eagerly(
-            f"np.{function.__name__}",
-            lambda: super(LazyArray, self).__array_function__(function, types, args, kwargs),
-            function, args, kwargs,
-        )  # fmt: skip
-
-    def _applied(self, operator: Operator, *operands: Any) -> Any:
-        return self._or_eagerly(
-            operator.name,
-            lambda: super(LazyArray, self)._applied(operator, *operands),
-            getattr(np, operator.name, operator.numpy), operands,
-        )  # fmt: skip
-
-    def __getattr__(self, name: str) -> Any:
-        if name in PROPERTIES:
-            return super().__getattr__(name)
-        if name.startswith("__") or not hasattr(np.ndarray, name):
-            return super().__getattr__(name)
-        if not callable(getattr(np.ndarray, name)):
-            self.tracer.broken(f".{name}")
-            self.tracer.leaked |= name in ("flat", "data", "base")
-            return self.tracer.seen_of(getattr(self._array(), name))
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self._or_eagerly(
-                f".{name}", lambda: self._method(name, args, kwargs),
-                lambda *a, **k: getattr(self._array(), name)(*a, **k), args, kwargs,
-            )  # fmt: skip
-
-        return method
-
-    def _method(self, name: str, args: Any, kwargs: Any) -> Any:
-        if name not in METHODS:
-            self._unsupported(f"ndarray.{name}")
-        return self._call(f".{name}", METHODS[name], (self, *args), kwargs)
-
-    def _array(self) -> Any:
-        """The array itself, or the number that NumPy has for one without dimensions."""
-        return self.tracer.concrete(self)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._or_eagerly(
-            "indexing", lambda: super(LazyArray, self).__getitem__(key),
-            lambda array, key: array[key], (self, key),
-        )  # fmt: skip
-
-    def __iter__(self) -> Iterator[Any]:
-        found: Iterator[Any] = self._or_eagerly(
-            "iteration", lambda: super(LazyArray, self).__iter__(), iter, (self,)
-        )
-        return found
-
-    def __setitem__(self, key: Any, value: Any) -> None:  # type: ignore[override]
-        tracer = self.tracer
-        tracer.broken("assignment to elements")
-        tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
-
-    def _assigned(self, value: Any, name: str) -> Any:
-        if self.tracer.is_number(self.value):
-            return value
-        error: Exception | None = None
-        try:
-            if isinstance(value, TracedArray):
-                return super()._assigned(value, name)
-        except (UnsupportedError, DTypeError) as found:
-            error = found
-        self.tracer.broken(f"{name} on what others see too")
-        target, source = self.tracer.concrete(self), self.tracer.concrete(value)
-        try:
-            np.copyto(target, source, casting="same_kind")
-        except Exception as found:
-            if error is None or not isinstance(error, TypeError):
-                raise
-            raise error from found
-        return self
-
-    def __matmul__(self, other: Any) -> Any:
-        return self._or_eagerly(
-            "@", lambda: super(LazyArray, self).__matmul__(other), np.matmul, (self, other)
-        )
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self._or_eagerly(
-            "@", lambda: super(LazyArray, self).__rmatmul__(other), np.matmul, (other, self)
-        )
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
-        self.tracer.leaked |= not self.tracer.asking and not copy
-        return np.array(self._array(), dtype=dtype, copy=copy)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in TracedArray.__slots__ or name in ("shape", "strides", "dtype"):
-            super().__setattr__(name, value)
-            return
-        self.tracer.broken(f"assignment to .{name}")
-        setattr(self._array(), name, self.tracer.concrete(value))
-
-    def __str__(self) -> str:
-        return str(self._array())
-
-    def __repr__(self) -> str:
-        return repr(self._array())
-
-
-def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: LazyArray, *args: Any) -> Any:
-        self.tracer.broken(what)  # all: in a loop the next round would compute them again
-        return of(self.tracer.concrete(self), *args)
-
-    return method
-
-
-# What Python asks a single value for.
-for _name, _what, _of in (
-    ("__bool__", "the truth value", bool),
-    ("__float__", "float()", float),
-    ("__int__", "int()", int),
-    ("__index__", "an index", lambda a: a.__index__()),
-    ("__complex__", "complex()", complex),
-    ("__format__", "formatting", format),
-    ("__contains__", "'in'", lambda a, item: item in a),
-    ("__round__", "round()", round),
-    ("__hash__", "the hash", hash),
-):
-    setattr(LazyArray, _name, _asked(_what, _of))
-
-
 def run_lazily(
     fn: Callable[..., Any],
     tracer: LazyTracer,
@@ -412,11 +258,11 @@ def run_lazily(
     """
     leaves = []
     for (name, value), is_static in zip(arguments.items(), static, strict=True):
-        is_number = isinstance(value, bool | int | float | np.generic)
-        if is_static or not (is_number or is_array(value)):
-            leaves.append(tracer.plain(value))
+        if not is_static and is_array(value):
+            leaves.append(tracer.taken(value, name))
         else:
-            leaves.append(tracer.number(value) if is_number else tracer.taken(value, name))
+            is_free = is_number(value) and not is_static
+            leaves.append(tracer.number(value) if is_free else tracer.plain(value))
     tracer.arguments = set(tracer.given)
     values = dict(rebuilt(leaves))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}

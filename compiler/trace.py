@@ -113,7 +113,6 @@ def trace(
         ShapeError, DTypeError, UnsupportedError: from the operations of the function.
     """
     names = dict(zip(arguments, c_names(arguments), strict=True))
-    extents: dict[str, int] = {}
     builder = Builder({})
     code = getattr(fn, "__code__", None)
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
@@ -123,12 +122,7 @@ def trace(
     call: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, ArrayType):
-            shape = []
-            for extent in argument.shape:
-                symbol = Symbol(f"n{len(extents)}")
-                extents[symbol.name] = extent
-                shape.append(1 if extent == 1 else symbol)
-            value = builder.new_value(argument.dtype, tuple(shape))
+            value = builder.new_input(argument.dtype, argument.shape)
             inputs.append(Input(value, names[name], argument.layout, argument.aligned))
             tracer.inputs.add(value.id)
             call[name] = tracer.wrapped(value)
@@ -136,7 +130,6 @@ def trace(
             call[name] = seen(argument.value)
         else:
             call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
-    builder.extents = extents
     values = dict(call if rebuilt is None else rebuilt(list(call.values())))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     try:
@@ -158,7 +151,7 @@ def trace(
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
-    return Trace(graph, structure, static, extents, types_of, arrays, kinds)
+    return Trace(graph, structure, static, builder.extents, types_of, arrays, kinds)
 
 
 def run(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.expr import literal
+from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Node, Value, Where
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
@@ -139,8 +139,7 @@ class Tracer:
         if self.describe is not None and is_array(item):
             return self.constant(item)
         if isinstance(item, bool | int | float | np.generic):
-            kind = scalar_type(item)
-            return literal(item), kind
+            return self.literal(item), scalar_type(item)
         hint = (
             "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"
         )
@@ -148,6 +147,10 @@ class Tracer:
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
         )
+
+    def literal(self, item: Any) -> Expr:
+        """A number of the function's own."""
+        return literal(item)
 
     def wrapped(self, value: Value) -> TracedArray:
         """A value as the user's function sees it."""

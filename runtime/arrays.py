@@ -127,6 +127,13 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
     return type(value)
 
 
+def argument_kind(value: Any, static: bool) -> Any:
+    """What calls of other extents have in common: dtype and dimensions, or the static value."""
+    if isinstance(value, np.ndarray) or is_cupy(value):
+        return type(value), value.dtype, value.ndim
+    return type(value) if is_scalar(value) and not static else static_key(value)
+
+
 def overlap(a: Any, b: Any) -> bool:
     """True if two arrays may share bytes."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):

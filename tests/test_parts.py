@@ -562,3 +562,33 @@ def test_numpys_own_error_that_hides_a_refusal_does_not_hide_it():
         return table * 2
 
     same(ow.fuse(function)(X), function(X))
+
+
+def test_shapes_share_the_reason_for_running_in_parts():
+    fused = ow.fuse(lambda x: np.sort(x) + 1)
+    for count in range(1, 41):
+        same(fused(X.reshape(-1)[:count]), np.sort(X.reshape(-1)[:count]) + 1)
+
+    assert len(fused._parts.reasons) == 1
+    fused(X)  # other dimensions may be whole, so they are tried
+    assert len(fused._parts.reasons) == 2
+
+
+def test_a_number_that_is_measured_fills_without_another_kernel():
+    def function(x):
+        return np.full(x.shape, float(x.max())) + x
+
+    fused = ow.fuse(function)
+    for scale in range(1, 6):
+        same(fused(X * scale), function(X * scale))
+    made = fused._parts.compiled
+
+    same(fused(X * 9), function(X * 9))
+    assert fused._parts.compiled == made == 2
+
+
+def test_the_kernels_of_parts_are_printed():
+    found = ow.fuse(lambda x: np.sort(x * 2) + 1).explain(X)
+
+    assert len(found.sources) == len(found.kernels) == 2
+    assert all("__global__" in source for source in found.sources)
