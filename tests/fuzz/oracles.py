@@ -294,7 +294,7 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
 
     On rows in C order, since NumPy's bits depend on how its operands lie: a sum takes them in that
     order, vectorised functions and those for strides differ, and a ufunc's own casts lie otherwise
-    than what a cast made.
+    than what a cast made.  A power of two NumPy numbers is another function than that of arrays.
     """
     if program.deviates:
         return
@@ -302,6 +302,8 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
     env = {**call.extents, **call.env}
     expected = _by_numpy(program, [_in_rows(g) for g in given])
     graph = lowered.variant.trace.graph
+    if any(n.operator.name == "power" and not n.result.shape for n in graph.nodes):
+        return
     picks = any(n.operator.name in (*PICKS, "max", "min", "power") for n in graph.nodes)
     bounds = lowered.bounds(*given) if picks else None
     arrays = {i: _in_rows(a) for i, a in call.arrays.items()}
