@@ -66,9 +66,9 @@ def fuse(
     The function runs once per guard, on traced values.  What it reads besides its arguments
     (globals, closures) is read at each call: arrays are inputs, the rest is part of the guard.
 
-    A function with a line that opweave does not compile (a sort, a branch on a value, an
-    assignment to elements) runs in parts: it is run at each call, that line by NumPy or CuPy,
-    everything between as fused kernels.  ``explain`` names such lines and what they cost.
+    A function with a line that opweave does not compile (a sort, a branch on a value, a selection
+    by a mask) runs in parts: it is run at each call, that line by NumPy or CuPy, everything
+    between as fused kernels.  ``explain`` names such lines and what they cost.
 
     Args:
         fn: a function of arrays and numbers, and of tuples, lists, dicts, dataclasses and objects

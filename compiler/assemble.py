@@ -71,6 +71,9 @@ def _assembler(
     """The assembler of a group: that of its form; a map that reads across its loop takes tiles."""
     kind = ASSEMBLERS[schedule.groups[number].form.kind]
     made = kind(schedule, number, extents, spans, device, overrides)
-    if isinstance(made, MapAssembler) and kind is MapAssembler and reads_across(made) is not None:
+    if not isinstance(made, MapAssembler) or kind is not MapAssembler:
+        return made
+    by_place = made.tables or made.coordinates
+    if not by_place and reads_across(made) is not None:
         return TileAssembler(schedule, number, extents, spans, device, overrides)
     return made

@@ -41,7 +41,7 @@ class MatrixAssembler(Assembler):
         out = [Param("extent", "rows", "index_t", self.walk.rows)]
         out.append(Param("extent", "cols", "index_t", self.walk.cols))
         if self._coordinates():
-            out += [self._extent(d) for d in self.walk.outer[1:-1]]
+            out += self._named(self.walk.outer[1:-1])
         return out
 
     def _starts_aligned(self, operand: ArrayOperand, width: int) -> bool:

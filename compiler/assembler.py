@@ -12,10 +12,17 @@ from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
-from opweave.compiler.lines import Bound, bind_map, bind_reduction
+from opweave.compiler.lines import (
+    Bound,
+    bind_coordinate,
+    bind_gather,
+    bind_map,
+    bind_reduction,
+)
 from opweave.compiler.literals import c_literal
-from opweave.compiler.operands import GroupOperands, Key
+from opweave.compiler.operands import Key
 from opweave.compiler.schedule import Schedule
+from opweave.compiler.tables import TableReads
 from opweave.compiler.toggles import TOGGLES, choose
 from opweave.opcodes.core import Phase
 
@@ -25,7 +32,7 @@ WIDE = {True: 32, False: 2048}
 WIDEST = 65535 * 256
 
 
-class Assembler(GroupOperands):
+class Assembler(TableReads):
     """State while one group becomes a kernel: names given so far, and parameters found."""
 
     def __init__(
@@ -37,11 +44,11 @@ class Assembler(GroupOperands):
         device: Device,
         overrides: Mapping[str, int],
     ):
+        self.names: dict[int, str] = {}
         super().__init__(schedule, number, extents, spans, device)
         self.overrides = overrides
         self.scalars: dict[Any, Param] = {}
         self.functions: dict[str, str] = {}
-        self.names: dict[int, str] = {}
 
     @property
     def template(self) -> str:
@@ -50,15 +57,14 @@ class Assembler(GroupOperands):
 
     # Names and registers
 
-    # How the element at hand is taken from an operand's registers.
-    LANE = "[l]"
-
     def text(self, operand: Operand, kept: bool) -> str:
         """Text of an operand in a fragment."""
         if isinstance(operand, Scalar):
             return self._scalar(operand)
         if operand.id in self.names:
             return self.names[operand.id]
+        if operand.id in self.windows:
+            return f"{self.windows[operand.id]}{self.LANE}"
         key = Key(operand.id, kept)
         register = f"{self.operands[key].name}_v"
         if self.access[key].kind == "splat" or kept:
@@ -80,11 +86,15 @@ class Assembler(GroupOperands):
 
     def _bind(self, index: int, node: Node, phase: Phase) -> Line:
         kept = node.result.id in self.form.kept
-        operands = [self.text(o, kept) for o in node.operands]
+        operands = [self.text(o, kept) for o in node.operands[node.operator.tables :]]
         for value in node.results:
             if value.id not in self.names:
                 self.names[value.id] = self._fresh(f"v{len(self.names)}")
         results = [self.names[r.id] for r in node.results]
+        if node.is_coordinate:
+            return bind_coordinate(node, index, self.places[node.result.id], results[0])
+        if node.tables:
+            return bind_gather(node, index, self._table_read(node), operands, results[0])
         bound: Bound = bind_map(node, index, phase, operands, results)
         if bound.function:
             self.functions[bound.function] = bound.function_name
@@ -93,7 +103,7 @@ class Assembler(GroupOperands):
     # Passes
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
-        levels, rows = self.form.levels, self.form.row_values
+        levels, rows = self.form.levels, self.row_level
         maps = [(i, n) for i, n in self.nodes if not n.is_reduction]
         deepest = max(levels.values(), default=0)
 
@@ -101,7 +111,7 @@ class Assembler(GroupOperands):
             return [
                 self._bind(i, n, Phase.PROLOGUE if level == 0 else Phase.EPILOGUE)
                 for i, n in maps
-                if n.result.id in rows and levels[n.result.id] == level
+                if n.result.id in rows and levels.get(n.result.id, 0) == level
             ]
 
         before = row_lines(0)
@@ -131,15 +141,21 @@ class Assembler(GroupOperands):
         needed = {n.values[0].id for _, n in reduced} | {v.id for v in stored}
         chosen: list[tuple[int, Node]] = []
         keys: set[Key] = set()
+        windows: list[Load] = []
         for index, node in reversed(self.nodes):
-            element = not node.is_reduction and node.result.id not in self.form.row_values
-            if element and any(r.id in needed for r in node.results):
-                chosen.append((index, node))
-                needed |= {v.id for v in node.values}
+            element = not node.is_reduction and node.result.id not in self.row_level
+            if not element or not any(r.id in needed for r in node.results):
+                continue
+            window = self._window(node)
+            if window is not None:
+                windows.append(window)
+                continue
+            chosen.append((index, node))
+            needed |= {v.id for v in node.pointwise}
         feeds = {n.values[0].id for _, n in reduced}
         for _, node in chosen:
             if node.result.id in feeds:
-                feeds |= {v.id for v in node.values}
+                feeds |= {v.id for v in node.pointwise}
         for value_id in needed:
             if Key(value_id) in self.operands:
                 keys.add(Key(value_id))
@@ -153,7 +169,7 @@ class Assembler(GroupOperands):
             for key in sorted(keys, key=order.index)
             if self.access[key].kind != "splat"
         )
-        return lines, loads
+        return lines, (*loads, *reversed(windows))
 
     def _reduction(self, index: int, node: Node) -> Reduction:
         operand = self.text(node.operands[0], False)
@@ -173,7 +189,8 @@ class Assembler(GroupOperands):
         found: Access = self.access[key]
         if value.id not in self.form.row_values and found.kind == "splat":
             found = replace(found, kind="chunk")
-        return Store(self.operands[key].name, self.names[value.id], value.dtype, found)
+        text = self.names.get(value.id) or self.text(value, False)  # a window has no name
+        return Store(self.operands[key].name, text, value.dtype, found)
 
     # The whole
 
@@ -220,8 +237,8 @@ class Assembler(GroupOperands):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         """Operands of several passes."""
-        uses = [load for p in passes for load in p.loads]
-        return tuple({load.name: load for load in uses if uses.count(load) > 1}.values())
+        uses = [load for p in passes for load in p.loads if not load.late]
+        return tuple({load.register: load for load in uses if uses.count(load) > 1}.values())
 
     def _completed(self, kernel: Kernel) -> Kernel:
         """Add what only one form has."""
@@ -239,16 +256,20 @@ class Assembler(GroupOperands):
         return tuple(lines)
 
     def _all(self) -> list[tuple[Key, ArrayOperand]]:
-        """All operands, in the order of the parameters."""
-        return list(self.operands.items())
+        """All operands, in the order of the parameters; a table may be read in order as well."""
+        tables = ((Key(id), o) for id, o in self.tables.items())
+        return list({**dict(tables), **self.operands}.items())
 
     def _coordinates(self) -> tuple[str, ...]:
         """Outer coordinates from ``row``, where there are several."""
-        if all(a.base in ("", "row * cols") for a in self.access.values()):
+        if all(a.base in ("", "row * cols") for a in self._accesses()):
             return ()
         return self._divided(
             "row", self.walk.outer, [f"r{d}" for d in range(len(self.walk.outer))]
         )
+
+    def _accesses(self) -> list[Access]:
+        return [*self.access.values(), *self.places.values()]
 
     def _divided(
         self, rest: str, outer: Sequence[tuple[int, ...]], names: Sequence[str]
@@ -282,25 +303,35 @@ class Assembler(GroupOperands):
             *out,
             *extents.values(),
             *(Param("stride", s.name, "index_t", s) for s in strides.values()),
+            *([Param("faults", "faults", "uint64*")] if self._notes_faults() else []),
         )
+
+    def _notes_faults(self) -> bool:
+        return any(n.operator.notes_faults for _, n in self.nodes)
 
     def _extents(self) -> list[Param]:
         """Parameters for the extents that the kernel needs."""
         out = [Param("extent", "rows", "index_t", self.walk.rows)] if self.walk.outer else []
         out.append(Param("extent", "cols", "index_t", self.walk.cols))
         if self._coordinates():
-            out += [self._extent(d) for d in self.walk.outer[1:]]
-        if any(a.kind == "gather" for a in self.access.values()):
-            out += [self._extent(d) for d in self.walk.inner[1:]]
-        return out
+            out += self._named(self.walk.outer[1:])
+        if any(a.kind == "gather" for a in self._accesses()):
+            out += self._named(self.walk.inner[1:])
+        return [*out, *self.table_extents.values()]
 
     def _strides(self) -> list[Stride]:
-        return [s for a in self.access.values() for s in a.strides]
+        return [
+            *(s for a in self.access.values() for s in a.strides),
+            *self.table_strides.values(),
+        ]
 
-    def _extent(self, dims: tuple[int, ...]) -> Param:
-        return Param(
-            "extent", self.walk.extent_name(dims), "index_t", self.walk.extent_factors(dims)
-        )
+    def _named(self, groups: Sequence[tuple[int, ...]]) -> list[Param]:
+        """Parameters for the extents of groups of dimensions that are no plain numbers."""
+        return [
+            Param("extent", name, "index_t", self.walk.extent_factors(dims))
+            for dims in groups
+            if not (name := self.walk.extent_name(dims)).isdigit()
+        ]
 
 
 class MapAssembler(Assembler):
@@ -309,7 +340,7 @@ class MapAssembler(Assembler):
     LANE = "[c][l]"
 
     def _walk(self) -> Walk:
-        operands = list(self.operands.values())
+        operands = self._walked()
         walk = walk_map(self.form.space, operands, wide=True)
         cols = count(walk.cols, self.extents)
         wide = WIDE[self.device.is_host] <= cols <= WIDEST

@@ -10,6 +10,7 @@ section 4.2).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,8 @@ class _Bounds:
             attrs = numpy_attributes(node, self.extents)
             error = node.operator.numpy(operands[0].error, *numbers, **attrs)
             return [Bounded(values[0], error)]
+        if node.tables:
+            return [self._gathered(node, operands, values[0])]
         if node.is_product:
             return [self._multiplied(node, operands[0], operands[1], values[0])]
         errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
@@ -106,6 +109,14 @@ class _Bounds:
         for value, error, result in zip(values, errors, node.results, strict=True):
             made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))
         return made
+
+    def _gathered(self, node: Node, operands: list[Bounded], value: Array) -> Bounded:
+        """The errors of the elements that are read; anything where a place is undecided."""
+        table, *places = operands
+        errors = np.broadcast_to(table.error, np.shape(table.value))
+        error = node.operator.numpy(errors, *(p.value for p in places))
+        lost = reduce(np.logical_or, [p.error > 0 for p in places])
+        return Bounded(value, np.where(lost, np.inf, error))
 
     def _operand(self, operand: Any) -> Bounded:
         if isinstance(operand, Value):

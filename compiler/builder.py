@@ -144,6 +144,13 @@ class Builder:
         self.nodes.append(node)
         return result
 
+    def coordinate(self, shape: Shape, dtype: DType, where: Where) -> Value:
+        """Append the places along the first axis of a shape that has no other, return them."""
+        result = self.new_value(dtype, shape)
+        attrs = (("dtype", dtype.numpy_name), ("shape", shape))
+        self.nodes.append(Node(OPERATORS["coordinate"], (), (result,), attrs, where))
+        return result
+
     def symbol(self, expr: Expr) -> Extent:
         """The extent that an expression stands for."""
         return self.find(Symbol(expr.args[0])) if expr.op == "extent" else self.derive(expr)

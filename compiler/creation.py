@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.gathering import coordinate
+from opweave.compiler.movement import arange
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -104,8 +106,33 @@ SHAPED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+def _arange(tracer: Tracer, *args: Any, dtype: Any = None) -> Any:
+    return arange(tracer, *args, dtype=dtype)
+
+
+def _eye(tracer: Tracer, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
+    shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
+    row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
+    return (column - row == k).astype(dtype)
+
+
+# Of numbers, where one of them is traced; None where the numbers themselves are asked for.
+COUNTED: dict[str, Callable[..., Any]] = {"arange": _arange, "eye": _eye, "identity": _eye}
+
+
 def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     """A creation function of a module: traced where an extent or the number is."""
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
+        if tracer is None:
+            return plain(*args, **kwargs)
+        found = COUNTED[name](tracer, *args, **kwargs)
+        if found is not None:
+            return found
+        values = {key: tracer.concrete(value) for key, value in kwargs.items()}
+        return plain(*map(tracer.concrete, args), **values)
 
     def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
         extents = shape if isinstance(shape, tuple | list) else (shape,)
@@ -115,4 +142,4 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             return plain(shape, *args, **kwargs)
         return SHAPED[name](tracer, extents, *args, **kwargs)
 
-    return function
+    return counted if name in COUNTED else function

@@ -120,8 +120,9 @@ class Edit:
     def _elementwise(code: Any) -> BoundOperator:
         """The op-code, if it is elementwise with one result."""
         found = bound(code)
-        several = any(c.results > 1 for c in found.operator.opcodes) and not found.operator.mixes
-        if found.operator.kind is not Kind.MAP or several:
+        row = found.operator
+        several = any(c.results > 1 for c in row.opcodes) and not row.mixes
+        if row.kind is not Kind.MAP or several or row.tables or row.notes_faults:
             raise EditError(
                 f"{found.name}: only an elementwise op-code with one result fits into a kernel; "
                 "put composites and reductions into the function, or into opweave.kernel"

@@ -98,6 +98,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sin": math.sin,
     # what is left of so many elements for one extent, where the others have so many
     "share": lambda total, known: total // max(known, 1),
+    # how many steps it takes from one number to another
+    "steps": lambda start, stop, step: len(range(start, stop, step)),
     # of a slice with these bounds over an axis of n: its first index, and how many it has
     "slice_start": lambda n, *bounds: slice(*bounds).indices(n)[0],
     "slice_length": lambda n, *bounds: len(range(*slice(*bounds).indices(n))),

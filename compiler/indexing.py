@@ -7,10 +7,10 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.expr import Expr, literal
+from opweave.compiler.gathering import by_arrays, place_of, takes_arrays
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import (
-    BoundsError,
     OpweaveError,
     ShapeError,
     TraceError,
@@ -31,8 +31,22 @@ def indexed(array: TracedArray, key: Any) -> TracedArray:
 
     Raises:
         ShapeError: too many indices, or one that the array has not.
-        UnsupportedError: an index that is an array, a list or a mask.
+        UnsupportedError: an index that is a mask.
         TraceError: an index that is none.
+    """
+    items = expanded(array, key)
+    is_scalar = not (key is ... or (isinstance(key, tuple) and any(i is ... for i in key)))
+    if takes_arrays(items):
+        view = _viewed(array, [slice(None) if _picks(i) else i for i in items], is_scalar=False)
+        return by_arrays(view, [i if _picks(i) else slice(None) for i in items])
+    return _viewed(array, items, is_scalar=is_scalar)
+
+
+def expanded(array: TracedArray, key: Any) -> list[Any]:
+    """An index with one item for each axis, and None for new ones.
+
+    Raises:
+        ShapeError: too many of them.
     """
     items = list(key) if isinstance(key, tuple) else [key]
     places = [n for n, item in enumerate(items) if item is ...]
@@ -45,7 +59,7 @@ def indexed(array: TracedArray, key: Any) -> TracedArray:
         )
     at = places[0] if places else len(items)
     items[at : at + 1] = [slice(None)] * missing
-    return _viewed(array, items, is_scalar=not places)
+    return items
 
 
 def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedArray:
@@ -56,7 +70,7 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
         if item is None:
             axes.append(None)
             continue
-        found = _bounds(array, item, axis)
+        found = bounds(array, item, axis)
         if found is not None:
             start, step, length = found
             value = tracer.builder.sliced(value, axis, start, step, length, tracer.where())
@@ -64,20 +78,25 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
             axes.append(axis)
         axis += 1
     made = array.of(value)
-    tracer.shared |= {array.value.id, value.id}
     if tuple(axes) != tuple(range(array.ndim)):
         made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
+    tracer.relate(array, made)
     if not axes and is_scalar:
         tracer.hidden.add(made.value.id)  # a scalar and no array without dimensions
     return made
 
 
-def _bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
+def _picks(item: Any) -> bool:
+    """An item that takes places along an axis, not a part of it."""
+    return item is not None and not isinstance(item, slice)
+
+
+def bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
     """First index, step and number of indices; None for all of them."""
     builder = array.tracer.builder
     extent = builder.extent_expr(array.value.shape[axis])
     if not isinstance(item, slice):
-        return _one(array, item, axis, extent)
+        return _one(array, item, axis)
     step = 1 if item.step is None else _number(array, item.step)
     if step == 0:
         raise ShapeError("the step of a slice is 0")
@@ -93,22 +112,10 @@ def _bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] |
     return Expr("slice_start", bounds), step, length
 
 
-def _one(array: TracedArray, item: Any, axis: int, extent: Expr) -> tuple[Expr, int, Any]:
-    shape: Any = getattr(item, "shape", None)
-    if isinstance(item, bool | list) or shape:
-        raise UnsupportedError(
-            f"indexing by {type(item).__name__.removeprefix('Traced')}: expected integers, "
-            "slices, None and ...; select by np.where, or index outside the fused function"
-        )
-    number = _number(array, item)
-    start = literal(number) if number >= 0 else Expr("add", (extent, literal(number)))
-    builder = array.tracer.builder
-    inside = (Expr("ge", (start, literal(0))), Expr("lt", (start, extent)))
-    holds = [builder.require(condition) for condition in inside]  # each is part of the guard
-    if not all(holds):
-        size = builder.example(array.value.shape[axis])
-        raise BoundsError(f"index {shown(number)} is out of bounds for axis {axis} of size {size}")
-    return start, 1, 1
+def _one(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any]:
+    if isinstance(item, bool):
+        raise UnsupportedError("indexing by bool: expected integers, slices, None and ...")
+    return place_of(array.tracer, _number(array, item), axis, array.value.shape[axis]), 1, 1
 
 
 def _end(array: TracedArray, item: Any) -> Expr:

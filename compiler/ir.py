@@ -175,6 +175,20 @@ class Node:
         return tuple(o for o in self.operands if isinstance(o, Value))
 
     @property
+    def tables(self) -> tuple[Value, ...]:
+        """The array operands that are read at computed places, from memory."""
+        return self.values[: self.operator.tables]
+
+    @property
+    def pointwise(self) -> tuple[Value, ...]:
+        """The other array operands."""
+        return self.values[self.operator.tables :]
+
+    @property
+    def is_coordinate(self) -> bool:
+        return self.operator.name == "coordinate"
+
+    @property
     def is_map(self) -> bool:
         """One point of the result needs one of each operand, or nothing but numbers."""
         return self.operator.kind in (Kind.MAP, Kind.CREATE)

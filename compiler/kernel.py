@@ -15,7 +15,7 @@ from opweave.compiler.layout import Access, MatrixAddress
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import LaunchError
-from opweave.opcodes.tokens import rename
+from opweave.opcodes.tokens import rename, tokens
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,25 @@ class Line:
 
 @dataclass(frozen=True)
 class Load:
-    """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills."""
+    """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
+
+    ``late``: where it is read depends on a reduction of the row.
+    """
 
     name: str
     register: str
     dtype: DType
     access: Access
-    passes: int = 1
+    late: bool = False
 
     @property
     def ctype(self) -> str:
         return self.dtype.register
+
+    @property
+    def row(self) -> str:
+        """The registers of a whole row."""
+        return f"{self.register.removesuffix('_v')}_row"
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,15 @@ class Pass:
     reductions: tuple[Reduction, ...]
     stores: tuple[Store, ...]
     row_lines: tuple[Line, ...]
+
+    @property
+    def uses_column(self) -> bool:
+        """A line names the column ``j``, or notes faults of elements that are ``here``."""
+        return any({"j", "at_index"} & set(tokens(line.text)) for line in self.lines)
+
+    @property
+    def notes_faults(self) -> bool:
+        return any("at_index" in tokens(line.text) for line in self.lines)
 
     @property
     def title(self) -> str:
@@ -256,7 +273,14 @@ class Kernel:
 
     @property
     def has_row_start(self) -> bool:
-        return bool(self.row_coordinates or self.row_loads or self.row_lines)
+        begins = self.row_coordinates or self.row_loads or self.row_lines
+        return bool(begins) or self.notes_faults
+
+    @property
+    def notes_faults(self) -> bool:
+        """A value of a row is an index that may have no element."""
+        lines = [*self.row_lines, *(line for step in self.passes for line in step.row_lines)]
+        return any("at_index" in tokens(line.text) for line in lines)
 
     @property
     def joins(self) -> list[Reduction]:
@@ -286,8 +310,8 @@ class Kernel:
         out += self.row_lines
         seen: set[str] = set()
         for step in self.passes:
-            out += [_load_line(load) for load in step.loads if load.name not in seen]
-            seen |= {load.name for load in step.loads}
+            out += [_load_line(load) for load in step.loads if load.register not in seen]
+            seen |= {load.register for load in step.loads}
             out += step.lines
             out += [r.accumulate for r in step.reductions]
             out += [r.join for r in step.reductions]

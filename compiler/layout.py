@@ -9,6 +9,7 @@ one of four ways, and kernels of tiles and pixels add their own:
     strided   elements ``base + j * stride``
     splat     one element ``base`` for the whole row
     gather    elements at an offset computed from ``j`` by division
+    window    elements of a table from ``base + start + j``, as far as it has them
 
 Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive pixels.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opweave.compiler.ir import Extent, Shape, Symbol, Value, View
+from opweave.compiler.ir import Extent, Shape, Symbol, Value, View, product
 
 DimList = tuple[int, ...]
 
@@ -80,7 +81,8 @@ class Stride:
 class Access:
     """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``.
 
-    ``channel`` is the step to the next channel of a pixel, for operands that have channels.
+    ``channel`` is the step to the next channel of a pixel, for operands that have channels; of a
+    window ``extent`` is the number of its elements, and ``start`` its index in column 0.
     """
 
     kind: str
@@ -90,6 +92,8 @@ class Access:
     strides: tuple[Stride, ...] = ()
     rows_aligned: bool = True
     channel: str = ""
+    extent: str = ""
+    start: str = ""
 
     def at(self, pointer: str, j: str) -> str:
         """Address of the element in column ``j``."""
@@ -124,8 +128,11 @@ class Walk:
         return tuple(self.shape[d] for d in dims)
 
     def extent_name(self, dims: DimList) -> str:
-        names = [str(e) for e in self.extent_factors(dims) if isinstance(e, Symbol)]
-        return "_".join(names) or "one"
+        """Text of an extent: the name of a parameter, or a number."""
+        factors = self.extent_factors(dims)
+        names = [str(e) for e in factors if isinstance(e, Symbol)]
+        number = product(e for e in factors if isinstance(e, int))
+        return "_".join([*names, *([str(number)] if number != 1 or not names else [])])
 
     @property
     def rows(self) -> tuple[Extent, ...]:

@@ -93,7 +93,7 @@ class LazyArray(TracedArray):
         )
         return found
 
-    def __setitem__(self, key: Any, value: Any) -> None:  # type: ignore[override]
+    def __setitem__(self, key: Any, value: Any) -> None:
         tracer = self.tracer
         tracer.broken("assignment to elements")
         tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)

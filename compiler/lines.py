@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from opweave.compiler.ir import Node
 from opweave.compiler.kernel import Line, Reduction
+from opweave.compiler.layout import Access
 from opweave.compiler.names import macros
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
@@ -49,7 +50,7 @@ def bind_map(
     kinds = "".join(o.dtype.kind for o in node.operands)
     code = node.operator.opcode_for(kinds)
     types = [r.dtype for r in node.results]
-    slots = {"T": types[0].register, "S": types[0].storage}
+    slots = {"T": types[0].register, "S": types[0].storage, "SITE": str(index)}
     function = ""
     mixes = node.operator.mixes
     if code.is_statement:
@@ -71,6 +72,45 @@ def bind_map(
         text = f"const {types[0].register} {results[0]} = {rounded(expression, types[0], code)};"
     line = Line(phase, code.name, text, comment_for(node), tuple(results), code, index, node.where)
     return Bound(line, function, code.name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """An array that is read at computed places; a stride is "" for an axis of extent 1."""
+
+    pointer: str
+    extents: tuple[str, ...]
+    strides: tuple[str, ...]
+
+
+def bind_gather(node: Node, index: int, table: Table, indices: Sequence[str], result: str) -> Line:
+    """Read a table where the indices lie inside of it, 0 elsewhere.
+
+    const float v2 = is_inside(v1, n0) ? load(x + (index_t)v1 * x_s0) : 0;
+    """
+    axes = list(zip(indices, table.extents, table.strides, strict=True))
+    inside = " & ".join(f"is_inside({i}, {n})" for i, n, _ in axes)
+    terms = [
+        f"(index_t){i}" if stride == "1" else f"(index_t){i} * {stride}"
+        for i, _, stride in axes
+        if stride
+    ]
+    place = " + ".join([table.pointer, *terms])
+    text = f"const {node.result.dtype.register} {result} = {inside} ? load({place}) : 0;"
+    name = f"gather {table.pointer}"
+    return Line(Phase.LOAD, name, text, comment_for(node), (result,), None, index, node.where)
+
+
+def bind_coordinate(node: Node, index: int, place: Access, result: str) -> Line:
+    """The place of an element along one axis.
+
+    const int v0 = j;
+    """
+    terms = [t for t in (place.at("", "j"), place.gather) if t and t != "0"]
+    text = f"const {node.result.dtype.register} {result} = {' + '.join(terms) or '0'};"
+    return Line(
+        Phase.INDEX, "coordinate", text, comment_for(node), (result,), None, index, node.where
+    )
 
 
 def _channels(

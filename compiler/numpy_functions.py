@@ -15,6 +15,7 @@ import numpy as np
 
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.creation import LIKE
+from opweave.compiler.movement import MOVES
 from opweave.compiler.reshaping import reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
@@ -304,7 +305,7 @@ def _method_copy(a: Any, order: str = "C") -> Any:
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
-    if row.kind is Kind.MAP and name not in ("cast", "copy")
+    if row.kind is Kind.MAP and name not in ("cast", "copy", "index") and not row.tables
 } | {"true_divide": OPERATORS["divide"], "conjugate": OPERATORS["positive"]}
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -329,13 +330,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copy": _copy,
     **LIKE,
     **COMPOSED,
+    **MOVES,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
 FUNCTIONS["around"] = _round
 
 METHODS: dict[str, Callable[..., Any]] = {
     name: FUNCTIONS[name]
-    for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round")
+    for name in (
+        *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round"),
+        *("take", "repeat", "argmax", "argmin"),
+    )
 } | {
     "astype": _astype,
     "transpose": _method_transpose,

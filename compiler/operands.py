@@ -54,8 +54,13 @@ class GroupOperands:
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [(i, self.graph.nodes[i]) for i in self.group.nodes]
         self.operands = self._operands()
+        self.tables = {v.id: self._table(v) for _, n in self.nodes for v in n.tables}
+        self.coordinates = {
+            n.result.id: self._coordinate(n.result) for _, n in self.nodes if n.is_coordinate
+        }
         self.walk = self._walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
+        self.places = {key: access(o, self.walk) for key, o in self.coordinates.items()}
 
     def _operands(self) -> dict[Key, ArrayOperand]:
         """Array operands that the loops read and write."""
@@ -63,7 +68,7 @@ class GroupOperands:
         made = {r.id for _, node in self.nodes for r in node.results}
         for node in self._readers():
             kept = not node.is_reduction and node.result.id in self.form.kept
-            for value in node.values:
+            for value in node.pointwise:
                 if value.id in made or (value.id, kept, False) in found:
                     continue
                 other = found.get(Key(value.id, not kept))
@@ -76,6 +81,20 @@ class GroupOperands:
             dims = self._dims(value, kept)
             found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
         return found
+
+    def _table(self, value: Value) -> ArrayOperand:
+        """An operand that is read at computed places: its dimensions are none of the space's."""
+        return self._operand(value, self._name(value), ())
+
+    def _coordinate(self, value: Value) -> ArrayOperand:
+        """Stands for an array of the coordinates, whose addresses are its elements."""
+        layout = "u" + "b" * (len(value.shape) - 1)
+        kept = value.id in self.form.kept
+        return ArrayOperand(value, "", layout, self._dims(value, kept))
+
+    def _walked(self) -> list[ArrayOperand]:
+        """What decides which dimensions become one."""
+        return [*self.operands.values(), *self.coordinates.values()]
 
     def _readers(self) -> list[Node]:
         """The nodes whose operands the loops read."""
@@ -123,7 +142,7 @@ class GroupOperands:
         return tuple(dims[len(dims) - len(value.shape) :])
 
     def _walk(self) -> Walk:
-        return walk_rows(self.form.space, self.form.axes, list(self.operands.values()))
+        return walk_rows(self.form.space, self.form.axes, self._walked())
 
     # Facts and toggles
 
@@ -176,11 +195,14 @@ class GroupOperands:
     def _longest(self) -> int:
         """Largest offset that the kernel computes, in elements."""
         walked = count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents)
-        shapes = [count(o.value.shape, self.extents) for o in self.operands.values()]
+        shapes = [count(o.value.shape, self.extents) for o in self._in_memory()]
         return max([walked, *shapes, *self._spans()])
 
+    def _in_memory(self) -> list[ArrayOperand]:
+        return [*self.operands.values(), *self.tables.values()]
+
     def _spans(self) -> list[int]:
-        bases = (self.graph.base(o.value).id for o in self.operands.values())
+        bases = (self.graph.base(o.value).id for o in self._in_memory())
         return [self.spans.get(base, 0) for base in bases]
 
     def _is_element(self, key: Key) -> bool:

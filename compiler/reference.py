@@ -42,7 +42,7 @@ def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
         out["extent"] = extent_of(out["extent"], extents)
     if "shape" in out:
         out["shape"] = tuple(extent_of(e, extents) for e in out["shape"])
-    if node.operator.name in ("cast", "full"):
+    if node.operator.name in ("cast", "full", "coordinate"):
         out["dtype"] = node.result.dtype.numpy
     return out
 

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.expr import Expr, literal
+from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import OpweaveError, ShapeError
@@ -41,8 +41,9 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
     made = builder.reshaped(array.value, extents, tracer.where())
-    tracer.shared |= {array.value.id, made.id}
-    return array.of(made)
+    view = array.of(made)
+    tracer.relate(array, view)
+    return view
 
 
 def _is_open(item: Any) -> bool:
@@ -55,6 +56,19 @@ def extent_of_item(tracer: Tracer, item: Any) -> Expr:
     Raises:
         ShapeError: not an integer, or negative.
     """
+    expr = number_of(tracer, item)
+    found = evaluate(expr, tracer.builder.extents)
+    if found < 0:
+        raise ShapeError(f"an extent cannot be negative, found {shown(found)}")
+    return expr
+
+
+def number_of(tracer: Tracer, item: Any) -> Expr:
+    """A whole number: an expression of extents, or a number that is part of the guard.
+
+    Raises:
+        ShapeError: not an integer.
+    """
     expr = getattr(item, "expr", None)
     if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
         item = item.example
@@ -66,8 +80,6 @@ def extent_of_item(tracer: Tracer, item: Any) -> Expr:
         raise
     except Exception:
         raise ShapeError(f"an extent must be an integer, found {shown(item)}") from None
-    if found < 0:
-        raise ShapeError(f"an extent cannot be negative, found {shown(found)}")
     return literal(found) if expr is None else tracer.builder.resolve_expr(expr)
 
 

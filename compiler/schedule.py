@@ -126,7 +126,13 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
     made = {r.id for n in nodes for r in n.results}
     if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
         return "a value is read in another order than it is made in: it is stored first"
+    if any(v.id in made for n in nodes for v in n.tables):
+        return "a value is read at computed places: it is stored first"
     mixing = [n for n in nodes if n.operator.mixes]
+    if any(n.is_product or n.operator.mixes for n in nodes) and any(
+        n.tables or n.is_coordinate or n.operator.notes_faults for n in nodes
+    ):
+        return "only loops over elements and rows know the place of an element"
     if mixing and not all(n.is_map for n in nodes):
         return "a loop over pixels neither reduces nor multiplies"
     if mixing:

@@ -82,7 +82,7 @@ def fold(graph: Graph) -> Graph:
             replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
         )
         node = rewritten(replace(node, operands=operands))
-        source = node.operands[0]
+        source = node.operands[0] if node.operands else None
         # An output that NumPy would copy stays a node, so that a caller never gets its own input,
         # or one array twice.
         is_copy = (
@@ -112,8 +112,11 @@ def _filled(node: Node, fills: Mapping[int, Operand]) -> Node:
     if node.operator.kind is not Kind.MAP or node.operator.mixes:
         return node
     operands = list(node.operands)
-    for place, operand in enumerate(node.operands):
-        others = [o.shape for n, o in enumerate(operands) if isinstance(o, Value) and n != place]
+    for place, operand in list(enumerate(operands))[node.operator.tables :]:
+        apart = (*range(node.operator.tables), place)
+        others = [
+            o.shape for n, o in enumerate(operands) if isinstance(o, Value) and n not in apart
+        ]
         is_fill = isinstance(operand, Value) and operand.id in fills
         if is_fill and others and broadcast_shape(others) == node.result.shape:
             assert isinstance(operand, Value)
@@ -128,7 +131,7 @@ def returned(graph: Graph) -> set[int]:
 
 def is_identity(node: Node) -> bool:
     """The node's result equals its first operand, in shape too."""
-    source = node.operands[0]
+    source = node.operands[0] if node.operands else None
     return (
         isinstance(source, Value)
         and source.shape == node.result.shape
@@ -139,7 +142,7 @@ def is_identity(node: Node) -> bool:
 
 def rewritten(node: Node) -> Node:
     for name, holds, other in REWRITES:
-        if node.operator.name == name and isinstance(node.operands[0], Value) and holds(node):
+        if node.operator.name == name and node.values[:1] == node.operands[:1] and holds(node):
             return replace(node, operator=OPERATORS[other], operands=node.operands[:1])
     return node
 

@@ -62,6 +62,8 @@ def static_key(value: Any) -> Any:
         return type(value), float(value).hex()
     if isinstance(value, tuple | frozenset):
         return type(value), tuple(map(static_key, value))
+    if isinstance(value, slice):  # which has no hash before Python 3.12
+        return slice, tuple(map(static_key, (value.start, value.stop, value.step)))
     return type(value), value
 
 
@@ -78,7 +80,7 @@ def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
             out.append((item.dtype, ones, item.layout, item.aligned))
         elif isinstance(item, Static):
             try:
-                hash(item.value)  # before it becomes part of a key
+                hash(static_key(item.value))  # before it becomes part of a key
             except Exception:  # also what a __hash__ of the user's own raises
                 raise ArgumentError(
                     f"a static argument must be hashable, found {type(item.value).__name__}; "

@@ -14,7 +14,7 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place, Substituted
-from opweave.compiler.creation import SHAPED, creator
+from opweave.compiler.creation import COUNTED, SHAPED, creator
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
 from opweave.compiler.names import c_names, function_name
@@ -302,7 +302,7 @@ class Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if name in SHAPED:
+        if name in SHAPED or name in COUNTED:
             return creator(name, getattr(self._module, name))
         makes = name in MAKERS or not hasattr(np, name)
         return self._own(getattr(self._module if makes else np, name))

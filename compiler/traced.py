@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from opweave.compiler.assignment import assign, check_assigned, put
 from opweave.compiler.expr import Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
@@ -25,7 +26,6 @@ from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
     DTypeError,
     OpweaveError,
-    ShapeError,
     TraceError,
     UnsupportedError,
 )
@@ -75,11 +75,13 @@ class TracedArray(ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
     __array_priority__ = 1000
-    __slots__ = ("__weakref__", "tracer", "value")
+    __slots__ = ("__weakref__", "origin", "tracer", "value")
 
     def __init__(self, tracer: Tracer, value: Value):
         self.tracer = tracer
         self.value = value
+        # of a part of an array: the array, and the index
+        self.origin: tuple[TracedArray, Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in TracedArray.__slots__:
@@ -143,9 +145,9 @@ class TracedArray(ArrayOperators):
             return result
         pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
         for target, value in pairs:  # all or none
-            _check_assigned(target, value, f"np.{ufunc.__name__}")
+            check_assigned(target, value, f"np.{ufunc.__name__}")
         for target, value in pairs:
-            _assign(target, value, f"np.{ufunc.__name__}")
+            assign(target, value, f"np.{ufunc.__name__}")
         return out if len(out) > 1 else out[0]
 
     def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
@@ -195,7 +197,12 @@ class TracedArray(ArrayOperators):
 
     def __getitem__(self, key: Any) -> TracedArray:
         found: TracedArray = self._call("indexing", indexed, (self, key), {})
+        if found.value.id in self.tracer.families:
+            found.origin = (self, key)
         return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._call("assignment to elements", put, (self, key, value), {})
 
     def __iter__(self) -> Iterator[TracedArray]:
         found: Iterator[TracedArray] = self._call("iteration", rows, (self,), {})
@@ -225,7 +232,7 @@ class TracedArray(ArrayOperators):
         if self.tracer.is_number(self.value):
             return value
         try:
-            return _assign(self, value, name)
+            return assign(self, value, name)
         except OpweaveError as error:
             raise self._noted(error) from None
 
@@ -236,7 +243,7 @@ class TracedArray(ArrayOperators):
         return self._call("@", FUNCTIONS["matmul"], (other, self), {})
 
     def __imatmul__(self, other: Any) -> Any:
-        return _assign(self, self @ other, "__imatmul__")
+        return assign(self, self @ other, "__imatmul__")
 
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])
@@ -265,53 +272,7 @@ class TracedArray(ArrayOperators):
     __index__ = _refuse("an index", "compute it outside the fused function")
     __complex__ = _refuse("complex()", "complex numbers are not supported")
     __contains__ = _refuse("'in'", "use (x == value).any()")
-    __setitem__ = _refuse("assignment to elements", "use np.where(condition, a, b)")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
-
-
-def _check_assigned(target: Any, value: Any, name: str) -> None:
-    """
-    Raises:
-        UnsupportedError: the target is an argument, or shares its memory with other values.
-        ShapeError, DTypeError: the value does not fit, as by NumPy.
-    """
-    if not isinstance(target, TracedArray):
-        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
-    tracer = target.tracer
-    if target.value.id in tracer.inputs:
-        raise UnsupportedError(
-            f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
-            "the array as out= to the fused function"
-        )
-    if target.value.id in tracer.shared:
-        raise UnsupportedError(
-            f"{name}: writes into an array that shares its memory with a view ({tracer.where()}); "
-            "give the result a name of its own, or take a .copy() first"
-        )
-    old, new = target.value, value.value
-    shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]
-    if shapes[0] != shapes[1]:
-        raise ShapeError(
-            f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
-            "give the result a name of its own"
-        )
-    if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
-        raise DTypeError(
-            f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
-        )
-
-
-def _assign(target: Any, value: Any, name: str) -> TracedArray:
-    """``out=`` and in-place operators: every name of the target sees the new value."""
-    _check_assigned(target, value, name)
-    tracer, old, new = target.tracer, target.value, value.value
-    if new.dtype is not old.dtype:
-        value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
-    if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number
-        value = tracer.apply(OPERATORS["copy"], [value])
-    target.value = value.value
-    found: TracedArray = target
-    return found
 
 
 class TracedScalar(NumberOperators):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.expr import Expr, literal
-from opweave.compiler.ir import Node, Value, Where
+from opweave.compiler.expr import Expr, evaluate, literal
+from opweave.compiler.ir import Extent, Node, Value, Where
+from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
@@ -74,7 +76,9 @@ class Tracer:
         self.describe = describe
         self.constants: list[Made] = []
         self.inputs: set[int] = set()
-        self.shared: set[int] = set()  # values that are views, or that have some
+        # arrays that share memory, by the id of the value that each was then
+        self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
+        self.borrowed: set[int] = set()  # views of arguments
         self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
@@ -99,9 +103,9 @@ class Tracer:
             return self._composite(operator, operands, attrs or {})
         typed = [self._operand(operator, o, where) for o in operands]
         results = self.builder.apply(operator, typed, attrs, where)
-        if operator.kind is Kind.MOVE:
-            self.shared |= {typed[0].id, results[0].id}
         wrapped = tuple(map(self.wrapped, results))
+        if operator.kind is Kind.MOVE:
+            self.relate(operands[0], wrapped[0])
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
     def is_number(self, value: Value) -> bool:
@@ -113,11 +117,42 @@ class Tracer:
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
         """A view that nobody can write through: it has no other name."""
-        before = set(self.shared)
         made: TracedArray = self.apply(OPERATORS["view"], [array], {"axes": axes})
-        self.shared = before
+        self.families.pop(made.value.id, None)
         self.hidden.add(made.value.id)
         return made
+
+    def relate(self, array: TracedArray, view: TracedArray) -> None:
+        """Note that two arrays share memory, as long as somebody holds both."""
+        family = self.families.setdefault(array.value.id, [])
+        family += [weakref.ref(array), weakref.ref(view)]
+        self.families[view.value.id] = family
+        if array.value.id in self.inputs | self.borrowed:
+            self.borrowed.add(view.value.id)
+
+    def relatives(self, array: TracedArray) -> list[TracedArray]:
+        """Other arrays with the same memory that somebody still holds."""
+        family = self.families.get(array.value.id, [])
+        held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
+        return [a for a in held.values() if self.families.get(a.value.id) is family]
+
+    def scalar(self, expr: Expr) -> TracedScalar:
+        """A number that follows from extents."""
+        return TracedScalar(self, expr, evaluate(expr, self.builder.extents))
+
+    def extent(self, extent: Extent) -> Any:
+        """An extent as the user has it in ``x.shape``."""
+        found = self.builder.find(extent)
+        return found if isinstance(found, int) else self.scalar(self.builder.extent_expr(found))
+
+    def extent_of(self, item: Any) -> Extent:
+        """A number that a user gives for an extent."""
+        return symbol_of(self, extent_of_item(self, item))
+
+    def steps(self, start: Any, stop: Any, step: int) -> Extent:
+        """How many steps there are between two numbers that a user gives."""
+        ends = (number_of(self, item) for item in (start, stop))
+        return symbol_of(self, Expr("steps", (*ends, literal(step))))
 
     def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         """Trace the definition in place of the composite."""
@@ -169,7 +204,8 @@ class Tracer:
         for made in self.constants:
             if made.array is array:
                 return made.value
-        assert self.describe is not None
+        if self.describe is None:
+            raise TraceError("an array that is no argument: pass it as an argument")
         name = f"constant{len(self.constants)}"
         kind = self.describe(name, array)
         value = self.builder.new_value(kind.dtype, kind.shape)

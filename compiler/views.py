@@ -200,7 +200,9 @@ class _Settling:
         """Apply a map to the bases of its operands, and view the result; False: not possible."""
         full = [v for v in node.values if v.shape == node.result.shape]
         moved = [v for v in full if v.id in self.views]
-        if not node.is_map or node.operator.mixes or node.operator.name in KEPT or not moved:
+        row = node.operator
+        stays = row.mixes or row.tables or row.notes_faults or row.name in KEPT
+        if not node.is_map or stays or not moved:
             return False
         made = [v for v in moved if self.views[v.id][0].id not in self.inputs]
         base, axes = self.views[(made or moved)[0].id]

@@ -45,8 +45,17 @@ def work_of(schedule: Schedule, extents: Mapping[str, int]) -> tuple[Work, ...]:
 
 
 def _of_group(schedule: Schedule, group: Group, extents: Mapping[str, int]) -> Work:
+    nodes = [schedule.graph.nodes[n] for n in group.nodes]
+    read: dict[int, int] = {}  # elements of what is only read at computed places
+    for node in nodes:
+        for value in node.tables:
+            points = read.get(value.id, 0) + count(node.result.shape, extents)
+            read[value.id] = min(points, count(value.shape, extents))
+        for value in node.pointwise:
+            read[value.id] = count(value.shape, extents)
     moved = sum(
-        count(v.shape, extents) * v.dtype.itemsize for v in (*group.inputs, *group.outputs)
+        read.get(v.id, count(v.shape, extents)) * v.dtype.itemsize
+        for v in (*group.inputs, *group.outputs)
     )
     total = Work(bytes=moved)
     for number in group.nodes:

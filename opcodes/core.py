@@ -143,6 +143,8 @@ class Operator:
         accumulator: for reductions and products, the dtype to accumulate in for a result dtype.
         needs_nonempty: the reduction of nothing is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
+        tables: leading operands that are read at places which the others name, and so are stored.
+        notes_faults: its fragment notes operands that have no result, see ``at_index``.
         slope: largest derivative of a function that is not monotone, for error bounds.
         gradient: reserved.
     """
@@ -161,6 +163,8 @@ class Operator:
     accumulator: Callable[[DType], DType] | None = None
     needs_nonempty: bool = False
     attrs: tuple[tuple[str, Any], ...] = ()
+    tables: int = 0
+    notes_faults: bool = False
     slope: float | None = None
     gradient: None = None
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import composites, creation, maps, pixels, products, reductions, rules
+from opweave.opcodes import (
+    composites,
+    creation,
+    gathers,
+    maps,
+    pixels,
+    products,
+    reductions,
+    rules,
+)
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
 from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
@@ -19,6 +28,7 @@ OPERATORS: dict[str, Operator] = {
     for table in (
         maps.OPERATORS,
         creation.OPERATORS,
+        gathers.OPERATORS,
         reductions.OPERATORS,
         products.OPERATORS,
         composites.OPERATORS,

@@ -13,7 +13,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.core import TypeRule
-from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, F64, I64, U8, U64, DType
+from opweave.opcodes.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U8, U64, DType
 from opweave.opcodes.errors import DTypeError
 
 Types = tuple[Any, ...]
@@ -148,6 +148,33 @@ def first(types: Types, attrs: Any = ()) -> Signature:
 def first_and_index(types: Types, attrs: Any = ()) -> Signature:
     """An operand whose type is unchanged, and an index."""
     return (types[0], I64), (types[0],)
+
+
+@lru_cache(maxsize=4096)
+def alone(types: Types, attrs: tuple[tuple[str, Any], ...] = ()) -> Signature:
+    """No operand; the dtype stands in the attributes."""
+    return (), (dtypes.of(dict(attrs)["dtype"]),)
+
+
+@lru_cache(maxsize=4096)
+def indices(types: Types, attrs: Any = ()) -> Signature:
+    """Integers as they index: int32 as it is, others as int64.
+
+    Raises:
+        DTypeError: no integers.
+    """
+    for item in types:
+        if item is not int and (not isinstance(item, DType) or item.kind not in "iu"):
+            raise DTypeError(f"an index must be an integer, found {item}")
+    to = I32 if types[0] is I32 else I64
+    return (to,) * len(types), (to,)
+
+
+@lru_cache(maxsize=4096)
+def table_and_indices(types: Types, attrs: Any = ()) -> Signature:
+    """An array of any type, and an index for each of its axes."""
+    loops = tuple(indices((item,))[0][0] for item in types[1:])
+    return (types[0], *loops), (types[0],)
 
 
 @lru_cache(maxsize=4096)

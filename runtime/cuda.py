@@ -126,6 +126,13 @@ class CudaExecutor:
                 found = self._counters[key] = self.cupy.zeros(rows, self.cupy.uint32)
         return partials, found
 
+    def faults(self) -> Any:
+        with self.cupy.cuda.Device(self.index):
+            return self.cupy.zeros(1, self.cupy.uint64)
+
+    def noted(self, faults: Any) -> int:
+        return 0  # looking would wait for the device; indices wrap, as CuPy's do
+
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
 

@@ -22,6 +22,9 @@ from opweave.runtime.host import run_launcher
 from opweave.runtime.launch import array_scalar, partial_bytes
 from opweave.runtime.regions import memories
 
+# Parameters whose memory is passed last, in this order.
+LATE = ("partials", "counter", "faults")
+
 
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
@@ -34,6 +37,12 @@ class HostExecutor:
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
+
+    def faults(self) -> np.ndarray[Any, Any]:
+        return np.zeros(1, np.uint64)
+
+    def noted(self, faults: np.ndarray[Any, Any]) -> int:
+        return int(faults[0])
 
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, arch="host", fast=self.fast)
@@ -82,8 +91,9 @@ class VerifyExecutor(HostExecutor):
     ) -> Callable[[bytes, Sequence[Any]], None]:
         binary = self.build(kernel, source)
         grid = kernel.grid(extents)
-        kinds = ("input", "output", "partials", "counter")
+        kinds = ("input", "output", *LATE)
         places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
+        counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
 
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
             def packed(addresses: Sequence[int]) -> bytes:
@@ -95,7 +105,7 @@ class VerifyExecutor(HostExecutor):
                 return bytes(made)
 
             self.run(kernel, binary, grid, packed, arrays, places)
-            if kernel.template == "reduce" and arrays[-1].any():
+            if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
         return launch
@@ -169,10 +179,8 @@ class SanitizeExecutor(VerifyExecutor):
 
 def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:
     """Slots of the arrays in the order in which a prepared call passes them."""
-    late = ("partials", "counter")
-    return [s for s in places if kernel.params[s].kind not in late] + [
-        s for s in places if kernel.params[s].kind in late
-    ]
+    late = {kind: number + 1 for number, kind in enumerate(LATE)}
+    return sorted(places, key=lambda slot: late.get(kernel.params[slot].kind, 0))
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

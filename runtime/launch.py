@@ -31,7 +31,7 @@ from opweave.compiler.ir import (
 from opweave.compiler.kernel import Kernel, Param
 from opweave.compiler.literals import converted
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.opcodes.products import indices, viewed
 from opweave.runtime.arrays import pointer
 from opweave.runtime.environment import cores
@@ -51,6 +51,12 @@ class Executor(Protocol):
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Memory for partial results and zeroed counters of a reduce kernel."""
+
+    def faults(self) -> Any:
+        """A zeroed 64-bit word, in which kernels note an index that has no element."""
+
+    def noted(self, faults: Any) -> int:
+        """What was noted: 0 for nothing, and where nobody looks."""
 
     def build(self, kernel: Kernel, source: str) -> Any:
         """The binary of a kernel; may be called from several threads."""
@@ -77,6 +83,7 @@ class Step:
         scalars: (slot, Scalar) of scalar parameters.
         partials: slot of the partial results, or -1.
         counter: slot of the counters, or -1.
+        faults: slot of the faults, or -1.
         rows: rows of the launch.
     """
 
@@ -88,6 +95,7 @@ class Step:
     scalars: tuple[tuple[int, Scalar], ...]
     partials: int
     counter: int
+    faults: int
     rows: int
 
 
@@ -137,6 +145,7 @@ class Prepared:
             for group in lowered.schedule.groups
         )
         self.drops = self._last_uses()
+        self.notes_faults = any(step.faults >= 0 for step in self.steps)
 
     def _last_uses(self) -> tuple[tuple[int, ...], ...]:
         """After each step, the temporaries that no later one reads: their memory serves again."""
@@ -198,7 +207,7 @@ class Prepared:
         views = self.graph.views
         formats, fixed = [], []
         pointers, scalars = [], []
-        partials = counter = -1
+        slot_of = {param.kind: slot for slot, param in enumerate(kernel.params)}
         for slot, param in enumerate(kernel.params):
             formats.append(_format(param, index))
             fixed.append(self._fixed(param, strides))
@@ -207,10 +216,6 @@ class Prepared:
                 pointers.append((slot, base, self._offset(param.source, strides)))
             elif param.kind == "scalar":
                 scalars.append((slot, param.source))
-            elif param.kind == "partials":
-                partials = slot
-            elif param.kind == "counter":
-                counter = slot
         launch = (
             (lambda slots, arrays: None)
             if kernel.is_empty(self.extents)
@@ -223,8 +228,9 @@ class Prepared:
             tuple(fixed),
             tuple(pointers),
             tuple(scalars),
-            partials,
-            counter,
+            slot_of.get("partials", -1),
+            slot_of.get("counter", -1),
+            slot_of.get("faults", -1),
             rows,
         )
 
@@ -259,6 +265,7 @@ class Prepared:
             arrays = (*arrays, *self.constants)
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
         env = {**self.extents, **scalars} if self.needs_env else scalars
+        faults = self.executor.faults() if self.notes_faults else None
         for step, makes, drops in zip(self.steps, self.makes, self.drops, strict=True):
             for value_id, shape, dtype in makes:
                 given = out.get(value_id)
@@ -275,10 +282,15 @@ class Prepared:
                 partials, counter = self.executor.workspace(step.kernel, step.rows)
                 slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
                 passed += [partials, counter]
+            if step.faults >= 0:
+                slots[step.faults] = pointer(faults)
+                passed.append(faults)
             step.launch(step.pack.pack(*slots), passed)
             for value_id in drops:
                 del held[value_id]
             del passed
+        if faults is not None and (word := self.executor.noted(faults)):
+            raise fault(self.graph, word, {**self.extents, **env})
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
     def _viewed(self, array: Any, value_id: int) -> Any:
@@ -346,6 +358,18 @@ def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
                 f"{node.operator.name}: zero elements to reduce, and the operation has no "
                 f"identity{at}"
             )
+
+
+def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
+    """The error of an index that has no element, from what ``index_of`` in common.cuh noted."""
+    node = graph.nodes[(word >> 48) - 1]
+    low = word & ((1 << 48) - 1)
+    index = low - (1 << 48) if low >> 47 else low
+    size = node.operands[1]
+    assert isinstance(size, Scalar)
+    count = evaluate(size.expr, env)
+    at = f" ({node.where})" if node.where.file else ""
+    return BoundsError(f"index {index} is out of bounds for an axis of {count} elements{at}")
 
 
 def partial_bytes(kernel: Kernel, rows: int) -> int:

@@ -66,23 +66,19 @@ OW_INLINE int compare(int64 x, uint64 y) { return x < 0 || (uint64)x < y ? -1 : 
 OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
+// All of it without branches: a compiler multiplies them where many meet.
+template <class T> OW_INLINE bool divides_oddly(T y) { return (y == 0) | ((T(-1) < T(0)) & (y == T(-1))); }
 template <class T> OW_INLINE T trunc_div(T x, T y) {
-    if (y == 0) return 0;
-    if (T(-1) < T(0) && y == T(-1)) return wrap_sub(T(0), x);
-    return x / y;
-}
-template <> OW_SPECIAL uint8 trunc_div(uint8 x, uint8 y) { return y == 0 ? 0 : x / y; }
-template <> OW_SPECIAL uint64 trunc_div(uint64 x, uint64 y) { return y == 0 ? 0 : x / y; }
-template <class T> OW_INLINE T floor_div(T x, T y) {
-    if (y == 0) return 0;
-    if (T(-1) < T(0) && y == T(-1)) return trunc_div(x, y);
-    const T quotient = x / y;
-    return quotient - (x % y != 0 && (x < 0) != (y < 0));
+    const T quotient = x / (divides_oddly(y) ? T(1) : y);
+    return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : quotient;
 }
 template <class T> OW_INLINE T floor_mod(T x, T y) {
-    if (y == 0 || (T(-1) < T(0) && y == T(-1))) return 0;
-    const T rest = x % y;
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    const T rest = x % (divides_oddly(y) ? T(1) : y);
+    return rest + ((rest != 0) & ((rest < 0) != (y < 0)) ? y : T(0));
+}
+template <class T> OW_INLINE T floor_div(T x, T y) {
+    const bool down = (floor_mod(x, y) != 0) & ((x < 0) != (y < 0));
+    return trunc_div(x, y) - (down ? T(1) : T(0));
 }
 
 // Float division that rounds down, after Python's float_divmod: the quotient is made from the
@@ -110,6 +106,20 @@ template <> OW_SPECIAL float floor_div(float x, float y) { return float_div(x, y
 template <> OW_SPECIAL double floor_div(double x, double y) { return float_div(x, y); }
 template <> OW_SPECIAL float floor_mod(float x, float y) { return float_mod(x, y); }
 template <> OW_SPECIAL double floor_mod(double x, double y) { return float_mod(x, y); }
+
+// Places along an axis of `n` elements.
+OW_INLINE bool is_inside(int i, int n) { return (unsigned)i < (unsigned)n; }
+template <class I, class N> OW_INLINE bool is_inside(I i, N n) { return (uint64)i < (uint64)n; }
+
+// An index, counted from the end where it is negative.  One that has no element wraps, as CuPy's
+// do, and is noted where it is `here`: its line's number and itself, the largest of all.
+template <class I> OW_INLINE I index_of(I i, I n, bool here, uint64* faults, uint64 site) {
+    if (is_inside(i, n)) return i;
+    if (i < 0 && is_inside(i + n, n)) return i + n;
+    if (here) atomicMax(faults, (site + 1) << 48 | ((uint64)i & 0xffffffffffffull));
+    return floor_mod(i, n);
+}
+#define at_index(i, n, site) index_of(i, n, here, faults, site)
 
 // Integer power by squaring; a negative exponent gives 1 / x rounded towards zero.
 OW_INLINE int64 times(int64 x, int64 y) { return wrap_mul(x, y); }
@@ -209,6 +219,21 @@ template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R(0)) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
+}
+// The run from place `first` on of `extent` elements; what it has not reads as 0.
+template <int N, class R, class S>
+OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {
+    if (first >= 0 && first <= extent - N && stride == 1) {
+        p += first;
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = load(p + l);
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = R(0);
+        const int begin = first >= 0 ? 0 : first > -N ? -(int)first : N;
+        const int end = extent - first < N ? (int)(extent - first) : N;
+        OW_EACH_BETWEEN(l, begin, end, N) r[l] = load(p + (first + l) * stride);
+    }
 }
 template <int N, class R, class S>
 OW_INLINE void store_chunk(S* p, const R (&r)[N], index_t inside) {

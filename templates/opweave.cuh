@@ -7,6 +7,9 @@
 #define OW_UNROLL _Pragma("unroll")
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_UNROLL_CHANNELS OW_UNROLL
+// Some of N registers, which stay registers.
+#define OW_EACH_BETWEEN(l, begin, end, N) \
+    OW_UNROLL for (int l = 0; l < N; ++l) if (l >= begin && l < end)
 
 static __device__ __forceinline__ float half_to_float(unsigned short bits) {
     float x;

@@ -64,8 +64,9 @@ def maps(arity, *dtype_names):
     """Elementwise operators of an arity that have a meaning for the dtypes."""
     out = []
     for row in OPERATORS.values():
-        # what mixes channels takes pictures: tests/test_pixels.py
-        if row.kind is not Kind.MAP or row.arity != arity or row.name == "cast" or row.mixes:
+        # what mixes channels takes pictures: tests/test_pixels.py; places: tests/test_gathers.py
+        apart = row.name == "cast" or row.mixes or row.tables or row.notes_faults
+        if row.kind is not Kind.MAP or row.arity != arity or apart:
             continue
         types = tuple(dtypes.of(n) for n in dtype_names)
         try:

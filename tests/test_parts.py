@@ -139,6 +139,10 @@ def leaves(result):
     return [leaf for _, leaf in flatten(result, "", (str,))[0]]
 
 
+# What is a whole graph; in parts where something else is not.
+WHOLE = ("concatenate", "stack", "gather", "argmax", "roll")
+
+
 def same(found, expected):
     """Class, dtype, shape and value, leaf by leaf."""
     assert flatten(found, "", (str,))[1] == flatten(expected, "", (str,))[1]
@@ -165,7 +169,7 @@ def test_a_function_in_parts_does_what_it_does(name):
         same(after, written)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [n for n in CASES if n not in WHOLE])
 def test_a_whole_graph_is_asked_for(name):
     fused = ow.fuse(CASES[name], fullgraph=True)
     with pytest.raises((ow.errors.UnsupportedError, ow.errors.TraceError, ow.errors.DTypeError)):

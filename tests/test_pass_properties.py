@@ -18,11 +18,10 @@ from opweave.compiler.driver import Options, schedule_graph
 from opweave.compiler.ir import Graph, Value
 from opweave.compiler.reference import run_reference
 from opweave.compiler.simplify import drop_dead, fill_in, fold, share_common, simplify
-from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.trace import trace
 from opweave.compiler.verify import verify_graph, verify_schedule
 from opweave.compiler.views import over_dense, settle_views
-from opweave.runtime.arrays import argument_type, is_array
+from opweave.runtime.arrays import argument_type, array_type, is_array
 
 programs = st.builds(generate, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 quick = settings(
@@ -33,14 +32,14 @@ PASSES = [settle_views, fill_in, fold, over_dense, share_common, drop_dead, simp
 
 
 def traced(program):
-    """The graph of a program and its extents."""
+    """The graph of a program, its extents, and the arrays that the program makes itself."""
     values = program.given()
     types = {
         a.name: argument_type(a.name, v, False)
         for a, v in zip(program.arguments, values, strict=True)
     }
-    graph = trace(program.function, types).graph
-    return graph, graph.extents(symbol_extents(list(types.values())))
+    made = trace(program.function, types, describe=array_type)
+    return made.graph, made.extents, made.constants
 
 
 def numbered(graph: Graph) -> str:
@@ -58,9 +57,9 @@ def numbered(graph: Graph) -> str:
     return repr((lines, [*map(shown, graph.outputs)]))
 
 
-def reference(program, graph, extents):
+def reference(program, graph, extents, constants):
     values = program.given()
-    arrays = [v for v in values if is_array(v)]
+    arrays = [*(v for v in values if is_array(v)), *constants]
     numbers = [v for v in values if not is_array(v)]
     held = {i.value.id: a for i, a in zip(graph.inputs, arrays, strict=True)}
     return run_reference(
@@ -89,8 +88,8 @@ def test_the_verifier_holds_after_each_pass(a_pass, program):
 def test_simplifying_changes_no_bit_of_what_numpy_computes(program):
     if any(s.op in ORDERED or s.op in OTHER_BITS or s.op == "power" for s in program.steps):
         return  # their bits follow the layout, which views change
-    graph, extents = traced(program)
-    before, after = (reference(program, g, extents) for g in (graph, simplify(graph)))
+    graph, extents, constants = traced(program)
+    before, after = (reference(program, g, extents, constants) for g in (graph, simplify(graph)))
 
     for one, other in zip(before, after, strict=True):
         assert np.asarray(one).dtype == np.asarray(other).dtype
@@ -100,7 +99,7 @@ def test_simplifying_changes_no_bit_of_what_numpy_computes(program):
 @quick
 @given(programs, st.sampled_from(["host", "sm_80"]), st.booleans())
 def test_each_node_is_in_one_group_and_groups_stand_in_order(program, target, fused):
-    graph, extents = traced(program)
+    graph, extents, _ = traced(program)
     options = Options(fused=fused)
     schedule = schedule_graph(simplify(graph), extents, device_for(target), options)
     verify_schedule(schedule)
@@ -142,13 +141,13 @@ def contents(schedule):
 @quick
 @given(programs, st.integers(0, 2**31))
 def test_the_order_of_independent_nodes_changes_no_result(program, seed):
-    graph, extents = traced(program)
+    graph, extents, constants = traced(program)
     other = reordered(graph, np.random.default_rng(seed))
     simple = [simplify(g) for g in (graph, other)]
     device = device_for("sm_80")
     schedules = [schedule_graph(g, extents, device, Options()) for g in simple]
 
-    for a, b in zip(*(reference(program, g, extents) for g in simple), strict=True):
+    for a, b in zip(*(reference(program, g, extents, constants) for g in simple), strict=True):
         assert np.array_equal(bits_of(np.asarray(a)), bits_of(np.asarray(b)))
     assert operators(simple[0].nodes) == operators(simple[1].nodes)
     assert sorted(contents(schedules[0])) == sorted(contents(schedules[1]))

@@ -4,6 +4,7 @@
 #include "simt.cuh"
 #define OW_UNROLL
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
+#define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)
 
 #ifdef OW_VERIFY  // not optimised
 #define OW_WHOLE(T, x) ((T)(x))

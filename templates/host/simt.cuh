@@ -228,13 +228,18 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
     extern "C" void ow_bind(OwHost* host) { OW_BIND(host); }                                  \
     extern "C" void ow_thread(const char* slots) { OwKernel<__VA_ARGS__>::call(slots); }
 #else
+// One after the other in the order of memory: the blocks of a row, of which a map counts along y,
+// and parts of a row along x.
+#ifdef PARTS
+#define OW_PLACE(B, GRID) (blockIdx.x = (unsigned)(B % GRID->x), blockIdx.y = (unsigned)(B / GRID->x))
+#else
+#define OW_PLACE(B, GRID) (blockIdx.x = (unsigned)(B / GRID->y), blockIdx.y = (unsigned)(B % GRID->y))
+#endif
 #define OW_ENTRY(...)                                                                         \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
         gridDim = *grid;                                                                      \
         for (long long b = first; b < last; ++b) {                                            \
-            blockIdx.x = (unsigned)(b % grid->x);                                             \
-            blockIdx.y = (unsigned)(b / grid->x % grid->y);                                   \
-            blockIdx.z = (unsigned)(b / grid->x / grid->y);                                   \
+            OW_PLACE(b, grid);                                                                \
             OwKernel<__VA_ARGS__>::call(slots);                                                \
         }                                                                                     \
     }

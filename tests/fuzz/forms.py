@@ -149,6 +149,73 @@ def _by_extent(rank: int, rng: Rng) -> str:
     return f"{{0}} {rng.choice(['*', '/', '+'])} {{0}}.{extent}"
 
 
+def _axis_text(rank: int, rng: Rng) -> str:
+    return str(rng.integers(-rank, rank))
+
+
+def _roll(rank: int, rng: Rng) -> str:
+    shift = rng.integers(-9, 10)
+    if rng.random() < 0.2:
+        return f"np.roll({{0}}, {shift})"
+    if rank > 1 and rng.random() < 0.3:
+        return f"np.roll({{0}}, ({shift}, 2), (0, -1))"
+    return f"np.roll({{0}}, {shift}, {_axis_text(rank, rng)})"
+
+
+JOINS = ("{0}, {0}", "{0}[1:], {0}", "{0}, -{0}, {0}[:1]", "np.flip({0}), {0}")
+
+
+def _join(rank: int, rng: Rng) -> str:
+    if rng.random() < 0.3:
+        return f"np.stack([{{0}}, {{0}} + {{0}}, {{0}}], axis={rng.integers(-rank - 1, rank + 1)})"
+    if rng.random() < 0.6:
+        return f"np.concatenate([{rng.choice(JOINS)}], axis=0)"
+    return f"np.concatenate([{{0}}, {{0}}], axis={_axis_text(rank, rng)})"
+
+
+def _pad(rank: int, rng: Rng) -> str:
+    mode = rng.choice(["constant", "edge", "reflect", "symmetric", "wrap"])
+    width = ", ".join(f"({rng.integers(0, 4)}, {rng.integers(0, 9)})" for _ in range(rank))
+    return f"np.pad({{0}}, ({width},), mode={str(mode)!r})"
+
+
+REPEATS = (
+    "np.tile({0}, 3)",
+    "np.tile({0}, (2, 1))",
+    "np.repeat({0}, 2)",
+    "np.repeat({0}, 3, axis=0)",
+)
+
+
+def _gather(rank: int, rng: Rng) -> str:
+    axis = _axis_text(rank, rng)
+    return str(rng.choice([
+        "{0}[[0, -1, 0]]", "{0}[np.arange({0}.shape[0]) // 2]", "{0}[..., np.array([[0], [-1]])]",
+        f"{{0}}.take([5, -7, 2], axis={axis}, mode='wrap')",
+        f"np.take({{0}}, np.array([5, -7, 2]), axis={axis}, mode='clip')",
+        f"np.take_along_axis({{0}}, np.argmin({{0}}, axis={axis}, keepdims=True), axis={axis})",
+        "{0}[::2][[0, 0]]", "{0}.reshape(-1)[(np.arange({0}.size) * 7) % {0}.size]",
+        "{0}.T[[-1], ..., [0, 0]]",
+    ]))  # fmt: skip
+
+
+def _counted(rank: int, rng: Rng) -> str:
+    name = rng.choice(["argmax", "argmin"])
+    return str(rng.choice([
+        f"{{0}}.{name}()", f"np.{name}({{0}}, axis={_axis_text(rank, rng)})",
+        "{0} * np.arange({0}.shape[-1])", "np.arange(1, {0}.size, 3)",
+        f"np.tril({{0}}, {rng.integers(-2, 3)})", f"np.triu({{0}}, {rng.integers(-2, 3)})",
+    ]))  # fmt: skip
+
+
+def _assign(rank: int, rng: Rng) -> str:
+    key = "np.s_" + _indexing(rank, rng).removeprefix("{0}").replace("None, ", "").replace(
+        "None", ":"
+    )
+    value = rng.choice(["3", "2.5", "y[k]", "y[k] + y[k]", "-x[k]", "x.sum()", "x[k][::-1]"])
+    return f"(lambda x, y, k: (y.__setitem__(k, {value}), y)[1])({{0}}, {{0}}.copy(), {key})"
+
+
 # Functions of one array that are no operators by name, most give a view: lowest rank, and text
 # for a rank.
 CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
@@ -164,6 +231,13 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "round": (0, _round),
     "ufunc.reduce": (1, _reduce),
     "shape, size": (1, _by_extent),
+    "roll": (1, _roll),
+    "concatenate": (1, _join),
+    "pad": (1, _pad),
+    "repeat": (1, lambda rank, rng: str(rng.choice(REPEATS))),
+    "take": (1, _gather),
+    "arange": (1, _counted),
+    "assignment": (1, _assign),
 }
 
 
@@ -176,7 +250,8 @@ WEIGHTS = {
 
 def drawn_names() -> tuple[list[str], np.ndarray[Any, Any]]:
     """Names of all operators and calls, and how likely each is; new operators come by themselves."""
-    names = [*OPERATORS, *CALLED]
-    weights = [WEIGHTS.get(row.kind, 1.0) for row in OPERATORS.values()] + [1.5] * len(CALLED)
+    rows = {n: row for n, row in OPERATORS.items() if not row.tables and not row.notes_faults}
+    names = [*rows, *CALLED]
+    weights = [WEIGHTS.get(row.kind, 1.0) for row in rows.values()] + [1.5] * len(CALLED)
     total = np.asarray(weights)
     return names, total / total.sum()

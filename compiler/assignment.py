@@ -1,0 +1,203 @@
+"""Writing into traced arrays: each name of an array stands for its newest value.
+
+A kernel writes nothing twice; so an array that is written to becomes another value of the graph.
+Parts of it that somebody holds, and arrays that it is a part of, are taken along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.gathering import coordinate, gathered, is_below, place_type
+from opweave.compiler.indexing import bounds, expanded, indexed
+from opweave.compiler.ir import Extent
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.traced import TracedArray
+
+
+def _whole(target: TracedArray) -> TracedArray | None:
+    """The array that another is a part of, if somebody else sees it."""
+    parent = target.origin[0] if target.origin is not None else None
+    return parent if any(a is parent for a in target.tracer.relatives(target)) else None
+
+
+def _parts(target: TracedArray) -> list[TracedArray]:
+    """The parts of an array that somebody holds, and theirs."""
+    found = [a for a in target.tracer.relatives(target) if _whole(a) is target]
+    return [*found, *(inner for part in found for inner in _parts(part))]
+
+
+def _holders(target: TracedArray) -> list[TracedArray]:
+    """All arrays that a change of one is a change of, as far as it is known where."""
+    root = target
+    while (whole := _whole(root)) is not None:
+        root = whole
+    return [root, *_parts(root)]
+
+
+def check_assigned(target: Any, value: Any, name: str) -> None:
+    """
+    Raises:
+        UnsupportedError: the target is an argument, or shares its memory with other values.
+        ShapeError, DTypeError: the value does not fit, as by NumPy.
+    """
+    if not hasattr(target, "origin"):
+        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+    tracer = target.tracer
+    if target.value.id in tracer.inputs | tracer.borrowed:
+        raise UnsupportedError(
+            f"{name}: writes into an argument ({tracer.where()}); return the new value, or pass "
+            "the array as out= to the fused function"
+        )
+    known = _holders(target)
+    if not all(any(a is k for k in known) for a in tracer.relatives(target)):
+        raise UnsupportedError(
+            f"{name}: writes into an array that shares its memory with a view ({tracer.where()}); "
+            "give the result a name of its own, or take a .copy() first"
+        )
+    old, new = target.value, value.value
+    shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]
+    if shapes[0] != shapes[1]:
+        raise ShapeError(
+            f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
+            "give the result a name of its own"
+        )
+    if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
+        raise DTypeError(
+            f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
+        )
+
+
+def assign(target: Any, value: Any, name: str) -> TracedArray:
+    """``out=`` and in-place operators: every name of the target sees the new value.
+
+    Raises:
+        UnsupportedError, ShapeError, DTypeError: see ``check_assigned``.
+    """
+    check_assigned(target, value, name)
+    tracer, old = target.tracer, target.value
+    if value.value.dtype is not old.dtype:
+        value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
+    if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number
+        value = tracer.apply(OPERATORS["copy"], [value])
+    whole, parts = _whole(target), _parts(target)
+    if whole is not None:
+        put(whole, target.origin[1], value)
+    else:
+        target.value = value.value
+        for part in parts:
+            assert part.origin is not None
+            part.value = indexed(*part.origin).value
+            tracer.relate(part.origin[0], part)
+    found: TracedArray = target
+    return found
+
+
+def put(target: TracedArray, key: Any, value: Any) -> None:
+    """``target[key] = value``.
+
+    Raises:
+        UnsupportedError: the key is no slices, numbers or mask; see also ``check_assigned``.
+        ShapeError: the value does not fit.
+    """
+    origin = getattr(value, "origin", None)
+    if origin is not None and origin[1] is key and _whole(value) is target:
+        return  # after target[key] += x it is there already
+    assign(target, _replaced(target, key, value), "assignment to elements")
+
+
+def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
+    """An array with other elements in some places."""
+    tracer, dtype = target.tracer, target.value.dtype
+    if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
+        if getattr(value, "ndim", 0):
+            raise UnsupportedError("assignment by a mask: expected one number")
+        return np.where(key, _typed(tracer, value, dtype), target)
+    items = expanded(target, key)
+    if any(item is None or getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
+        raise UnsupportedError("assignment by an index array; use np.where")
+    places = place_type(tracer, *target.value.shape)
+    zero = places.numpy.type(0)
+    inside: list[Any] = []
+    along: list[tuple[Any, Extent]] = []  # of each dimension of the part: its place, its extent
+    for axis, item in enumerate(items):
+        extent = target.value.shape[axis]
+        c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
+        found = bounds(target, item, axis)
+        if found is None:
+            along.append((c, extent))
+            continue
+        start, step, length = found
+        i = c - tracer.scalar(start)
+        if isinstance(item, slice):
+            inside += [i % abs(step) == zero] if abs(step) != 1 else []
+            i = i // step if step != 1 else i
+            along.append((i, length))
+            inside.append(~is_below(i, 0) & is_below(i, tracer.extent(length)))
+        else:
+            inside.append(i == zero)
+    return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def _pasted(target: TracedArray, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
+    typed = _typed(target.tracer, value, dtype)
+    if inside:
+        return np.where(reduce(np.logical_and, inside), typed, target)
+    return np.where(np.ones_like(target, dtype=np.bool_), typed, target)
+
+
+def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
+    """A value as it is stored: NumPy casts whatever is assigned to elements."""
+    if hasattr(value, "value"):
+        return value if value.value.dtype is dtype else value.astype(dtype.numpy)
+    number = np.asarray(tracer.concrete(value))
+    if number.ndim or number.dtype.kind not in "biuf":
+        raise UnsupportedError("assignment to elements: expected an array or a number")
+    if type(value) is int and dtype.kind in "iu":
+        return dtype.numpy.type(value)  # refused where it does not fit, as by NumPy
+    with np.errstate(all="ignore"):
+        return number.astype(dtype.numpy)[()]
+
+
+def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any:
+    """An array that is assigned to a part, over the whole of the target.
+
+    Raises:
+        ShapeError: it does not broadcast to the part.
+    """
+    if not hasattr(value, "value"):
+        if getattr(value, "ndim", 0):
+            value = tracer.wrapped(tracer.constant(value))
+        elif isinstance(value, list | tuple):
+            raise UnsupportedError("assignment to elements: expected an array or a number")
+        else:
+            return value
+    builder, shape = tracer.builder, value.value.shape
+    extra = len(shape) - len(along)
+    if any(e != 1 for e in shape[: max(extra, 0)]):
+        raise ShapeError(f"assignment to elements: an array of {len(shape)} dimensions")
+    if extra > 0:
+        value = tracer.hidden_view(value, tuple(range(extra, len(shape))))
+        shape = shape[extra:]
+    if all(e == 1 for e in shape):
+        return tracer.hidden_view(value, ())
+    places: list[Any] = []
+    for own, (place, extent) in zip(shape, along[len(along) - len(shape) :], strict=True):
+        same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(extent)))
+        if own == 1:
+            places.append(tracer.scalar(literal(0)))
+        elif builder.find(own) == builder.find(extent) or builder.require(same):
+            places.append(place)
+        else:
+            have, wanted = builder.example(own), builder.example(extent)
+            raise ShapeError(f"assignment to elements: {have} elements do not fit {wanted}")
+    return gathered(value, places)

@@ -1,0 +1,113 @@
+"""Reading at computed places: coordinates, indices, and gathers.
+
+A gather reads a stored array, its *table*, at indices that the kernel has in registers.  With
+coordinates for the axes that stay as they are, it is whatever moves elements about: a roll, a
+concatenation, a padding, an index array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import rules
+from opweave.opcodes.core import Kind, OpCode, Operator, Phase
+from opweave.opcodes.errors import BoundsError, ShapeError
+from opweave.opcodes.shapes import (
+    RESHAPED,
+    Attrs,
+    Pairs,
+    Shape,
+    ShapeRule,
+    broadcast_pairs,
+    broadcast_shape,
+)
+
+# A kernel passes an extent and a stride for each axis of a table.
+MOST_AXES = 8
+
+
+def coordinate(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Index along the first axis, whose neighbours to the right have extent 1."""
+    return np.arange(shape[0], dtype=dtype).reshape(shape)
+
+
+def indexed(i: Any, n: Any) -> Any:
+    """Indices of an axis of ``n`` elements, negative ones counted from its end.
+
+    Raises:
+        BoundsError: one is not in ``-n`` to ``n - 1``.
+    """
+    i = np.asarray(i)
+    if i.size and (i.min() < -n or i.max() >= n):
+        found = i[(i < -n) | (i >= n)][0]
+        raise BoundsError(f"index {found} is out of bounds for an axis of {n} elements")
+    return np.where(i < 0, i + n, i)
+
+
+def gathered(x: Any, *indices: Any) -> Any:
+    """``x[indices]`` with an index for each axis; 0 where one lies outside of its axis."""
+    pairs = list(zip(indices, x.shape, strict=True))
+    inside = reduce(np.logical_and, [(i >= 0) & (i < n) for i, n in pairs])
+    if not x.size:
+        return np.zeros(np.shape(inside), x.dtype)
+    found = x[tuple(np.where(inside, i, 0) for i in indices)]
+    return np.where(inside, found, np.zeros((), x.dtype))
+
+
+def _table_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
+    return broadcast_pairs(shapes[1:])
+
+
+def _gathered_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """That of the indices.
+
+    Raises:
+        ShapeError: they do not broadcast, or none is an array.
+    """
+    if len(shapes) < 2:
+        raise ShapeError("expected an array among the indices: a place is a slice")
+    return broadcast_shape(shapes[1:])
+
+
+GATHERED = ShapeRule(_table_pairs, _gathered_shape)
+
+
+def _gather(rank: int) -> Operator:
+    return Operator(
+        f"gather_{rank}d",
+        Kind.MAP,
+        (),
+        gathered,
+        rules.table_and_indices,
+        params=("x", *(f"i{d}" for d in range(rank))),
+        shape_rule=GATHERED,
+        tables=1,
+    )
+
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator(
+        "coordinate",
+        Kind.CREATE,
+        (),
+        coordinate,
+        rules.alone,
+        params=(),
+        shape_rule=RESHAPED,
+        attrs=(("dtype", "int64"), ("shape", ())),
+    ),
+    Operator(
+        "index",
+        Kind.MAP,
+        (OpCode("index", Phase.EPILOGUE, "at_index(i, n, SITE)", ("i", "n"), "iu", exact=True),),
+        indexed,
+        rules.indices,
+        params=("i", "n"),
+        notes_faults=True,
+    ),
+    *map(_gather, range(1, MOST_AXES + 1)),
+)
