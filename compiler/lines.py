@@ -86,17 +86,14 @@ class Table:
 def bind_gather(node: Node, index: int, table: Table, indices: Sequence[str], result: str) -> Line:
     """Read a table where the indices lie inside of it, 0 elsewhere.
 
-    const float v2 = is_inside(v1, n0) ? load(x + (index_t)v1 * x_s0) : 0;
+    const float v2 = read_at<float>(x, v1, n0, x_s0);
     """
-    axes = list(zip(indices, table.extents, table.strides, strict=True))
-    inside = " & ".join(f"is_inside({i}, {n})" for i, n, _ in axes)
-    terms = [
-        f"(index_t){i}" if stride == "1" else f"(index_t){i} * {stride}"
-        for i, _, stride in axes
-        if stride
-    ]
-    place = " + ".join([table.pointer, *terms])
-    text = f"const {node.result.dtype.register} {result} = {inside} ? load({place}) : 0;"
+    axes = zip(indices, table.extents, table.strides, strict=True)
+    places = [f"{i}, {n}, {stride or 0}" for i, n, stride in axes]
+    register = node.result.dtype.register
+    text = (
+        f"const {register} {result} = read_at<{register}>({', '.join([table.pointer, *places])});"
+    )
     name = f"gather {table.pointer}"
     return Line(Phase.LOAD, name, text, comment_for(node), (result,), None, index, node.where)
 

@@ -220,6 +220,18 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
+// One element: of each axis the place, the extent and the stride; 0 where a place lies outside.
+template <class R, class S> OW_INLINE R read_inside(bool inside, const S* p) {
+    return inside ? load(p) : R(0);
+}
+template <class R, class S, class I, class... Axes>
+OW_INLINE R read_inside(bool inside, const S* p, I i, index_t n, index_t stride, Axes... axes) {
+    return read_inside<R>(inside & is_inside(i, n), p + (index_t)i * stride, axes...);
+}
+template <class R, class S, class... Axes> OW_INLINE R read_at(const S* p, Axes... axes) {
+    return read_inside<R>(true, p, axes...);
+}
+
 // The run from place `first` on of `extent` elements; what it has not reads as 0.
 template <int N, class R, class S>
 OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {

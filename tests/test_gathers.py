@@ -153,8 +153,10 @@ def same(found, expected):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "layout"), [
+    (name, layout) for n, name in enumerate(CASES) for m, layout in enumerate(LAYOUTS)
+    if layout == "C" or n % 3 == m - 1
+])  # fmt: skip
 def test_places_are_those_of_numpy(name, layout):
     x = LAYOUTS[layout](X)
     given = x.copy()
@@ -164,12 +166,10 @@ def test_places_are_those_of_numpy(name, layout):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_gpus_kernels_read_the_same_places(name, target):
-    program = ow.fuse(CASES[name], fullgraph=True).lower(X, target=target)
-    for schedule in (0, 1):
-        same(program.verify(X, schedule=schedule), CASES[name](X.copy()))
+def test_a_gpus_kernels_read_the_same_places(name):
+    program = ow.fuse(CASES[name], fullgraph=True).lower(X, target="sm_80")
+    same(program.verify(X, schedule=1), CASES[name](X.copy()))
 
 
 @pytest.mark.nvrtc
@@ -310,7 +310,7 @@ def test_a_run_of_places_is_a_window():
     source = ow.fuse(shifted_rows, fullgraph=True).lower(X, target="host").kernels[0].source
 
     assert "load_window" in source
-    assert "? load(" not in source
+    assert "read_at" not in source
 
 
 @pytest.mark.host
@@ -389,7 +389,7 @@ def test_what_others_see_is_not_written_unseen(function):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["corners", "boundaries", "through_names", "casts", "counted"])
 def test_in_parts_they_are_the_same(name):
     def function(x):
         return CASES[name](np.sort(x, axis=0) * 1)

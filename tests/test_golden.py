@@ -31,7 +31,8 @@ CASES = [
     ("norm large", "sm_90a"), ("norm large", "host"), ("product", "sm_80"), ("product", "host"),
     ("product f16", "sm_90a"), ("product batched", "sm_75"), ("product and softmax", "sm_90a"),
     ("product few rows", "host"), ("transpose", "sm_90a"), ("transposed sum", "host"),
-    ("picture", "sm_90a"), ("picture", "host"),
+    ("picture", "sm_90a"), ("picture", "host"), ("windows", "sm_90a"), ("windows", "host"),
+    ("places", "sm_80"), ("windows of rows", "sm_75"),
 ]  # fmt: skip
 
 

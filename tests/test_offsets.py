@@ -44,6 +44,9 @@ AUDIT = {
         unreal(2**16, 2**16, dtype="f32"), unreal(2**16, 64, dtype="f32")]),
     "pixel": (lambda x: ow.pixels.saturation(x, 1.5), lambda: [unreal(2**16, 2**14, 3, dtype="f32")]),
     "tile": (lambda x, y: x.T * y, lambda: [unreal(2**16, 2**16), unreal(2**16, 2**16)]),
+    "window": (lambda x: np.roll(x, 1, 1), lambda: [unreal(2**16, 2**16)]),
+    "places": (lambda x, i: x[:, i], lambda: [unreal(2**16, 2**16), unreal(9, dtype="i64")]),
+    "places, long": (lambda x: np.roll(x, 1), lambda: [unreal(BIG)]),
 }  # fmt: skip
 # What depends on an extent or a stride, and may exceed 31 bits.
 LONG = re.compile(
@@ -58,7 +61,9 @@ def narrow_lines(source):
 
     Counters of chunks within a thread are ints: the compiler bounds them by a row's class.
     """
-    code = re.sub(r"//[^\n]*", "", source)
+    # a place along one axis is an int where the guard says that the axis is short
+    code = re.sub(r"[^\n]*// coordinate: i32[^\n]*", "", source)
+    code = re.sub(r"//[^\n]*", "", code)
     for found in NARROW.finditer(code):
         text = re.sub(r"lanes_of\(.*?\)|\(int\)\([^()]*%[^()]*\)", "", found[2])
         if LONG.search(text):
@@ -105,6 +110,8 @@ FAR = {
     "reduce": lambda x: x.astype(np.int64).sum(),
     "columns": lambda x: x.max(axis=0),
     "tile": lambda x: x.T + np.uint8(1),
+    "window": lambda x: np.roll(x, 1, 1),
+    "places": lambda x: x[[2, 0, -1, 2]][:, [23, 0, 3]],
     "product": lambda x: x.astype(np.float32) @ x.astype(np.float32).T,
 }
 

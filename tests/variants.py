@@ -78,6 +78,21 @@ def grade(img):
     return ow.pixels.to_uint8(ow.pixels.gamma(ow.pixels.aces(x), 2.2))
 
 
+def laplacian(x):
+    sides = np.roll(x, 1, 0) + np.roll(x, -1, 0) + np.roll(x, 1, 1) + np.roll(x, -1, 1)
+    return sides - 4 * x
+
+
+def picked_softmax(x):
+    return softmax(x[[3, 0, -1, 3]])
+
+
+def bordered(x):
+    y = np.pad(x, 1)
+    y[0] = 1
+    return y * 2
+
+
 @dataclass(frozen=True)
 class Variant:
     """``kernels``: how many; ``toggles``: values that the first must have."""
@@ -177,6 +192,10 @@ VARIANTS = [
     Variant("transposed sum", transposed_sum, ((96, 160), (160, 96)), toggles=VECTOR),
     Variant("picture", grade, ((37, 41, 3),), "uint8", toggles={"VECTOR": 4}),
     Variant("large picture", grade, ((600, 800, 3),), "uint8", toggles=VECTOR | {"CHUNKS": 2}),
+    Variant("windows", laplacian, ((9, 2052),)),
+    Variant("places", laplacian, ((40, 50),)),
+    Variant("windows of rows", picked_softmax, ((12, 100),)),
+    Variant("borders", bordered, ((11, 2050),), "float16"),
     Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
 ]
 

@@ -1,0 +1,229 @@
+// picked_softmax_row_f32
+// fused: index, coordinate, gather_2d, max, subtract, exp, sum, divide
+// x: f32[n0, n1], constant0_view: i64[4, 1] -> out: f32[4, n1]
+// accumulation plan: 16 threads x 4 lanes a row, joined pairwise
+// rows 4, columns n1; template row.cu.j2, target sm_75
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW   16   // accumulation plan: threads that share a row
+#define LANES             4    // accumulation plan: running values of one thread
+#define ROWS_PER_BLOCK    8    // rows of one block
+#define USE_REGISTER_ROW  1    // the row stays in registers between passes
+#define ROW_CHUNKS        2    // chunks of one thread that cover the longest row of the shape class
+#include "opweave.cuh"
+
+#define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
+
+// max: 16 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
+static __device__ __forceinline__ float lanes_max_f32(float (&acc)[LANES])
+{
+#pragma unroll
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l)
+            acc[l] = max_nan(acc[l], acc[l + half]);
+    return acc[0];
+}
+
+// max: 16 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
+static __device__ __forceinline__ float row_max_f32(float mine, const int lane)
+{
+#if THREADS_PER_ROW > 1
+#if USE_WARP_SHUFFLE
+#pragma unroll
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        mine = max_nan(mine, other);
+    }
+#if THREADS_PER_ROW > 32
+    __shared__ float warps[BLOCK / 32];
+    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
+    mine = warps[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
+        mine = max_nan(mine, warps[first + warp]);
+    __syncthreads();  // warps may be written again
+#else
+    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    __shared__ float threads[BLOCK];
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        if (lane % WARP_SHARE < offset)
+            threads[threadIdx.x] = max_nan(threads[threadIdx.x], threads[threadIdx.x + offset]);
+        __syncthreads();
+    }
+    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
+    mine = threads[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
+        mine = max_nan(mine, threads[first + warp * WARP_SHARE]);
+    __syncthreads();  // threads may be written again
+#endif
+#endif
+    return mine;
+}
+
+// sum: 16 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
+static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
+{
+#pragma unroll
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l)
+            acc[l] = acc[l] + acc[l + half];
+    return acc[0];
+}
+
+// sum: 16 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
+static __device__ __forceinline__ float row_sum_f32(float mine, const int lane)
+{
+#if THREADS_PER_ROW > 1
+#if USE_WARP_SHUFFLE
+#pragma unroll
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        mine = mine + other;
+    }
+#if THREADS_PER_ROW > 32
+    __shared__ float warps[BLOCK / 32];
+    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
+    mine = warps[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
+        mine = mine + warps[first + warp];
+    __syncthreads();  // warps may be written again
+#else
+    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    __shared__ float threads[BLOCK];
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        if (lane % WARP_SHARE < offset)
+            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
+        __syncthreads();
+    }
+    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
+    mine = threads[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
+        mine = mine + threads[first + warp * WARP_SHARE];
+    __syncthreads();  // threads may be written again
+#endif
+#endif
+    return mine;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+picked_softmax_row_f32(
+    const float* __restrict__ x,
+    const int64* __restrict__ constant0_view,
+    const int64 s0,  // s0 = n0
+    float* __restrict__ out,
+    const index_t rows,
+    const index_t cols,
+    const index_t n0,
+    const index_t n1,
+    const index_t x_s0,
+    uint64* faults)
+{
+    // index
+    const int lane = threadIdx.x % THREADS_PER_ROW;
+    const index_t row = (index_t)blockIdx.x * ROWS_PER_BLOCK + threadIdx.x / THREADS_PER_ROW;
+    const bool active = row < rows;
+    // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
+    const index_t width = active ? cols : 0;
+#if USE_REGISTER_ROW
+    const int chunks = ROW_CHUNKS;
+#else
+    const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+#endif
+    const bool here = active;
+    const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
+    const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
+#if USE_REGISTER_ROW
+
+    // load: the row is read once and stays in registers
+    float window0_row[ROW_CHUNKS][LANES];
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+        load_window(window0_row[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
+    }
+#endif
+
+    // pass 0: max_f32
+    float max0_acc[LANES];
+#pragma unroll
+    for (int l = 0; l < LANES; ++l) {
+        max0_acc[l] = -infinity<float>();
+    }
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&window0)[LANES] = window0_row[c];
+#else
+        float window0[LANES];
+        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
+#endif
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            if (j0 + l < width) {
+                max0_acc[l] = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
+            }
+        }
+    }
+    const float max0 = row_max_f32(lanes_max_f32(max0_acc), lane);
+
+    // pass 1: sum_f32
+    float sum0_acc[LANES];
+#pragma unroll
+    for (int l = 0; l < LANES; ++l) {
+        sum0_acc[l] = 0;
+    }
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&window0)[LANES] = window0_row[c];
+#else
+        float window0[LANES];
+        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
+#endif
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
+            const float v3 = exp(v2);  // exp: f32[4, n1]
+            if (j0 + l < width) {
+                sum0_acc[l] = sum0_acc[l] + v3;  // sum: f32[4, 1]
+            }
+        }
+    }
+    const float sum0 = row_sum_f32(lanes_sum_f32(sum0_acc), lane);
+
+    // pass 2: store out
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+        const float (&window0)[LANES] = window0_row[c];
+#else
+        float window0[LANES];
+        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
+#endif
+        float out_v[LANES];
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
+            const float v3 = exp(v2);  // exp: f32[4, n1]
+            const float v5 = v3 / sum0;  // divide: f32[4, n1]
+            out_v[l] = v5;
+        }
+        store_chunk(out + row * cols + j0, out_v, width - j0);
+    }
+}

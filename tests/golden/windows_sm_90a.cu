@@ -1,0 +1,93 @@
+// laplacian_map_f32
+// fused: coordinate, subtract, less, add, where, coordinate, gather_2d, subtract, less, add, where, gather_2d,
+//   add, subtract, add, gather_2d, less, gather_2d, where, add, subtract, add, gather_2d, less, gather_2d, where,
+//   add, multiply, subtract
+// x: f32[n0, n1] -> out: f32[n0, n1]
+// rows n0, columns n1; template map.cu.j2, target sm_90a
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define BLOCK             256  // threads in a block
+#define VECTOR            4    // consecutive elements of one access
+#define CHUNKS            1    // accesses of one thread, all issued before the first use
+#include "opweave.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+laplacian_map_f32(
+    const float* __restrict__ x,
+    const int s0,  // s0 = 1 % max(n0, 1)
+    const int s1,  // s1 = n0
+    const int s2,  // s2 = -1 % max(n0, 1)
+    const int s3,  // s3 = -1 % max(n1, 1)
+    const int s4,  // s4 = n1
+    const int s5,  // s5 = 1 % max(n1, 1)
+    float* __restrict__ out,
+    const index_t rows,
+    const index_t cols,
+    const index_t n0,
+    const index_t n1,
+    const index_t x_s0)
+{
+    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    const index_t row = blockIdx.x;
+    const index_t first = ((index_t)blockIdx.y * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    const int v0 = row;  // coordinate: i32[n0, 1], line 2
+    const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
+    const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
+    const int v3 = wrap_add(v1, s1);  // add: i32[n0, 1], line 2
+    const int v4 = v2 ? v3 : v1;  // where: i32[n0, 1], line 2
+    const int v5 = wrap_sub(v0, s2);  // subtract: i32[n0, 1], line 2
+    const bool v6 = v5 < 0;  // less: b1[n0, 1], line 2
+    const int v7 = wrap_add(v5, s1);  // add: i32[n0, 1], line 2
+    const int v8 = v6 ? v7 : v5;  // where: i32[n0, 1], line 2
+
+    // load: all chunks before the first use; the guard is cols - j0
+    float x_v[CHUNKS][VECTOR];
+    float window5[CHUNKS][VECTOR];
+    float window4[CHUNKS][VECTOR];
+    float window3[CHUNKS][VECTOR];
+    float window2[CHUNKS][VECTOR];
+    float window1[CHUNKS][VECTOR];
+    float window0[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        load_chunk(x_v[c], x + row * cols + j0, cols - j0);
+        load_window(window5[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
+        load_window(window4[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
+        load_window(window3[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5 + s4);
+        load_window(window2[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s5);
+        load_window(window1[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3 + s4);
+        load_window(window0[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0 - s3);
+    }
+
+    float out_v[CHUNKS][VECTOR];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
+            const index_t j = j0 + l;
+            const int v9 = j;  // coordinate: i32[n1], line 2
+            const float v10 = window5[c][l] + window4[c][l];  // add: f32[n0, n1], line 2
+            const int v11 = wrap_sub(v9, s5);  // subtract: i32[n1], line 2
+            const bool v12 = v11 < 0;  // less: b1[n1], line 2
+            const float v13 = v12 ? window3[c][l] : window2[c][l];  // where: f32[n0, n1], line 2
+            const float v14 = v10 + v13;  // add: f32[n0, n1], line 2
+            const int v15 = wrap_sub(v9, s3);  // subtract: i32[n1], line 2
+            const bool v16 = v15 < 0;  // less: b1[n1], line 2
+            const float v17 = v16 ? window1[c][l] : window0[c][l];  // where: f32[n0, n1], line 2
+            const float v18 = v14 + v17;  // add: f32[n0, n1], line 2
+            const float v19 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
+            const float v20 = v18 - v19;  // subtract: f32[n0, n1], line 3
+            out_v[c][l] = v20;
+        }
+    }
+
+    // store
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        store_chunk(out + row * cols + j0, out_v[c], cols - j0);
+    }
+}
