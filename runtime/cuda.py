@@ -104,6 +104,7 @@ class CudaExecutor:
         self.cupy = cupy()
         self._counters: dict[tuple[int, int, int], Any] = {}
         self._functions: dict[tuple[str, str], Any] = {}
+        self._faults: Any = None
         self._lock = threading.Lock()
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -127,8 +128,10 @@ class CudaExecutor:
         return partials, found
 
     def faults(self) -> Any:
-        with self.cupy.cuda.Device(self.index):
-            return self.cupy.zeros(1, self.cupy.uint64)
+        if self._faults is None:
+            with self.cupy.cuda.Device(self.index):
+                self._faults = self.cupy.zeros(1, self.cupy.uint64)
+        return self._faults
 
     def noted(self, faults: Any) -> int:
         return 0  # looking would wait for the device; indices wrap, as CuPy's do

@@ -115,7 +115,8 @@ template <class I, class N> OW_INLINE bool is_inside(I i, N n) { return (uint64)
 // do, and is noted where it is `here`: its line's number and itself, the largest of all.
 template <class I> OW_INLINE I index_of(I i, I n, bool here, uint64* faults, uint64 site) {
     if (is_inside(i, n)) return i;
-    if (i < 0 && is_inside(i + n, n)) return i + n;
+    const I counted = wrap_add(i, n);
+    if (is_inside(counted, n)) return counted;
     if (here) atomicMax(faults, (site + 1) << 48 | ((uint64)i & 0xffffffffffffull));
     return floor_mod(i, n);
 }

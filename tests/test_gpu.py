@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import test_axes
+import test_gathers
 import test_indexing
 import test_parts
 import test_reshape
@@ -182,6 +183,24 @@ def test_what_is_made_inside_lies_on_the_gpu(cp):
     cp.testing.assert_allclose(fused(x), x + cp.arange(4) + 1)
     with pytest.raises(e.ArgumentError, match="NumPy and CuPy arrays are mixed"):
         ow.fuse(lambda x: x * np.ones(4, np.float32))(x)
+
+
+@pytest.mark.parametrize("name", test_gathers.CASES)
+def test_places_are_those_of_the_host(cp, name):
+    x = test_gathers.X
+    found = ow.fuse(test_gathers.CASES[name], fullgraph=True)(cp.asarray(x))
+    found = tuple(a.get() for a in (found if isinstance(found, tuple) else (found,)))
+
+    test_gathers.same(found, test_gathers.CASES[name](x.copy()))
+
+
+def test_a_place_that_there_is_not_wraps_as_in_cupy(cp):
+    x, places = cp.arange(9, dtype=cp.float32), cp.asarray([0, 9, -10, 25])
+    fused = ow.fuse(lambda x, i: x[i] * 2, fullgraph=True)
+
+    cp.testing.assert_array_equal(fused(x, places), x[places % 9] * 2)
+    with pytest.raises(e.BoundsError, match="out of bounds"):
+        fused.check(x, places)
 
 
 def test_products_of_any_layout(cp):

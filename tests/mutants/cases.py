@@ -199,6 +199,10 @@ NAIVE = {"BLOCK_M": 16, "BLOCK_N": 16, "THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1}
 WIDE = [array((40, 21)), array((21, 200)), array((200,))]
 LOW = np.full((3, 130), -(2**31), np.int32)
 CASES |= {
+    "windows": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((3, 2100))], SMALL),
+    "places": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((7, 33))], {}),
+    "windows of rows": (lambda x: softmax(x[[3, 0, -1]]), [array((6, 36))], {}),
+    "index": (lambda x, i, j: x[i, j], [array((9, 5)), *pairs([0, -5, 4, -1, 3], np.int64)], {}),
     "map in chunks": (lambda x: x * 2 + 1, [array((1030,))], SMALL),
     "map of rows in chunks": (lambda x, b: x * 2 + b, [array((3, 2100)), array((2100,))], SMALL),
     "pixels in chunks": (grade, [array((40, 50, 3))], SMALL),
@@ -231,5 +235,5 @@ HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
-    "bytes of floats",
+    "bytes of floats", "windows", "places", "windows of rows", "index",
 ]  # fmt: skip
