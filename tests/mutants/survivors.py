@@ -30,7 +30,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
     ),
     (r"raised <= high", "The two are equal."),
-    (r"int begin = first >= \(0, true\)", "A run from place 0 begins at 0 on either side."),
+    (r"int begin = first (> 0|>= \(0, true\))", "A run from place 0 begins at 0 on either side."),
     (
         r"common\.cuh:\d+: .*(is_inside\(I i, N n\)|if \(is_inside\((i|counted), n\)\)|\(site \+ 1\))",
         "Only an index that has no element tells them apart; it raises, and the tests of "
