@@ -181,7 +181,9 @@ def test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers(name):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [
+    "corners", "rolled", "joined", "along", "counted", "softmax_of_picked", "shifted_rows", "casts",
+])  # fmt: skip
 def test_fused_is_bit_for_bit_unfused_and_within_its_bounds(name):
     fused = ow.fuse(CASES[name], fullgraph=True)
     found, apart = fused(X), fused.unfused()(X)
