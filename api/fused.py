@@ -239,12 +239,15 @@ class Fused:
     @staticmethod
     def _constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
         """Arrays that the function made while it was traced, where the others lie."""
-        constants = found.variant.trace.constants
-        if not (on_gpu and config.device == "cuda"):
-            return constants
+        trace = found.variant.trace
+        if not on_gpu:
+            return trace.constants
         from opweave.runtime import cuda
 
-        return tuple(map(cuda.copied_in, constants))
+        return tuple(
+            cuda.copied_in(array) if follows or config.device == "cuda" else array
+            for array, follows in zip(trace.constants, trace.following, strict=True)
+        )
 
     def _executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         if not on_gpu:

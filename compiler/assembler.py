@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from opweave.compiler.device import Device
-from opweave.compiler.expr import expr_key
-from opweave.compiler.ir import Extents, Node, Operand, Scalar, Value, count
+from opweave.compiler.ir import Extents, Node, Value, count
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
@@ -19,7 +17,6 @@ from opweave.compiler.lines import (
     bind_map,
     bind_reduction,
 )
-from opweave.compiler.literals import c_literal
 from opweave.compiler.operands import Key
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.tables import TableReads
@@ -44,45 +41,14 @@ class Assembler(TableReads):
         device: Device,
         overrides: Mapping[str, int],
     ):
-        self.names: dict[int, str] = {}
         super().__init__(schedule, number, extents, spans, device)
         self.overrides = overrides
-        self.scalars: dict[Any, Param] = {}
         self.functions: dict[str, str] = {}
 
     @property
     def template(self) -> str:
         """Name of the template, which is also that of its table of toggles."""
         return self.form.kind
-
-    # Names and registers
-
-    def text(self, operand: Operand, kept: bool) -> str:
-        """Text of an operand in a fragment."""
-        if isinstance(operand, Scalar):
-            return self._scalar(operand)
-        if operand.id in self.names:
-            return self.names[operand.id]
-        if operand.id in self.windows:
-            return f"{self.windows[operand.id]}{self.LANE}"
-        key = Key(operand.id, kept)
-        register = f"{self.operands[key].name}_v"
-        if self.access[key].kind == "splat" or kept:
-            return register
-        return f"{register}{self.LANE}"
-
-    def _scalar(self, scalar: Scalar) -> str:
-        if scalar.expr.op == "literal":
-            return c_literal(scalar.expr.args[0], scalar.dtype)
-        key = expr_key(scalar.expr), scalar.dtype
-        if key not in self.scalars:
-            plain = scalar.expr.op == "argument"
-            name = str(scalar.expr.args[0]) if plain else self._fresh(f"s{len(self.scalars)}")
-            if name in {p.name for p in self.scalars.values()}:  # one argument in two dtypes
-                name = self._fresh(f"{name}_{scalar.dtype}")
-            comment = "" if plain else f"{name} = {scalar.expr!r}"
-            self.scalars[key] = Param("scalar", name, scalar.dtype.register, scalar, comment)
-        return self.scalars[key].name
 
     def _bind(self, index: int, node: Node, phase: Phase) -> Line:
         kept = node.result.id in self.form.kept

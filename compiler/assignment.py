@@ -16,9 +16,10 @@ from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate, gathered, is_below, place_type
 from opweave.compiler.indexing import bounds, expanded, indexed
 from opweave.compiler.ir import Extent
+from opweave.compiler.reshaping import number_of
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
@@ -121,6 +122,7 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
     if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
         if getattr(value, "ndim", 0):
             raise UnsupportedError("assignment by a mask: expected one number")
+        _check_mask(target, key)
         return np.where(key, _typed(tracer, value, dtype), target)
     items = expanded(target, key)
     if any(item is None or getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
@@ -148,11 +150,28 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
 
 
+def _check_mask(target: TracedArray, mask: Any) -> None:
+    """
+    Raises:
+        BoundsError: extents differ; a mask does not broadcast.
+    """
+    tracer = target.tracer
+    for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
+        have, given = (number_of(tracer, extent) for extent in extents)
+        if have != given and not tracer.builder.require(Expr("eq", (have, given))):
+            raise BoundsError(
+                f"assignment by a mask: {int(extents[1])} elements along axis {axis} of size "
+                f"{int(extents[0])}; a mask has the shape of what it selects from"
+            )
+
+
 def _pasted(target: TracedArray, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
     typed = _typed(target.tracer, value, dtype)
     if inside:
         return np.where(reduce(np.logical_and, inside), typed, target)
-    return np.where(np.ones_like(target, dtype=np.bool_), typed, target)
+    if not hasattr(typed, "value"):
+        return np.full_like(target, typed)
+    return np.broadcast_to(typed, target.shape).copy()
 
 
 def _typed(tracer: Any, value: Any, dtype: DType) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -32,28 +33,22 @@ def _floats(name: str, *arrays: Any) -> None:
             raise UnsupportedError(f"{name}: expected arrays of floats, found {found}")
 
 
-def _along(axis: int, rank: int, part: slice) -> tuple[slice, ...]:
-    """An index that takes a part along one axis.
-
-    Raises:
-        ShapeError: there is no such axis.
-    """
-    if not -rank <= axis < rank:
-        raise ShapeError(f"axis {axis} does not exist in an array of {rank} dimensions")
+def _along(name: str, axis: Any, rank: int, part: slice) -> tuple[slice, ...]:
+    """An index that takes a part along one axis."""
     whole = [slice(None)] * rank
-    whole[axis] = part
+    whole[counted_axis(name, axis, rank)] = part
     return tuple(whole)
 
 
 def flip(m: Any, axis: Any = None) -> Any:
     axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return reduce(lambda a, d: a[_along(d, a.ndim, slice(None, None, -1))], axes, m)
+    return reduce(lambda a, d: a[_along("flip", d, a.ndim, slice(None, None, -1))], axes, m)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     for _ in range(n):
-        upper = a[_along(axis, a.ndim, slice(1, None))]
-        lower = a[_along(axis, a.ndim, slice(None, -1))]
+        upper = a[_along("diff", axis, a.ndim, slice(1, None))]
+        lower = a[_along("diff", axis, a.ndim, slice(None, -1))]
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
 
@@ -97,7 +92,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             raise UnsupportedError("trapezoid: expected points of one dimension, along the last")
         dx = diff(x)
     ends = (slice(1, None), slice(None, -1))
-    upper, lower = (y[_along(axis, y.ndim, part)] for part in ends)
+    upper, lower = (y[_along("trapezoid", axis, y.ndim, part)] for part in ends)
     return (dx * (upper + lower) / 2.0).sum(axis=axis)
 
 

@@ -7,16 +7,18 @@ input of the graph then.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate
 from opweave.compiler.movement import arange
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
-from opweave.opcodes.errors import UnsupportedError
+from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.tracer import Tracer
@@ -93,12 +95,46 @@ def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: st
     return created(tracer, shape, fill_value, dtype)
 
 
+def _spread(array: Any, over: Any) -> Any:
+    """An array over a larger shape; what carries the shape is a constant in the kernel."""
+    return np.where(over, array, array)
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """The array itself where NumPy has a view that nobody can write to.
+
+    Raises:
+        ShapeError: it does not broadcast to that shape.
+    """
+    tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
+    wanted = [extent_of_item(tracer, item) for item in extents]
+    have = [extent_of_item(tracer, item) for item in array.shape]
+    fits = len(have) <= len(wanted) and all(
+        own in (literal(1), new) or tracer.builder.require(Expr("eq", (own, new)))
+        for own, new in zip(reversed(have), reversed(wanted), strict=False)
+    )
+    if not fits:
+        found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
+        raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
+    return _spread(array, created(tracer, extents, True, np.bool_))
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    arrays = [a for a in args if hasattr(a, "value")]
+    if len(arrays) < len(args):
+        raise UnsupportedError("broadcast_arrays: expected traced arrays")
+    over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
+    return tuple(_spread(a, over) for a in arrays)
+
+
 # Of an array that is traced.
 LIKE: dict[str, Callable[..., Any]] = {
     "full_like": full_like,
     "zeros_like": _like(0),
     "ones_like": _like(1),
     "empty_like": _like(0),
+    "broadcast_to": broadcast_to,
+    "broadcast_arrays": broadcast_arrays,
 }
 # Of a shape, where an extent or the number is traced.
 SHAPED: dict[str, Callable[..., Any]] = {

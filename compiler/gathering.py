@@ -98,7 +98,7 @@ def indices_of(array: TracedArray, item: Any) -> Any:
     if not getattr(item, "ndim", 0):
         return array.tracer.concrete(item)
     if not hasattr(item, "tracer"):
-        item = array.tracer.wrapped(array.tracer.constant(np.ascontiguousarray(item)))
+        item = array.tracer.wrapped(array.tracer.indices(item))
     if item.dtype.kind == "b":
         raise UnsupportedError("indexing by a mask; select by np.where")
     if item.dtype.kind not in "iu":

@@ -77,12 +77,14 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
         if isinstance(item, slice):
             axes.append(axis)
         axis += 1
+    is_scalar = is_scalar and not axes  # of an array without dimensions, too
     made = array.of(value)
-    if tuple(axes) != tuple(range(array.ndim)):
+    if is_scalar or tuple(axes) != tuple(range(array.ndim)):
         made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
-    tracer.relate(array, made)
-    if not axes and is_scalar:
-        tracer.hidden.add(made.value.id)  # a scalar and no array without dimensions
+    if is_scalar:
+        tracer.hide(made)
+    else:
+        tracer.relate(array, made)
     return made
 
 
@@ -150,7 +152,7 @@ def rows(array: TracedArray) -> Iterator[TracedArray]:
             f"iteration over {count} rows: expected at most {MOST_UNROLLED}, since each becomes "
             "code of its own; express the loop as array operations"
         )
-    return (indexed(array, n) for n in range(count))
+    return (array[n] for n in range(count))
 
 
 def length(array: TracedArray) -> int:

@@ -274,10 +274,10 @@ class Kernel:
     @property
     def has_row_start(self) -> bool:
         begins = self.row_coordinates or self.row_loads or self.row_lines
-        return bool(begins) or self.notes_faults
+        return bool(begins) or self.rows_note_faults
 
     @property
-    def notes_faults(self) -> bool:
+    def rows_note_faults(self) -> bool:
         """A value of a row is an index that may have no element."""
         lines = [*self.row_lines, *(line for step in self.passes for line in step.row_lines)]
         return any("at_index" in tokens(line.text) for line in lines)

@@ -28,7 +28,7 @@ from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError
+from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
 
 RANDOM = ("numpy.random", "cupy.random")
 Describe = Callable[[str, Any], Any]
@@ -131,7 +131,17 @@ class LazyTracer(Tracer):
     def literal(self, item: Any) -> Expr:
         return self.number(item).expr
 
-    def constant(self, array: Any) -> Value:
+    def indices(self, places: Any) -> Value:
+        """Indices beside arrays on the host; elsewhere the arrays' own module takes them.
+
+        Raises:
+            UnsupportedError: the arrays lie elsewhere.
+        """
+        if not all(isinstance(given.array, np.ndarray) for given in self.given.values()):
+            raise UnsupportedError("indices on the host of arrays that lie elsewhere")
+        return self.constant(places)
+
+    def constant(self, array: Any, follows: bool = False) -> Value:
         """An array that the function got past us, and may write to: as it is now."""
         return self._input(array.copy())
 
@@ -167,6 +177,8 @@ class LazyTracer(Tracer):
         self.builder.nodes.clear()
         kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
+        self.families = {n: f for n, f in self.families.items() if n in kept}
+        self.borrowed &= kept
         return bool(values), total
 
     def concrete(self, item: Any) -> Any:

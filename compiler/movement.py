@@ -22,25 +22,14 @@ from opweave.compiler.gathering import (
     place_type,
 )
 from opweave.compiler.ir import Extent
+from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
-from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
     from opweave.compiler.tracer import Tracer
-
-
-def _axis(name: str, axis: Any, rank: int) -> int:
-    try:
-        found = index(axis)
-    except OpweaveError:
-        raise
-    except Exception:
-        raise ShapeError(f"{name}: an axis must be an integer") from None
-    if not -rank <= found < rank:
-        raise ShapeError(f"{name}: axis {found} does not exist in an array of {rank} dimensions")
-    return found % rank
 
 
 def _along(array: TracedArray, axis: int, extent: Any) -> tuple[Any, DType]:
@@ -62,7 +51,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     count = max(len(shifts), len(axes))
     total: dict[int, Any] = {}
     for by, one in zip(_as_many(shifts, count), _as_many(axes, count), strict=True):
-        found = _axis("roll", one, a.ndim)
+        found = counted_axis("roll", one, a.ndim)
         total[found] = total.get(found, 0) + by
     dtype = place_type(a.tracer, *a.value.shape)
     places: dict[int, Any] = {}
@@ -106,7 +95,7 @@ def concatenate(arrays: Any, axis: Any = 0) -> Any:
     first, tracer = found[0], found[0].tracer
     if axis is None:
         return concatenate([a.reshape(-1) for a in found], 0)
-    axis = _axis("concatenate", axis, first.ndim)
+    axis = counted_axis("concatenate", axis, first.ndim)
     if len({a.ndim for a in found}) > 1:
         ranks = " and ".join(str(a.ndim) for a in found)
         raise ShapeError(f"concatenate: arrays must have same number of dimensions, found {ranks}")
@@ -139,7 +128,7 @@ def _meet(tracer: Tracer, first: Any, other: Any, axis: int) -> None:
 def stack(arrays: Any, axis: Any = 0) -> Any:
     found = _arrays("stack", arrays)
     rank = found[0].ndim + 1
-    axis = _axis("stack", axis, rank)
+    axis = counted_axis("stack", axis, rank)
     axes = (*range(axis), None, *range(axis, rank - 1))
     tracer = found[0].tracer
     for other in found[1:]:
@@ -235,7 +224,7 @@ def _nonempty(tracer: Tracer, extent: Extent) -> None:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None:
         return repeat(a.reshape(-1), repeats, 0)
-    axis = _axis("repeat", axis, a.ndim)
+    axis = counted_axis("repeat", axis, a.ndim)
     times = _number("repeat", a, repeats)
     c, dtype = _along(a, axis, a.shape[axis] * times)
     return moved(a, {axis: c // max(times, 1)}, dtype)
@@ -265,7 +254,7 @@ def tile(A: Any, reps: Any) -> Any:
 def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
     if axis is None:
         a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
-    axis = _axis("take", axis, a.ndim)
+    axis = counted_axis("take", axis, a.ndim)
     indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     if mode == "clip":
         indices = np.clip(indices, 0, a.shape[axis] - 1)
@@ -281,7 +270,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         raise UnsupportedError("take_along_axis: expected indices among the arguments")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
-    axis = _axis("take_along_axis", axis, arr.ndim)
+    axis = counted_axis("take_along_axis", axis, arr.ndim)
     if arr.ndim != indices.ndim:
         raise ShapeError("take_along_axis: expected indices of as many dimensions as the array")
     dtype = place_type(arr.tracer, *arr.value.shape)
@@ -326,7 +315,7 @@ def _picked(name: str) -> Any:
             flat = a.reshape(-1)
             found = handler(flat, 0)
             return found.reshape((1,) * a.ndim) if keepdims else found
-        axis = _axis(f"arg{name}", axis, a.ndim)
+        axis = counted_axis(f"arg{name}", axis, a.ndim)
         extent = a.value.shape[axis]
         if a.tracer.builder.require(
             Expr("eq", (a.tracer.builder.extent_expr(extent), literal(0)))

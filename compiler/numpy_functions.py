@@ -16,7 +16,7 @@ import numpy as np
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.creation import LIKE
 from opweave.compiler.movement import MOVES
-from opweave.compiler.reshaping import reshaped
+from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
@@ -199,25 +199,10 @@ def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
     return apply(OPERATORS["view"], a, axes=axes)
 
 
-def _axis_of(name: str, axis: Any, rank: int) -> int:
-    """An axis counted from 0."""
-    try:
-        found = index(axis)
-    except OpweaveError:
-        raise
-    except Exception:
-        raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
-    if not -rank <= found < rank:
-        raise ShapeError(
-            f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"
-        )
-    return found % rank
-
-
 def _axes_of(name: str, axes: Any, rank: int) -> list[int]:
     """Distinct axes counted from 0."""
     given = axes if isinstance(axes, tuple | list) else (axes,)
-    found = [_axis_of(name, a, rank) for a in given]
+    found = [counted_axis(name, a, rank) for a in given]
     if len(set(found)) < len(found):
         raise ShapeError(f"{name}: an axis stands twice in {tuple(given)}")
     return found
@@ -236,7 +221,7 @@ def _method_transpose(a: Any, *axes: Any) -> Any:
 
 
 def _swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    first, second = (_axis_of("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
+    first, second = (counted_axis("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
     order = list(range(a.ndim))
     order[first], order[second] = order[second], order[first]
     return _view(a, tuple(order))

@@ -83,6 +83,25 @@ def number_of(tracer: Tracer, item: Any) -> Expr:
     return literal(found) if expr is None else tracer.builder.resolve_expr(expr)
 
 
+def counted_axis(name: str, axis: Any, rank: int) -> int:
+    """An axis counted from 0.
+
+    Raises:
+        ShapeError: no integer, or no axis of the array.
+    """
+    try:
+        found = index(axis)
+    except OpweaveError:
+        raise
+    except Exception:
+        raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
+    if not -rank <= found < rank:
+        raise ShapeError(
+            f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"
+        )
+    return found % rank
+
+
 def symbol_of(tracer: Tracer, expr: Expr) -> Extent:
     """From an expression to an extent: a number, a known symbol, or a new one."""
     if expr.op == "literal":

@@ -14,18 +14,16 @@ from opweave.compiler.kernel import Load, Param
 from opweave.compiler.layout import Access, Stride
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Table
-from opweave.compiler.operands import GroupOperands, Key
+from opweave.compiler.operands import Key
+from opweave.compiler.registers import Registers
 from opweave.compiler.schedule import Schedule
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
 
 
-class TableReads(GroupOperands):
+class TableReads(Registers):
     """How a group reads its tables, and which of its values are the same along a row."""
-
-    # How the element at hand is taken from an operand's registers.
-    LANE = "[l]"
 
     def __init__(
         self,
@@ -38,7 +36,6 @@ class TableReads(GroupOperands):
         super().__init__(schedule, number, extents, spans, device)
         self.table_strides: dict[str, Stride] = {}
         self.table_extents: dict[str, Param] = {}
-        self.windows: dict[int, str] = {}
         self.makers = {r.id: node for _, node in self.nodes for r in node.results}
         self.row_level = set(self.form.row_values)
         if self.form.kind == "map" and self.tables and self.walk.outer:
@@ -46,10 +43,6 @@ class TableReads(GroupOperands):
             for _, node in self.nodes:
                 if self._is_row_level(node) and node.result.id not in stored:
                     self.row_level.add(node.result.id)
-
-    def text(self, operand: Operand, kept: bool) -> str:
-        """Text of an operand in a fragment."""
-        raise NotImplementedError
 
     def _is_row_level(self, node: Node) -> bool:
         if node.is_coordinate:

@@ -76,6 +76,7 @@ class Trace:
         scalar_types: type of every scalar argument, by its name in C.
         constants: arrays that the function made or found while it was traced; the last inputs.
         constant_types: what is static of them.
+        following: which of them may lie elsewhere than the arguments.
     """
 
     graph: Graph
@@ -85,6 +86,7 @@ class Trace:
     scalar_types: Mapping[str, Any]
     constants: tuple[Any, ...] = ()
     constant_types: tuple[ArrayType, ...] = ()
+    following: tuple[bool, ...] = ()
 
 
 Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
@@ -151,7 +153,8 @@ def trace(
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
-    return Trace(graph, structure, static, builder.extents, types_of, arrays, kinds)
+    following = tuple(c.follows for c in constants)
+    return Trace(graph, structure, static, builder.extents, types_of, arrays, kinds, following)
 
 
 def run(

@@ -51,12 +51,16 @@ def is_boxed(
 
 
 class Made(NamedTuple):
-    """An array that is no argument: its value, name in the source, and what is static of it."""
+    """An array that is no argument: its value, name in the source, and what is static of it.
+
+    ``follows``: it may lie on the host where the others do not, as a list of indices does.
+    """
 
     value: Value
     name: str
     type: Any
     array: Any
+    follows: bool = False
 
 
 class Tracer:
@@ -118,9 +122,13 @@ class Tracer:
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
         """A view that nobody can write through: it has no other name."""
         made: TracedArray = self.apply(OPERATORS["view"], [array], {"axes": axes})
-        self.families.pop(made.value.id, None)
-        self.hidden.add(made.value.id)
+        self.hide(made)
         return made
+
+    def hide(self, view: TracedArray) -> None:
+        """A view that is none to NumPy: a number, or a step of our own."""
+        self.families.pop(view.value.id, None)
+        self.hidden.add(view.value.id)
 
     def relate(self, array: TracedArray, view: TracedArray) -> None:
         """Note that two arrays share memory, as long as somebody holds both."""
@@ -199,7 +207,11 @@ class Tracer:
         dtype = dtypes.of(array.dtype)
         return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
-    def constant(self, array: Any) -> Value:
+    def indices(self, places: Any) -> Value:
+        """Indices that the function made: a list, or an array of NumPy's."""
+        return self.constant(np.ascontiguousarray(places), follows=True)
+
+    def constant(self, array: Any, follows: bool = False) -> Value:
         """An array that is no argument: made while tracing, or found in some object."""
         for made in self.constants:
             if made.array is array:
@@ -209,7 +221,7 @@ class Tracer:
         name = f"constant{len(self.constants)}"
         kind = self.describe(name, array)
         value = self.builder.new_value(kind.dtype, kind.shape)
-        self.constants.append(Made(value, name, kind, array))
+        self.constants.append(Made(value, name, kind, array, follows))
         return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:

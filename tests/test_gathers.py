@@ -354,6 +354,7 @@ def put(key, value):
     ((0, 41), 1, e.BoundsError, "index 41"),
     (I, 1, e.UnsupportedError, "np.where"),
     (None, 1, e.UnsupportedError, "np.where"),
+    (X[:1] > 0, 1, e.BoundsError, "1 elements along axis 0 of size 9"),
     (0, X, e.ShapeError, "2 dimensions"),
     (0, "a", e.UnsupportedError, "a number"),
     (0, [1, 2], e.UnsupportedError, "a number"),
@@ -364,6 +365,70 @@ def test_what_cannot_be_assigned_is_named(key, value, error, piece):
 
     assert piece in str(caught.value)
     assert "test_gathers.py:" in str(caught.value)
+
+
+def an_element_kept(x):
+    y = x * 1
+    first, last = y[0, 0], y[-1][-1]
+    y[0, 0] = 5
+    y[-1] *= 2
+    return y, first, last
+
+
+def an_array_kept(x):
+    y = x * 1
+    first = y[0, 0, ...]
+    y[0, 0] = 5
+    return y, first
+
+
+def a_sum_kept(x):
+    y = np.where(x[0, 0] > 0, x[0, 0], x[1, 1])
+    before = y[()]
+    y += 1
+    return y, before
+
+
+def rows_one_by_one(x):
+    y = x * 1
+    for row in y:
+        row += row[0]
+    return y
+
+
+def all_of_it(x):
+    y = x * 1
+    y[:] = x[0]
+    z = np.empty_like(x)
+    z[...] = 3
+    y += 1
+    return y, z
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "function", [an_element_kept, an_array_kept, a_sum_kept, rows_one_by_one, all_of_it]
+)
+def test_names_see_what_those_of_numpy_see(function):
+    same(ow.fuse(function, fullgraph=True)(X), function(X))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    lambda x: np.broadcast_to(x[0], x.shape) * 2,
+    lambda x: np.broadcast_to(x, (5, 9, 40)),
+    lambda x: np.broadcast_to(x[:, :1], (9, 7)),
+    lambda x: np.broadcast_to(x.sum(), 5),
+    lambda x: np.broadcast_arrays(x[0], x[:, :1]),
+])  # fmt: skip
+def test_broadcasts_are_those_of_numpy(function):
+    same(ow.fuse(function, fullgraph=True)(X), function(X))
+
+
+@pytest.mark.parametrize("shape", [(9, 41), (9,), (9, 1), (1, 9, 80)])
+def test_what_does_not_broadcast_is_named(shape):
+    with pytest.raises(e.ShapeError, match="does not broadcast to"):
+        ow.fuse(lambda x: np.broadcast_to(x, shape), fullgraph=True)(X)
 
 
 def through_a_transposition(x):

@@ -194,6 +194,13 @@ def test_places_are_those_of_the_host(cp, name):
     test_gathers.same(found, test_gathers.CASES[name](x.copy()))
 
 
+@pytest.mark.parametrize("places", [[0, 3, -1], np.array([2, 2])])
+def test_indices_on_the_host_follow_the_arrays(cp, places):
+    x = cp.arange(9, dtype=cp.float32)
+
+    cp.testing.assert_array_equal(ow.fuse(lambda x: x[places] * 2)(x), x[places] * 2)
+
+
 def test_a_place_that_there_is_not_wraps_as_in_cupy(cp):
     x, places = cp.arange(9, dtype=cp.float32), cp.asarray([0, 9, -10, 25])
     fused = ow.fuse(lambda x, i: x[i] * 2, fullgraph=True)

@@ -1,0 +1,61 @@
+"""Registers: what the fragments of a kernel call their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opweave.compiler.device import Device
+from opweave.compiler.expr import expr_key
+from opweave.compiler.ir import Extents, Operand, Scalar
+from opweave.compiler.kernel import Param
+from opweave.compiler.literals import c_literal
+from opweave.compiler.operands import GroupOperands, Key
+from opweave.compiler.schedule import Schedule
+
+
+class Registers(GroupOperands):
+    """Names given so far: of values, of windows, and of scalar parameters."""
+
+    # How the element at hand is taken from an operand's registers.
+    LANE = "[l]"
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        number: int,
+        extents: Extents,
+        spans: Mapping[int, int],
+        device: Device,
+    ):
+        self.names: dict[int, str] = {}
+        super().__init__(schedule, number, extents, spans, device)
+        self.windows: dict[int, str] = {}
+        self.scalars: dict[Any, Param] = {}
+
+    def text(self, operand: Operand, kept: bool) -> str:
+        """Text of an operand in a fragment."""
+        if isinstance(operand, Scalar):
+            return self._scalar(operand)
+        if operand.id in self.names:
+            return self.names[operand.id]
+        if operand.id in self.windows:
+            return f"{self.windows[operand.id]}{self.LANE}"
+        key = Key(operand.id, kept)
+        register = f"{self.operands[key].name}_v"
+        if self.access[key].kind == "splat" or kept:
+            return register
+        return f"{register}{self.LANE}"
+
+    def _scalar(self, scalar: Scalar) -> str:
+        if scalar.expr.op == "literal":
+            return c_literal(scalar.expr.args[0], scalar.dtype)
+        key = expr_key(scalar.expr), scalar.dtype
+        if key not in self.scalars:
+            plain = scalar.expr.op == "argument"
+            name = str(scalar.expr.args[0]) if plain else self._fresh(f"s{len(self.scalars)}")
+            if name in {p.name for p in self.scalars.values()}:  # one argument in two dtypes
+                name = self._fresh(f"{name}_{scalar.dtype}")
+            comment = "" if plain else f"{name} = {scalar.expr!r}"
+            self.scalars[key] = Param("scalar", name, scalar.dtype.register, scalar, comment)
+        return self.scalars[key].name
