@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from opweave import opcodes, pixels
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError
-from opweave.opcodes.registry import OPERATORS, operator
+from opweave.opcodes.registry import OPERATORS, cuda, operator
 
 if TYPE_CHECKING:
     from opweave import bounds
@@ -41,6 +41,9 @@ gelu = OPERATORS["gelu"]
 softmax = OPERATORS["softmax"]
 log_softmax = OPERATORS["log_softmax"]
 linear = OPERATORS["linear"]
+erf = OPERATORS["erf"]
+erfc = OPERATORS["erfc"]
+tgamma = OPERATORS["tgamma"]
 
 _LAZY = {
     "fuse": "fused",
@@ -64,6 +67,9 @@ __all__ = [
     "Program",
     "bounds",
     "config",
+    "cuda",
+    "erf",
+    "erfc",
     "errors",
     "fuse",
     "gelu",
@@ -83,6 +89,7 @@ __all__ = [
     "silu",
     "softmax",
     "store",
+    "tgamma",
     "uninitialised",
 ]
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime import environment
+
+# What a setting may be.
+SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
+    "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
+}
 
 
 @dataclass
@@ -18,28 +24,33 @@ class Config:
 
     Attributes:
         device: where NumPy arrays run: "host" or "cuda" (``OPWEAVE_DEVICE``).
+        recompile_limit: how often a function is traced; calls that would need more run in parts,
+            line by line where need be, and a warning says what differs from call to call.
     """
 
     device: str = "host"
+    recompile_limit: int = 64
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in {f.name for f in fields(self)}:
-            raise ArgumentError(f"unknown setting {shown(name)}: expected 'device'")
-        if type(value) is not str or value not in ("host", "cuda"):
-            raise ArgumentError(f"device={shown(value)}: expected 'host' or 'cuda'")
+        if name not in SETTINGS:
+            known = ", ".join(map(repr, SETTINGS))
+            raise ArgumentError(f"unknown setting {shown(name)}: expected one of {known}")
+        holds, expected = SETTINGS[name]
+        if not holds(value):
+            raise ArgumentError(f"{name}={shown(value)}: expected {expected}")
         object.__setattr__(self, name, value)
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Config]:
         """Change settings within a ``with`` block."""
-        before = replace(self)
+        before = asdict(self)
         try:
             for name, value in changes.items():
                 setattr(self, name, value)
             yield self
         finally:
-            for item in fields(self):
-                setattr(self, item.name, getattr(before, item.name))
+            for name, value in before.items():
+                setattr(self, name, value)
 
 
 config = Config(environment.device())

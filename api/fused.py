@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from opweave.compiler.trace import CONSTANTS, invoke
 from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
-from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.errors import ArgumentError, RecompileError
 from opweave.parts import BREAKS, Parts
 from opweave.program import Program
 from opweave.runtime import environment
@@ -35,8 +36,29 @@ from opweave.runtime.launch import Prepared
 from opweave.runtime.targets import copied_into, into
 
 MOST_PREPARED = 1024
-# A prepared call, its specialisation, and the positions of arrays and scalars in the arguments.
-Ready = tuple[Prepared, Specialised, list[int], list[int]]
+# Prepared calls with the same arrays, which differ by what a guard asks of numbers.
+MOST_SIDES = 16
+
+
+class Ready(NamedTuple):
+    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments."""
+
+    prepared: Prepared
+    found: Specialised
+    arrays: list[int]
+    scalars: list[int]
+
+    def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
+        """The numbers of a call by their names in the graph."""
+        names = self.found.variant.graph.scalars
+        return dict(zip(names, [values[i] for i in self.scalars], strict=True))
+
+    def serves(self, values: Sequence[Any]) -> bool:
+        """True for arguments whose arrays are known to fit."""
+        variant = self.found.variant
+        if not variant.asks_numbers:
+            return True
+        return variant.serves({**self.found.extents, **self.numbers(values)})
 
 
 @overload
@@ -107,9 +129,15 @@ class Fused:
         self.static = static
         self.signature = Signature(fn, static)
         self._specialised = Specialisations(fn, options, array_type)
-        self._prepared: dict[Any, Ready] = {}
+        self._prepared: dict[Any, tuple[Ready, ...]] = {}
         self._parts = Parts(fn, options, self._where)
         self._lock = threading.RLock()
+        self._warned = False
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """Why the function was traced, for each of the newest times: what a guard missed."""
+        return tuple(self._specialised.misses)
 
     @property
     def parameters(self) -> list[tuple[str, Any]]:
@@ -152,11 +180,10 @@ class Fused:
             ready = self._prepare_or_not(call)
             if ready is None:
                 return self._in_parts(call, out)
-        prepared, found, arrays, scalars = ready
-        given = [values[i] for i in arrays]
-        env = dict(zip(found.variant.graph.scalars, [values[i] for i in scalars], strict=True))
+        given = [values[i] for i in ready.arrays]
+        env, prepared = ready.numbers(values), ready.prepared
         outputs = prepared(given, env) if out is None else into(out, prepared, given, env)
-        return packed(found.variant.trace.structure, outputs)
+        return packed(ready.found.variant.trace.structure, outputs)
 
     def _prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts."""
@@ -167,11 +194,25 @@ class Fused:
             if reasons and self._parts.kinds(call) in reasons:
                 return None
             return self._prepare(call)
+        except RecompileError as error:
+            self._warn_of_limit(error)
+            return None
         except BREAKS as error:
             reasons[self._parts.kinds(call)] = error
             if "breaks" in environment.logs():
                 print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
             return None
+
+    def _warn_of_limit(self, error: RecompileError) -> None:
+        """Once for a function: the calls go on."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.signature.name} was {error}. Calls like this one run in parts from now "
+                "on; pass what differs as an array, or as a number whose value is not asked for",
+                RuntimeWarning,
+                stacklevel=5,  # the line that calls
+            )
 
     def _in_parts(self, call: Call, out: Any) -> Any:
         ran = self._parts.run(call)
@@ -208,33 +249,32 @@ class Fused:
     def _ready(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
         try:
-            return self._prepared.get(self._key(call))
+            known = self._prepared.get(self._key(call))
         except TypeError:
             return None  # an unhashable static: reported by the guard
+        return next((r for r in known or () if r.serves(call.values)), None)
 
     def _prepare(self, call: Call) -> Ready:
-        """Prepare a call; kept, unless it depends on the values of scalars."""
+        """Prepare a call, and keep it."""
         key = self._key(call)
         with self._lock:
             ready = self._prepare_slowly(call, bool(key[0]))
-            found = ready[1].variant
-            if not any(name in found.graph.scalars for name in found.static):
-                if len(self._prepared) >= MOST_PREPARED:
-                    self._prepared.pop(next(iter(self._prepared)))
-                self._prepared[key] = ready
+            if key not in self._prepared and len(self._prepared) >= MOST_PREPARED:
+                self._prepared.pop(next(iter(self._prepared)))
+            self._prepared[key] = (ready, *self._prepared.get(key, ())[: MOST_SIDES - 1])
         return ready
 
     def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
         given = call.arrays
         device, executor = self._executor(given, on_gpu)
-        found = self._specialise(call, device)
+        found = self._specialise(call, device, config.recompile_limit)
         inputs, constants = found.variant.graph.inputs, self._constants(found, on_gpu)
         self._executor([*given, *constants], on_gpu)  # says that kinds are mixed
         by_value = {
             item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
         }
         prepared = Prepared(found.lowered, executor, found.extents, by_value, constants)
-        return prepared, found, call.array_places, call.scalar_places
+        return Ready(prepared, found, call.array_places, call.scalar_places)
 
     @staticmethod
     def _constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
@@ -263,13 +303,14 @@ class Fused:
         index = 0 if on_host else cuda.device_of(given)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
-    def _specialise(self, call: Call, device: Device) -> Specialised:
-        arguments, layout = call.types, call.layout
-        before = self._specialised.traces
-        found = self._specialised.find(arguments, device, layout.trees, layout.rebuilt)
-        if self._specialised.traces > before and "recompiles" in environment.logs():
+    def _specialise(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
+        arguments, layout, known = call.types, call.layout, self._specialised
+        before = known.traces
+        found = known.find(arguments, device, layout.trees, layout.rebuilt, limit)
+        if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
-            print(f"opweave: {self.signature.name} traced for {shown}", file=sys.stderr)
+            name, why = self.signature.name, known.misses[-1]
+            print(f"opweave: {name} traced for {shown} ({why})", file=sys.stderr)
         return found
 
     # What was made of it
@@ -316,6 +357,16 @@ class Fused:
         """
         return self.lower(*args, target=target, **kwargs).check(*args, **kwargs)
 
+    def bisect(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
+        """Find the first operator whose result leaves its bound; prints as text.
+
+        Every value on the way is stored and judged as ``check`` judges the outputs.
+
+        Returns:
+            A ``Bisection``: ``ok``, and the ``culprit`` with its operator, line and judgement.
+        """
+        return self.lower(*args, target=target, **kwargs).bisect(*args, **kwargs)
+
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The function by NumPy alone, operator by operator, in the arrays' own types."""
         return self.lower(*args, **kwargs).reference(*args, **kwargs)
@@ -341,6 +392,7 @@ class Fused:
             self._parts = Parts(self.__wrapped__, self.options, self._where)
             self.signature.forget()
             self._prepared.clear()
+            self._warned = False
 
 
 def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:

@@ -79,7 +79,7 @@ class Program:
             LaunchError: verify mode found a fault.
         """
         call = self._arguments(args, kwargs)
-        return self._run(self._executor(call), call)
+        return self._run(self.executor(call), call)
 
     def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
         """Run in verify mode: every thread a fibre, barriers and bounds checked.
@@ -92,7 +92,8 @@ class Program:
         executor = VerifyExecutor(schedule, self.fused.options.fast)
         return self._run(executor, self._arguments(args, kwargs))
 
-    def _executor(self, call: Arguments) -> Any:
+    def executor(self, call: Arguments) -> Any:
+        """What runs the kernels for these arguments."""
         fast = self.fused.options.fast
         if self.target == "host":
             return HostExecutor(fast)
@@ -138,7 +139,7 @@ class Program:
 
         call = self._arguments(args, kwargs)
         env = {**call.extents, **call.env}
-        outputs = run_reference(self.lowered.graph, _on_host(call.arrays), env)
+        outputs = run_reference(self.lowered.graph, on_host(call.arrays), env)
         return packed(self.variant.trace.structure, outputs)
 
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
@@ -149,7 +150,7 @@ class Program:
         """
         call = self._arguments(args, kwargs)
         executor = (
-            self._executor(call)
+            self.executor(call)
             if schedule is None
             else VerifyExecutor(schedule, self.fused.options.fast)
         )
@@ -158,6 +159,12 @@ class Program:
         kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
         return compare(self._bounds(call, kind), outputs, relaxed=self.fused.options.fast)
 
+    def bisect(self, *args: Any, **kwargs: Any) -> Any:
+        """See ``Fused.bisect``."""
+        from opweave.bisect import bisect
+
+        return bisect(self, self._arguments(args, kwargs))
+
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
         return self._bounds(self._arguments(args, kwargs), executor)
@@ -165,7 +172,7 @@ class Program:
     def _bounds(self, call: Arguments, executor: str) -> tuple[Bound, ...]:
         graph = self.lowered.graph
         env = {**call.extents, **call.env}
-        found = run_bounded(graph, _on_host(call.arrays), env, call.extents, executor)
+        found = run_bounded(graph, on_host(call.arrays), env, call.extents, executor)
         many = len(found) > 1
         return tuple(
             bound_of(f"out{number}" if many else "out", value, made)
@@ -253,5 +260,6 @@ def bound_of(name: str, output: Any, found: Any) -> Bound:
     return Bound(name, None, found, np.zeros(()))
 
 
-def _on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
+def on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
+    """Arrays by their places in the graph, as NumPy's."""
     return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}

@@ -173,6 +173,10 @@ class Builder:
     def require(self, condition: Expr) -> bool:
         """The value of an expression of extents, which later calls must give too."""
         value = evaluate(condition, self.extents)
+        return self.decide(condition, value)
+
+    def decide(self, condition: Expr, value: Any) -> bool:
+        """Note what a condition on numbers and extents came out as: later calls must agree."""
         self.conditions[expr_key(condition)] = (condition, value)
         return bool(value)
 

@@ -43,7 +43,7 @@ def carried_errors(
     """
     steps = [_step(o) for o in operands]
     erring = [i for i, o in enumerate(operands) if np.any(o.error)]
-    if not erring and node.operator.name != "signbit":
+    if not erring and node.operator.name not in ("signbit", "copysign"):
         return [np.zeros(np.shape(v)) + picked_error(node, operands, v) for v in values]
     undecided = _undecided(node, operands)
     if node.operator.mixes is not None:
@@ -56,15 +56,17 @@ def carried_errors(
     else:
         moving = [i for i in erring if _is_float(operands[i])]
         found = _at_corners(operands, steps, moving, values, apply)
-    if node.operator.name in ("remainder", "divmod"):
-        found[-1] = _wrapped(operands, steps, found[-1])
+    if node.operator.name in WRAPS:
+        found[-1] = _wrapped(operands, steps, found[-1], WRAPS[node.operator.name])
     spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
     picked = [picked_error(node, operands, v) for v in values]
     return [np.where(spread, np.inf, np.maximum(f, p)) for f, p in zip(found, picked, strict=True)]
 
 
 # What picks one of its operands, or a zero of its own: which of 0.0 and -0.0 is not specified.
-PICKS: dict[str, tuple[float, ...]] = {"maximum": (), "minimum": (), "clip": (), "relu": (0.0,)}
+PICKS: dict[str, tuple[float, ...]] = {
+    "maximum": (), "minimum": (), "fmax": (), "fmin": (), "clip": (), "relu": (0.0,),
+}  # fmt: skip
 
 
 def _open_power(operands: Operands) -> Array:
@@ -78,7 +80,7 @@ def _open_power(operands: Operands) -> Array:
 
 def picked_error(node: Node, operands: Operands, value: Array) -> Array:
     """An error at a zero of open sign, so that what depends on the sign is undecided."""
-    if node.operator.name == "power" and all(map(_is_float, operands)):
+    if node.operator.name in ("power", "float_power") and all(map(_is_float, operands)):
         return np.where(_open_power(operands), np.inf, 0.0)
     own = PICKS.get(node.operator.name)
     if own is None or not _is_float(operands[0]):
@@ -149,17 +151,24 @@ def _mixed(
     return total
 
 
-def _wrapped(operands: Operands, steps: list[Array], found: Array) -> Array:
+# Remainders: how the quotient becomes whole, and how many divisors their results span.
+WRAPS = {"remainder": (np.floor, 1), "divmod": (np.floor, 1), "fmod": (np.trunc, 2)}
+
+
+def _wrapped(
+    operands: Operands, steps: list[Array], found: Array, row: tuple[np.ufunc, int]
+) -> Array:
     """A remainder whose quotient is undecided may be anything below the divisor."""
+    whole, span = row
     x, y = (o.value for o in operands)
     if not _is_float(operands[0]):
         return found
     corners = [
-        np.floor((x + a * steps[0]) / (y + b * steps[1]))
+        whole((x + a * steps[0]) / (y + b * steps[1]))
         for a, b in product((1, -1), repeat=2)
     ]  # fmt: skip
     differs = np.max(corners, axis=0) != np.min(corners, axis=0)
-    return np.where(differs, np.maximum(found, np.abs(y) + steps[1]), found)
+    return np.where(differs, np.maximum(found, span * (np.abs(y) + steps[1])), found)
 
 
 # Where an operator is not monotone: (values, errors of the operands) -> elements undecided.
@@ -204,6 +213,35 @@ def _lost_sign(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray(np.isnan(values[0]))
 
 
+def _opposite(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """The sign of y decides between pi and -pi, where x may be negative."""
+    (y, x), (by_y, by_x) = values, errors
+    return np.asarray(_may_be_zero(y, by_y) & (x - by_x <= 0))
+
+
+def _first(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    return _may_be_zero(values[0], errors[0])
+
+
+def _sign_of_other(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    return np.asarray(np.isnan(values[1]) | _may_be_zero(values[1], errors[1]))
+
+
+def _whole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    ends = [np.trunc(values[0] + s * errors[0]) for s in (1, -1)]
+    return np.asarray(ends[0] != ends[1])
+
+
+def _binade(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    ends = [np.frexp(values[0] + s * errors[0])[1] for s in (1, -1)]
+    return np.asarray((ends[0] != ends[1]) | _may_be_zero(values[0], errors[0]))
+
+
+def _pole_of_gamma(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    ends = [np.floor(values[0] + s * errors[0]) for s in (1, -1)]
+    return np.asarray((values[0] - errors[0] <= 0) & (errors[0] > 0) & (ends[0] != ends[1]))
+
+
 BREAKS: dict[str, Break] = {
     "signbit": _lost_sign,
     "equal": _met,
@@ -219,6 +257,14 @@ BREAKS: dict[str, Break] = {
     "reciprocal": _divisor,
     "power": _power,
     "tan": _pole,
+    "float_power": _power,
+    "fmod": _divisor,
+    "arctan2": _opposite,
+    "heaviside": _first,
+    "copysign": _sign_of_other,
+    "modf": _whole,
+    "frexp": _binade,
+    "tgamma": _pole_of_gamma,
 }
 
 

@@ -152,8 +152,28 @@ def _eye(tracer: Tracer, N: Any, M: Any = None, k: int = 0, dtype: Any = float) 
     return (column - row == k).astype(dtype)
 
 
+def _linspace(
+    tracer: Tracer, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """As NumPy's: so many steps from the start, and the very stop at the end."""
+    if any(getattr(end, "ndim", 0) for end in (start, stop)):
+        raise UnsupportedError("linspace: expected two numbers, found arrays")
+    place = arange(tracer, num)
+    last = num - 1 if endpoint else num
+    made = place * ((stop - start) / np.maximum(last, 1)) + start
+    if endpoint:
+        made = np.where((place == last) & (place > 0), stop * 1.0, made)
+    return made if dtype is None else made.astype(dtype)
+
+
 # Of numbers, where one of them is traced; None where the numbers themselves are asked for.
-COUNTED: dict[str, Callable[..., Any]] = {"arange": _arange, "eye": _eye, "identity": _eye}
+COUNTED: dict[str, Callable[..., Any]] = {
+    "arange": _arange,
+    "eye": _eye,
+    "identity": _eye,
+    "linspace": _linspace,
+}
 
 
 def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:

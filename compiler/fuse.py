@@ -8,9 +8,11 @@ profit rule objects.  Every decision keeps its reason, for ``explain``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from opweave.compiler.ir import Graph
+from opweave.compiler.places import apart, together
 from opweave.compiler.schedule import (
     Decision,
     Form,
@@ -71,11 +73,14 @@ def fuse(graph: Graph, enabled: bool = True) -> Schedule:
 
     With ``enabled=False`` every node is a kernel of its own, the unfused meaning.
     """
+    graph = apart(graph) if enabled else graph
     state = _Groups(graph, [{i} for i, node in enumerate(graph.nodes) if not node.is_view])
     if enabled:
         changed = True
         while changed:
             changed = state.fuse_edges() | state.fuse_siblings()
+        made = _Groups(*together(graph, list(state.members.values())))
+        return replace(made.schedule(), decisions=tuple(state.decisions.values()))
     return state.schedule()
 
 

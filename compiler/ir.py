@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
-from opweave.compiler.expr import Expr, evaluate, literal
+from opweave.compiler.expr import Expr, evaluate, literal, value_key
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.shapes import normal_axes
@@ -75,6 +75,17 @@ class Scalar:
 
 
 Operand = Value | Scalar
+
+
+def operand_key(item: Any) -> Any:
+    """Hashable identity of an operand or an expression; 1 and 1.0 and True differ."""
+    if isinstance(item, Scalar):
+        return item.dtype.name, operand_key(item.expr)
+    if isinstance(item, Expr):
+        if item.op == "literal":
+            return item.op, value_key(item.args[0])
+        return item.op, tuple(map(operand_key, item.args))
+    return item
 
 
 @dataclass(frozen=True)

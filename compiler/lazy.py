@@ -181,6 +181,10 @@ class LazyTracer(Tracer):
         self.borrowed &= kept
         return bool(values), total
 
+    def decide(self, condition: Expr, value: bool) -> bool:
+        """Parts run at each call: there is no guard to note it in."""
+        return value
+
     def concrete(self, item: Any) -> Any:
         """The array or number behind a traced one; containers are taken apart."""
         if isinstance(item, TracedArray):

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.dtypes import BOOL, F64, I64, U8, U64, DType
+from opweave.opcodes.dtypes import BOOL, F64, I64, U32, U64, DType
 from opweave.opcodes.errors import DTypeError
+
+# Of unsigned numbers, which have no sign in front.
+SUFFIXES = {U32: "u", U64: "ULL"}
 
 
 def converted(value: Any, dtype: DType) -> Any:
@@ -61,10 +64,10 @@ def shortest(value: float) -> str:
 
 
 def _integer(value: int, dtype: DType) -> str:
-    if dtype is U64:
-        return f"{value}ULL"
-    if dtype is U8:
-        return f"(uint8){value}"  # helpers deduce their type from their operands
+    if dtype in SUFFIXES:
+        return f"{value}{SUFFIXES[dtype]}"
+    if dtype.itemsize < 4:  # helpers deduce their type from their operands
+        return f"({dtype.register}){value}" if value >= 0 else f"(({dtype.register})({value}))"
     suffix = "LL" if dtype is I64 else ""
     lowest = -(1 << (8 * dtype.itemsize - 1))
     if value == lowest and dtype.kind == "i":  # the positive number alone would not fit

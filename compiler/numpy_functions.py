@@ -7,15 +7,18 @@ it does not name is refused, never ignored.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.composed import COMPOSED
+from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
 from opweave.compiler.movement import MOVES
+from opweave.compiler.numerics import NUMERICS
 from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
@@ -287,11 +290,41 @@ def _method_copy(a: Any, order: str = "C") -> Any:
     return _astype(a, a.dtype) if a.ndim == 0 else _copy(a, order)
 
 
+def _fill(a: Any, value: Any) -> None:
+    a[...] = value
+
+
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
-    if row.kind is Kind.MAP and name not in ("cast", "copy", "index") and not row.tables
-} | {"true_divide": OPERATORS["divide"], "conjugate": OPERATORS["positive"]}
+    if isinstance(getattr(np, name, None), np.ufunc)
+    or (row.kind is Kind.MAP and name not in ("cast", "copy", "index") and not row.tables)
+} | {
+    "true_divide": OPERATORS["divide"],
+    "conjugate": OPERATORS["positive"],
+    "deg2rad": OPERATORS["radians"],
+    "rad2deg": OPERATORS["degrees"],
+}
+
+# Of scipy.special, for the types that it computes in.
+SCIPY: dict[str, Operator] = {
+    "erf": OPERATORS["erf"],
+    "erfc": OPERATORS["erfc"],
+    "gamma": OPERATORS["tgamma"],
+    "expit": OPERATORS["sigmoid"],
+}
+
+
+def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
+    """The operator that a ufunc is; None for one of a user's, whatever its name is."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return UFUNCS.get(name)
+    special = sys.modules.get("scipy.special")
+    own = special is not None and getattr(special, name, None) is ufunc
+    plain = all(getattr(o, "dtype", None) in (np.float32, np.float64) for o in operands)
+    return SCIPY.get(name) if own and plain else None
+
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _summation(OPERATORS[name]) for name in ("sum", "prod")},
@@ -315,6 +348,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copy": _copy,
     **LIKE,
     **COMPOSED,
+    **CONTRACTIONS,
+    **NUMERICS,
     **MOVES,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
@@ -324,7 +359,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     name: FUNCTIONS[name]
     for name in (
         *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round"),
-        *("take", "repeat", "argmax", "argmin"),
+        *("take", "repeat", "argmax", "argmin", "diagonal", "trace"),
     )
 } | {
     "astype": _astype,
@@ -336,9 +371,13 @@ METHODS: dict[str, Callable[..., Any]] = {
     "flatten": _flatten,
     "dot": _dot,
     "copy": _method_copy,
+    "conj": np.conjugate,
+    "conjugate": np.conjugate,
+    "fill": _fill,
 }
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {
     "T": _transpose,
     "mT": _matrix_transpose,
+    "real": lambda a: a,
 }

@@ -35,15 +35,24 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         known = _product([e for e in exprs if e != OPEN])
         if not builder.require(Expr("ne", (known, literal(0)))):
             raise ShapeError(f"reshape: -1 in {_shown(shape)} could be anything: another is 0")
-        exprs[place] = ONE if known == total else Expr("share", (total, known))
+        exprs[place] = _share(total, known)
     if not builder.require(Expr("eq", (_product(exprs), total))):
         have = tuple(map(builder.example, array.value.shape))
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
+    if extents == tuple(map(builder.find, array.value.shape)):
+        return array[...]
     made = builder.reshaped(array.value, extents, tracer.where())
     view = array.of(made)
     tracer.relate(array, view)
     return view
+
+
+def _share(total: Expr, known: Expr) -> Expr:
+    """What stands for -1."""
+    if known == ONE:
+        return total
+    return ONE if known == total else Expr("share", (total, known))
 
 
 def _is_open(item: Any) -> bool:

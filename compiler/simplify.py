@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.expr import Expr, value_key
-from opweave.compiler.ir import Graph, Node, Operand, Scalar, Value, substitute
+from opweave.compiler.expr import value_key
+from opweave.compiler.ir import Graph, Node, Operand, Scalar, Value, operand_key, substitute
+from opweave.compiler.reads import read_through
 from opweave.compiler.views import over_dense, settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -22,8 +23,10 @@ def simplify(graph: Graph) -> Graph:
     y = exp(x) + exp(x)   ->  e = exp(x); y = e + e
     y = exp(x.T)          ->  y = exp(x).T
     y = x + ones_like(x)  ->  y = x + 1
+    d = (x * 2)[1:]       ->  d = x[1:] * 2
     """
-    return drop_dead(share_common(over_dense(fold(fill_in(settle_views(graph))))))
+    settled = share_common(fold(fill_in(settle_views(graph))))
+    return drop_dead(share_common(over_dense(read_through(settled))))
 
 
 def next_id(graph: Graph) -> int:
@@ -51,6 +54,11 @@ def _second_is(number: float) -> Callable[[Node], bool]:
     return check
 
 
+def _less_nothing(node: Node) -> bool:
+    """Integers alone: of floats, it matters which zero is added."""
+    return not node.result.dtype.is_float and _second_is(0)(node)
+
+
 def _is_root(node: Node) -> bool:
     """NumPy takes the root of float32 and float64 to a power of 0.5 that is a number."""
     return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
@@ -62,6 +70,8 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("positive", _to_itself),  # +x -> x
     ("multiply", _second_is(1)),  # x * 1 -> x
     ("divide", _second_is(1)),  # x / 1 -> x
+    ("add", _less_nothing),  # i + 0 -> i
+    ("subtract", _less_nothing),  # i - 0 -> i
     ("power", _second_is(1)),  # x ** 1 -> x
 )
 # (operator, condition, other operator): the node is another operator on its first operand.
@@ -147,17 +157,6 @@ def rewritten(node: Node) -> Node:
     return node
 
 
-def _key(item: Any) -> Any:
-    """Hashable identity of an operand; 1 and 1.0 and True differ."""
-    if isinstance(item, Scalar):
-        return item.dtype.name, _key(item.expr)
-    if isinstance(item, Expr):
-        if item.op == "literal":
-            return item.op, value_key(item.args[0])
-        return item.op, tuple(map(_key, item.args))
-    return item
-
-
 def share_common(graph: Graph) -> Graph:
     """Compute equal expressions once."""
     outputs = returned(graph)
@@ -171,7 +170,7 @@ def share_common(graph: Graph) -> Graph:
         node = replace(node, operands=operands)
         key = (
             node.operator.name,
-            tuple(map(_key, operands)),
+            tuple(map(operand_key, operands)),
             tuple((n, value_key(v)) for n, v in node.attrs),
         )
         first = seen.setdefault(key, node)

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from opweave.compiler.assemble import shape_class
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options, finish, schedule_graph
-from opweave.compiler.expr import evaluate
+from opweave.compiler.expr import Expr, evaluate
 from opweave.compiler.ir import Graph
+from opweave.compiler.misses import by_types, by_values
 from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
 from opweave.compiler.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
 from opweave.compiler.verify import verify_graph
-from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.errors import ArgumentError, RecompileError
+
+# Reasons of recompilations that are kept.
+MOST_MISSES = 100
 
 
 @dataclass
@@ -38,6 +43,20 @@ class Variant:
     def extents(self, given: Mapping[str, int]) -> dict[str, int]:
         """Extents of the arguments, and those that follow from them."""
         return self.graph.extents(given)
+
+    @cached_property
+    def asks_numbers(self) -> bool:
+        """The guard depends on the value of a number, besides what the arrays are."""
+        leaves = {str(leaf.args[0]) for c, _ in self.graph.conditions for leaf in c.leaves()}
+        return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
+
+    def serves(self, values: Mapping[str, Any]) -> bool:
+        """True where extents and numbers, by name, are such as the guard asks for."""
+        if any(not _same(values[n], v) for n, v in self.static.items()):
+            return False
+        return all(values[a] == values[b] for a, b in self.graph.equal) and all(
+            _holds(condition, value, values) for condition, value in self.graph.conditions
+        )
 
 
 @dataclass(frozen=True)
@@ -101,6 +120,8 @@ class Specialisations:
         self.options = options
         self.variants: dict[Any, list[Variant]] = {}
         self.traces = 0
+        self.misses: list[str] = []  # why, for the newest of them
+        self.newest: Mapping[str, Any] | None = None
 
     def find(
         self,
@@ -108,11 +129,15 @@ class Specialisations:
         device: Device,
         structure: Any = None,
         rebuilt: Rebuild | None = None,
+        limit: int | None = None,
     ) -> Specialised:
         """Return what serves the arguments, compiled now if nothing does.
 
         ``arguments`` maps names to what ``trace`` takes; ``structure`` tells how they are packed,
         where they are, and ``rebuilt`` packs them.
+
+        Raises:
+            RecompileError: it would have to be traced more often than ``limit``.
         """
         types = list(arguments.values())
         extents = symbol_extents(types)
@@ -121,13 +146,31 @@ class Specialisations:
             (v for v in self.variants.get(key, ()) if self._serves(v, arguments, extents)), None
         )
         if found is None:
+            why = self._missed(key, arguments, extents)
+            if limit is not None and self.traces >= limit:
+                raise RecompileError(
+                    f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
+                )
             found = self._trace(arguments, extents, rebuilt)
             self.variants.setdefault(key, []).append(found)
+            self.newest = dict(arguments)
+            self.misses = [*self.misses[1 - MOST_MISSES :], why]
         extents = found.extents(extents)
         arrays = [t for t in (*types, *found.trace.constant_types) if isinstance(t, ArrayType)]
         by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
         lowered = lowered_for(found, extents, by_value, device, self.options)
         return Specialised(found, lowered, extents, by_value)
+
+    def _missed(self, key: Any, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> str:
+        """What differs from what was traced before."""
+        if self.newest is None:
+            return "the first call"
+        variants = self.variants.get(key)
+        if not variants:
+            return by_types(self.newest, arguments)
+        newest = variants[-1]
+        values = self._values(newest.trace, arguments, newest.extents(extents))
+        return by_values(newest, values, arguments, _same, _holds)
 
     def _trace(
         self,
@@ -157,11 +200,7 @@ class Specialisations:
         self, variant: Variant, arguments: Mapping[str, Any], extents: Mapping[str, int]
     ) -> bool:
         values = self._values(variant.trace, arguments, variant.extents(extents))
-        if any(not _same(values[n], v) for n, v in variant.static.items()):
-            return False
-        return all(values[a] == values[b] for a, b in variant.graph.equal) and all(
-            evaluate(condition, values) == value for condition, value in variant.graph.conditions
-        )
+        return variant.serves(values)
 
 
 def lowered_for(
@@ -183,6 +222,13 @@ def lowered_for(
         lowered = finish(schedule, extents, spans, device, options.overrides)
         variant.lowered[plans, shapes, device] = lowered
     return lowered
+
+
+def _holds(condition: Expr, value: Any, values: Mapping[str, Any]) -> bool:
+    try:
+        return bool(evaluate(condition, values) == value)
+    except ArithmeticError:  # such as a division by zero, of a number that the trace did not have
+        return False
 
 
 def _same(a: Any, b: Any) -> bool:

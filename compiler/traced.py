@@ -18,7 +18,7 @@ from opweave.compiler.assignment import assign, check_assigned, put
 from opweave.compiler.expr import Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
-from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, UFUNCS
+from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, operator_of
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import is_number
@@ -128,11 +128,9 @@ class TracedArray(ArrayOperators):
         return self.tracer.apply(operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        if ufunc is np.matmul and method == "__call__" and not kwargs:
-            return self._call("np.matmul", FUNCTIONS["matmul"], args, {})
-        # others of such a name are of SciPy, or a user's
-        known = getattr(np, ufunc.__name__, None) is ufunc
-        operator = UFUNCS.get(ufunc.__name__) if known else None
+        if ufunc.signature is not None and method == "__call__" and ufunc.__name__ in FUNCTIONS:
+            return self._call(f"np.{ufunc.__name__}", FUNCTIONS[ufunc.__name__], args, kwargs)
+        operator = operator_of(ufunc, args)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
             return self._reduce(ufunc.__name__, out, *args, **kwargs)
@@ -334,7 +332,10 @@ class TracedScalar(NumberOperators):
         return function(*map(self.tracer.concrete, args), **kwargs)
 
     def __bool__(self) -> bool:
-        return bool(self.tracer.concrete(self))
+        """Which side a branch takes is part of the guard, not the number that decides it."""
+        is_bool = isinstance(self.example, bool | np.bool_)
+        expr = self.expr if is_bool else Expr("ne", (self.expr, literal(0)))
+        return self.tracer.decide(expr, bool(self.example))
 
     def __int__(self) -> int:
         return int(self.tracer.concrete(self))

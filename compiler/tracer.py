@@ -230,6 +230,10 @@ class Tracer:
             return operator.numpy(*values, **attrs)
         return scalar_apply(f"np.{operator.name}", operands)
 
+    def decide(self, condition: Expr, value: bool) -> bool:
+        """The truth of a number, which becomes part of the guard."""
+        return self.builder.decide(condition, value)
+
     def concrete(self, item: Any) -> Any:
         """The number behind a traced scalar, which becomes static."""
         if not isinstance(item, TracedScalar):

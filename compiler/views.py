@@ -112,7 +112,7 @@ class _Settling:
 
     def _view(self, node: Node) -> None:
         base, axes = self._base(node.values[0])
-        wanted = composed(node.attr("axes"), axes)
+        wanted = _with_ones(base, composed(node.attr("axes"), axes))
         kept = self._kept(base, wanted)
         if kept is not None:
             self.replaced[node.result.id] = kept

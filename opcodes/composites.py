@@ -104,6 +104,18 @@ def linear(x: Any, w: Any, b: Any) -> Any:
     return x @ w + b
 
 
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) without overflow."""
+    above = np.log1p(np.exp(-abs(x - y)))
+    return np.where(x == y, x + math.log(2), np.maximum(x, y) + above)
+
+
+def logaddexp2(x: Any, y: Any) -> Any:
+    """log2(2**x + 2**y) without overflow."""
+    above = np.log1p(np.exp2(-abs(x - y))) * (1 / math.log(2))
+    return np.where(x == y, x + 1.0, np.maximum(x, y) + above)
+
+
 _STATISTIC = (("axis", None), ("keepdims", False))
 _SPREAD = (*_STATISTIC, ("ddof", 0))
 
@@ -114,6 +126,8 @@ OPERATORS: tuple[Operator, ...] = (
     composite("sigmoid", sigmoid, rules.floating),
     composite("silu", silu, rules.floating),
     composite("gelu", gelu, rules.floating),
+    composite("logaddexp", logaddexp, rules.as_ufunc(np.logaddexp), params="x y"),
+    composite("logaddexp2", logaddexp2, rules.as_ufunc(np.logaddexp2), params="x y"),
     composite("softmax", softmax, rules.floating, (("axis", -1),)),
     composite("log_softmax", log_softmax, rules.floating, (("axis", -1),)),
     composite("linear", linear, rules.same, params="x w b"),

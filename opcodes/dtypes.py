@@ -61,13 +61,19 @@ F16 = DType("f16", "float16", "f", 2, "float16", "float", "round_f16", 11, -24)
 BF16 = DType("bf16", "bfloat16", "f", 2, "bfloat16", "float", "round_bf16", 8, -133)
 F32 = DType("f32", "float32", "f", 4, "float", "float", "", 24, -149)
 F64 = DType("f64", "float64", "f", 8, "double", "double", "", 53, -1074)
+I8 = DType("i8", "int8", "i", 1, "int8", "int8")
+I16 = DType("i16", "int16", "i", 2, "int16", "int16")
 I32 = DType("i32", "int32", "i", 4, "int", "int")
 I64 = DType("i64", "int64", "i", 8, "int64", "int64")
 U8 = DType("u8", "uint8", "u", 1, "uint8", "uint8")
+U16 = DType("u16", "uint16", "u", 2, "uint16", "uint16")
+U32 = DType("u32", "uint32", "u", 4, "uint32", "uint32")
 U64 = DType("u64", "uint64", "u", 8, "uint64", "uint64")
 BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
 
-ALL: tuple[DType, ...] = (F16, BF16, F32, F64, I32, I64, U8, U64, BOOL)
+ALL: tuple[DType, ...] = (
+    F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL,
+)  # fmt: skip
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
 _BY_NAME = {d.numpy_name: d for d in ALL}
 _EXPECTED = ", ".join(_BY_NAME)
@@ -118,9 +124,6 @@ def _of(dtype: Any) -> DType:
             ".astype(...)"
         )
     return _BY_NAME[name]
-
-
-_KIND_RANK = {"f": 3, "i": 2, "u": 1, "b": 0}
 
 
 def promote(*types: Any) -> DType:

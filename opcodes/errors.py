@@ -51,6 +51,10 @@ class EditError(OpweaveError, ValueError):
     """An op-code list cannot be edited as asked."""
 
 
+class RecompileError(OpweaveError, RuntimeError):
+    """A function was traced so often that it looks like a mistake; see ``config``."""
+
+
 class VerifierError(OpweaveError, AssertionError):
     """A graph or schedule breaks an invariant: a fault of opweave, not of its user."""
 

@@ -22,7 +22,10 @@ FORBIDDEN_TOKENS = {
     "{{": "template text",
 }
 # What an expression may name besides its operands: slots and the types of registers.
-NAMED = frozenset("T S SITE acc true false int64 uint64 uint8 float16 bfloat16".split())
+NAMED = frozenset(
+    """T S SITE acc true false float16 bfloat16
+    int8 int16 int64 uint8 uint16 uint32 uint64""".split()
+)
 PAIRS = {")": "(", "]": "[", "}": "{"}
 
 

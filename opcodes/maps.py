@@ -1,4 +1,4 @@
-"""The elementwise operators: one row each, in four tables.
+"""The elementwise operators: one row each, in tables; functions that round are in functions.py.
 
 A fragment is given per dtype kind: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``m`` a
 signed and an unsigned 64-bit operand together.  Helpers such as ``wrap_add`` are in
@@ -16,7 +16,7 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.ulps import Ulp, counted, measured, nvidia
+from opweave.opcodes.ulps import Ulp, counted
 
 Fragments = dict[str, str]
 
@@ -24,7 +24,7 @@ Fragments = dict[str, str]
 # the fragment itself.
 EXACT = frozenset(
     """negative positive absolute maximum minimum relu where clip cast copy sign floor ceil trunc
-    rint""".split()
+    rint fmax fmin fmod copysign heaviside fabs modf frexp""".split()
 )
 
 
@@ -66,11 +66,6 @@ def map_operator(
     )
 
 
-def figures(cuda: tuple[float, float], host: tuple[float, float]) -> Ulp:
-    """Figures of a row: for float32 and float64, in NVIDIA's tables and as measured."""
-    return Ulp(nvidia(*cuda), measured(*host))
-
-
 def _cast(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
@@ -78,7 +73,7 @@ def _cast(x: Any, dtype: Any) -> Any:
 ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("add", np.add, {"fu": "x + y", "i": "wrap_add(x, y)", "b": "x || y"}),
     ("subtract", np.subtract, {"fu": "x - y", "i": "wrap_sub(x, y)"}),
-    ("multiply", np.multiply, {"fu": "x * y", "i": "wrap_mul(x, y)", "b": "x && y"}),
+    ("multiply", np.multiply, {"f": "x * y", "iu": "wrap_mul(x, y)", "b": "x && y"}),
     ("divide", np.divide, {"f": "x / y"}),
     ("remainder", np.remainder, {"fiu": "floor_mod(x, y)"}),
     ("maximum", np.maximum, {"f": "max_nan(x, y)", "iub": "x > y ? x : y"}),
@@ -91,6 +86,14 @@ ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("bitwise_xor", np.bitwise_xor, {"iu": "x ^ y", "b": "x != y"}),
     ("left_shift", np.left_shift, {"iu": "shift_left(x, y)"}),
     ("right_shift", np.right_shift, {"iu": "shift_right(x, y)"}),
+    ("fmax", np.fmax, {"f": "max_number(x, y)", "iub": "x > y ? x : y"}),
+    ("fmin", np.fmin, {"f": "min_number(x, y)", "iub": "x < y ? x : y"}),
+    ("fmod", np.fmod, {"f": "fmod(x, y)", "iu": "trunc_mod(x, y)"}),
+    ("copysign", np.copysign, {"f": "copysign(x, y)"}),
+    ("heaviside", np.heaviside, {"f": "x != x ? x : x == 0 ? y : (T)(x > 0)"}),
+    ("ldexp", np.ldexp, {"f": "scale_by(x, y)"}),
+    ("gcd", np.gcd, {"iu": "common_divisor(x, y)"}),
+    ("lcm", np.lcm, {"iu": "common_multiple(x, y)"}),
 )
 
 COMPARISONS: tuple[tuple[str, Any, Fragments], ...] = (
@@ -106,7 +109,7 @@ SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
     ("negative", np.negative, {"f": "-x", "i": "wrap_sub((T)0, x)", "u": "(T)0 - x"}),
     ("positive", np.positive, {"fiu": "x"}),
     ("absolute", np.absolute, {"f": "fabs(x)", "i": "x < 0 ? wrap_sub((T)0, x) : x", "ub": "x"}),
-    ("square", np.square, {"fu": "x * x", "i": "wrap_mul(x, x)"}),
+    ("square", np.square, {"f": "x * x", "iu": "wrap_mul(x, x)"}),
     ("sign", np.sign, {"f": "sign(x)", "i": "(x > 0) - (x < 0)", "u": "x > 0"}),
     ("floor", np.floor, {"f": "floor(x)", "iub": "x"}),
     ("ceil", np.ceil, {"f": "ceil(x)", "iub": "x"}),
@@ -118,41 +121,10 @@ SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
     ("isinf", np.isinf, {"f": "is_inf(x)", "iub": "false"}),
     ("isfinite", np.isfinite, {"f": "x - x == 0", "iub": "true"}),
     ("signbit", np.signbit, {"f": "signbit(x)"}),
+    ("fabs", np.fabs, {"f": "fabs(x)"}),
+    ("bitwise_count", np.bitwise_count, {"iu": "count_bits(x)"}),
     ("reciprocal", np.reciprocal, {"f": "(T)1 / x", "iu": "trunc_div((T)1, x)"}),
 )
-
-SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
-    ("sqrt", np.sqrt, {"f": "sqrt(x)"}, Cost(0, 1), Ulp()),
-    ("cbrt", np.cbrt, {"f": "cbrt(x)"}, Cost(10, 1), figures((1, 1), (0.51, 0.51))),
-    ("exp", np.exp, {"f": "exp(x)"}, Cost(2, 1), figures((2, 1), (1.03, 0.6))),
-    ("exp2", np.exp2, {"f": "exp2(x)"}, Cost(2, 1), figures((2, 1), (0.51, 0.6))),
-    ("expm1", np.expm1, {"f": "expm1(x)"}, Cost(4, 1), figures((1, 1), (0.51, 1))),
-    ("log", np.log, {"f": "log(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
-    ("log2", np.log2, {"f": "log2(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
-    ("log10", np.log10, {"f": "log10(x)"}, Cost(8, 1), figures((2, 1), (0.51, 2))),
-    ("log1p", np.log1p, {"f": "log1p(x)"}, Cost(10, 1), figures((1, 1), (0.51, 1))),
-    ("sin", np.sin, {"f": "sin(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
-    ("cos", np.cos, {"f": "cos(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
-    ("tan", np.tan, {"f": "tan(x)"}, Cost(20, 1), figures((4, 2), (0.51, 0.7))),
-    ("arcsin", np.arcsin, {"f": "asin(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
-    ("arccos", np.arccos, {"f": "acos(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
-    ("arctan", np.arctan, {"f": "atan(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
-    ("sinh", np.sinh, {"f": "sinh(x)"}, Cost(8, 2), figures((3, 2), (0.51, 2))),
-    ("cosh", np.cosh, {"f": "cosh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2))),
-    ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2.5))),
-    ("arcsinh", np.arcsinh, {"f": "asinh(x)"}, Cost(12, 2), figures((3, 3), (0.51, 2))),
-    (
-        "arccosh",
-        np.arccosh,
-        {"f": "acosh(x)"},
-        Cost(12, 2),
-        figures((4, 3), (0.51, 2.5)),
-    ),
-    ("arctanh", np.arctanh, {"f": "atanh(x)"}, Cost(12, 2), figures((3, 2), (0.51, 2))),
-)
-
-# Largest slope of the functions that are not monotone, for error bounds.
-SLOPES = {"sin": 1.0, "cos": 1.0}
 
 ODD: tuple[Operator, ...] = (
     map_operator(
@@ -173,21 +145,13 @@ ODD: tuple[Operator, ...] = (
         results=2,
     ),
     map_operator(
-        "power",
-        np.power,
-        {"f": "pow(x, y)", "iu": "int_pow(x, y)"},
-        params="x y",
-        cost=Cost(20, 2),
-        ulp=figures((4, 2), (0.51, 0.6)),
+        "modf",
+        np.modf,
+        {"f": "r1 = trunc(x); r0 = copysign(is_inf(x) ? (T)0 : x - r1, x);"},
+        cost=Cost(3),
+        results=2,
     ),
-    map_operator(
-        "rsqrt",
-        lambda x: 1 / np.sqrt(x),
-        {"f": "rsqrt(x)"},
-        rule=rules.floating,
-        cost=Cost(0, 1),
-        ulp=Ulp(nvidia(2, 1), counted(1.5).host),
-    ),
+    map_operator("frexp", np.frexp, {"f": "r0 = significand(x, r1);"}, cost=Cost(4), results=2),
     map_operator(
         "relu",
         lambda x: np.maximum(x, np.zeros((), np.asarray(x).dtype)),
@@ -227,9 +191,5 @@ OPERATORS: tuple[Operator, ...] = (
         for name, fn, text in COMPARISONS
     ),
     *(map_operator(name, fn, text) for name, fn, text in SIMPLE),
-    *(
-        map_operator(n, fn, text, cost=cost, ulp=ulp, slope=SLOPES.get(n))
-        for n, fn, text, cost, ulp in SPECIAL
-    ),
     *ODD,
 )

@@ -62,7 +62,7 @@ OPERATORS: tuple[Operator, ...] = (
     reduction(
         "prod",
         np.prod,
-        {"fu": "acc * x", "i": "wrap_mul(acc, x)", "b": "acc && x"},
+        {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"},
         {"fiu": "1", "b": "true"},
         rules.summation,
         dtype_attr=True,

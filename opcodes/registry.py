@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from opweave.opcodes import (
     composites,
     creation,
+    functions,
     gathers,
     maps,
     pixels,
@@ -20,13 +22,19 @@ from opweave.opcodes import (
 )
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.errors import DTypeError, FragmentError, NameRefusedError
+from opweave.opcodes.errors import (
+    ArgumentError,
+    DTypeError,
+    FragmentError,
+    NameRefusedError,
+)
 from opweave.opcodes.ulps import stated
 
 OPERATORS: dict[str, Operator] = {
     row.name: row
     for table in (
         maps.OPERATORS,
+        functions.OPERATORS,
         creation.OPERATORS,
         gathers.OPERATORS,
         reductions.OPERATORS,
@@ -79,6 +87,67 @@ def operator(
     check_name(name, "operator")
     if name in BUILT_IN or (name in OPERATORS and not replace):
         raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
+    row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
+    OPERATORS[name] = row
+    return row
+
+
+def cuda(
+    fragment: str,
+    *operands: Any,
+    numpy: Callable[..., Any],
+    type_rule: str | TypeRule = "same",
+    name: str = "cuda",
+    flops: int = 1,
+    special: int = 0,
+    ulp: float = 0.5,
+) -> Any:
+    """A fragment of CUDA C in the middle of a fused function; it fuses with its neighbours.
+
+    y = ow.cuda("x > 0 ? x : a * x", x, 0.1, numpy=lambda x, a: np.where(x > 0, x, a * x))
+
+    Args:
+        fragment: CUDA C over the parameters of ``numpy``, as in ``operator``.
+        operands: arrays and numbers, one for each parameter; they broadcast.
+        numpy: the meaning, which ``check`` holds the fragment to; what arrays outside of a fused
+            function get.
+        type_rule: as in ``operator``.
+        name: what the generated source calls it, before a digest of the fragment.
+        flops: operations per element.
+        special: special functions per element.
+        ulp: largest error of one evaluation in units in the last place.
+
+    Raises:
+        NameRefusedError: the name cannot stand in source.
+        FragmentError: the fragment breaks the rules for fragments.
+        DTypeError: an unknown type rule.
+        ArgumentError: not an operand for each parameter.
+    """
+    check_name(name, "operator")
+    params = _positional_parameters(name, numpy)
+    text = f"{params}{fragment}".encode(errors="replace")
+    name = f"{name}_{hashlib.sha256(text).hexdigest()[:8]}"  # one function in C for each
+    row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
+    if len(operands) != row.arity:
+        raise ArgumentError(
+            f"{name}: expected {row.arity} operands ({', '.join(row.params)}), found "
+            f"{len(operands)}"
+        )
+    for operand in operands:
+        if hasattr(operand, "__opweave_apply__"):
+            return operand.__opweave_apply__(row, operands, {})
+    return numpy(*operands)
+
+
+def _made(
+    name: str,
+    fragment: str,
+    type_rule: str | TypeRule,
+    numpy: Callable[..., Any],
+    cost: Cost,
+    ulp: float,
+) -> Operator:
+    """A user's elementwise operator."""
     if not callable(type_rule) and (type(type_rule) is not str or type_rule not in rules.BY_NAME):
         raise DTypeError(
             f"{name}: unknown type rule {shown(type_rule)}: expected one of "
@@ -86,18 +155,16 @@ def operator(
         )
     params = _positional_parameters(name, numpy)
     code = OpCode(name, Phase.EPILOGUE, fragment, params)
-    row = Operator(
+    return Operator(
         name,
         Kind.MAP,
         (code,),
         numpy,
         rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
         params=params,
-        cost=Cost(flops, special),
+        cost=cost,
         ulp=stated(ulp),
     )
-    OPERATORS[name] = row
-    return row
 
 
 def _positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:

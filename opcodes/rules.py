@@ -66,11 +66,14 @@ def same(types: Types, attrs: Any = ()) -> Signature:
 
 @lru_cache(maxsize=4096)
 def floating(types: Types, attrs: Any = ()) -> Signature:
-    """Promoted to a float type, as NumPy's float functions do: 8 bits to float16, else float64."""
-    to = dtypes.promote(*types)
-    if not to.is_float:
-        to = F16 if to.itemsize == 1 else F64
+    """Promoted to a float type that holds it, as NumPy's float functions do: 8 bits to float16."""
+    to = float_of(dtypes.promote(*types))
     return (to,) * len(types), (to,)
+
+
+def float_of(dtype: DType) -> DType:
+    """The float type that holds a type."""
+    return dtype if dtype.is_float else {1: F16, 2: F32}.get(dtype.itemsize, F64)
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from typing import Any
 from opweave.compiler.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
+from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
 from opweave.runtime.build import Binary, build_kernel
@@ -185,8 +186,7 @@ def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]
     """Functions that turn an 8-byte slot into the NumPy scalar that CuPy passes on."""
     import numpy as np
 
-    registers = {"float": np.float32, "double": np.float64, "int": np.int32, "int64": np.int64,
-                 "uint8": np.uint8, "uint64": np.uint64, "bool": np.bool_}  # fmt: skip
+    registers = {d.register: d.numpy for d in dtypes.ALL if d.register == d.storage}
     index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
     made: list[Callable[[bytes], Any]] = []
     for param in kernel.params:

@@ -38,8 +38,11 @@ from opweave.runtime.environment import cores
 
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
-    "float": "f4x", "double": "d", "int": "i4x", "int64": "q", "uint8": "B7x", "uint64": "Q",
-    "bool": "?7x",
+    name: f"{code}{8 - struct.calcsize('<' + code)}x"
+    for name, code in {
+        "float": "f", "double": "d", "bool": "?", "int8": "b", "int16": "h", "int": "i",
+        "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    }.items()
 }  # fmt: skip
 
 

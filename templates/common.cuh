@@ -4,7 +4,11 @@
 
 typedef long long int64;
 typedef unsigned long long uint64;
+typedef signed char int8;
+typedef short int16;
 typedef unsigned char uint8;
+typedef unsigned short uint16;
+typedef unsigned uint32;
 #if USE_64BIT_INDEX
 typedef long long index_t;
 #else
@@ -29,22 +33,17 @@ template <> OW_SPECIAL double infinity<double>() { return double_of(0x7ff0000000
 template <class T> OW_INLINE T nan();
 template <> OW_SPECIAL float nan<float>() { return float_of(0x7fc00000u); }
 template <> OW_SPECIAL double nan<double>() { return double_of(0x7ff8000000000000ULL); }
-template <class T> OW_INLINE T lowest();
-template <> OW_SPECIAL int lowest<int>() { return -2147483647 - 1; }
-template <> OW_SPECIAL int64 lowest<int64>() { return -9223372036854775807LL - 1; }
-template <> OW_SPECIAL uint8 lowest<uint8>() { return 0; }
-template <> OW_SPECIAL uint64 lowest<uint64>() { return 0; }
+template <class T> OW_INLINE T lowest() { return T(-1) < T(0) ? (T)(1ULL << (8 * sizeof(T) - 1)) : T(0); }
 template <> OW_SPECIAL bool lowest<bool>() { return false; }
-template <class T> OW_INLINE T highest();
-template <> OW_SPECIAL int highest<int>() { return 2147483647; }
-template <> OW_SPECIAL int64 highest<int64>() { return 9223372036854775807LL; }
-template <> OW_SPECIAL uint8 highest<uint8>() { return 255; }
-template <> OW_SPECIAL uint64 highest<uint64>() { return ~0ULL; }
+template <class T> OW_INLINE T highest() { return (T)~lowest<T>(); }
 template <> OW_SPECIAL bool highest<bool>() { return true; }
 
 // Maximum and minimum as NumPy's: NaN wins.
 template <class T> OW_INLINE T max_nan(T x, T y) { return x >= y || x != x ? x : y; }
 template <class T> OW_INLINE T min_nan(T x, T y) { return x <= y || x != x ? x : y; }
+// Of a number and NaN the number.
+template <class T> OW_INLINE T max_number(T x, T y) { return x >= y || y != y ? x : y; }
+template <class T> OW_INLINE T min_number(T x, T y) { return x <= y || y != y ? x : y; }
 template <class T> OW_INLINE T clip_int(T x, T low, T high) {
     const T raised = x > low ? x : low;
     return raised < high ? raised : high;
@@ -53,13 +52,14 @@ template <class T> OW_INLINE T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) :
 
 template <class T> OW_INLINE bool is_inf(T x) { return x == infinity<T>() || x == -infinity<T>(); }
 
-// Signed overflow wraps, as in NumPy; in C++ it would be undefined.
-OW_INLINE int wrap_add(int x, int y) { return (int)((unsigned)x + (unsigned)y); }
-OW_INLINE int wrap_sub(int x, int y) { return (int)((unsigned)x - (unsigned)y); }
-OW_INLINE int wrap_mul(int x, int y) { return (int)((unsigned)x * (unsigned)y); }
-OW_INLINE int64 wrap_add(int64 x, int64 y) { return (int64)((uint64)x + (uint64)y); }
-OW_INLINE int64 wrap_sub(int64 x, int64 y) { return (int64)((uint64)x - (uint64)y); }
-OW_INLINE int64 wrap_mul(int64 x, int64 y) { return (int64)((uint64)x * (uint64)y); }
+// Overflow wraps, as in NumPy; of signed numbers it would be undefined in C++, and two of 16 bits
+// without a sign are multiplied as int.
+#define OW_WRAP(T, U) \
+    OW_INLINE T wrap_add(T x, T y) { return (T)((U)x + (U)y); } \
+    OW_INLINE T wrap_sub(T x, T y) { return (T)((U)x - (U)y); } \
+    OW_INLINE T wrap_mul(T x, T y) { return (T)((U)x * (U)y); }
+OW_WRAP(int8, uint32) OW_WRAP(int16, uint32) OW_WRAP(int, uint32) OW_WRAP(int64, uint64)
+OW_WRAP(uint8, uint32) OW_WRAP(uint16, uint32) OW_WRAP(uint32, uint32) OW_WRAP(uint64, uint64)
 
 // -1, 0 or 1 for a signed and an unsigned operand by value, as NumPy compares them.
 OW_INLINE int compare(int64 x, uint64 y) { return x < 0 || (uint64)x < y ? -1 : (uint64)x > y; }
@@ -72,6 +72,7 @@ template <class T> OW_INLINE T trunc_div(T x, T y) {
     const T quotient = x / (divides_oddly(y) ? T(1) : y);
     return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : quotient;
 }
+template <class T> OW_INLINE T trunc_mod(T x, T y) { return x % (divides_oddly(y) ? T(1) : y); }
 template <class T> OW_INLINE T floor_mod(T x, T y) {
     const T rest = x % (divides_oddly(y) ? T(1) : y);
     return rest + ((rest != 0) & ((rest < 0) != (y < 0)) ? y : T(0));
@@ -123,18 +124,40 @@ template <class I> OW_INLINE I index_of(I i, I n, bool here, uint64* faults, uin
 #define at_index(i, n, site) index_of(i, n, here, faults, site)
 
 // Integer power by squaring; a negative exponent gives 1 / x rounded towards zero.
-OW_INLINE int64 times(int64 x, int64 y) { return wrap_mul(x, y); }
-OW_INLINE int times(int x, int y) { return wrap_mul(x, y); }
-OW_INLINE uint64 times(uint64 x, uint64 y) { return x * y; }
-OW_INLINE uint8 times(uint8 x, uint8 y) { return (uint8)(x * y); }
 template <class T> OW_INLINE T int_pow(T x, T y) {
     if (T(-1) < T(0) && y < 0) return x == T(1) ? T(1) : x == T(-1) ? (y % 2 ? T(-1) : T(1)) : T(0);
     T result = 1;
     for (; y != 0; y /= 2) {
-        if (y % 2 != 0) result = times(result, x);
-        x = times(x, x);
+        if (y % 2 != 0) result = wrap_mul(result, x);
+        x = wrap_mul(x, x);
     }
     return result;
+}
+
+// Euclid's algorithm, of sizes.
+template <class T> OW_INLINE uint64 size_of(T x) { return x < 0 ? 0 - (uint64)x : (uint64)x; }
+template <class T> OW_INLINE T common_divisor(T x, T y) {
+    uint64 a = size_of(x), b = size_of(y);
+    while (b != 0) {
+        const uint64 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (T)a;
+}
+template <class T> OW_INLINE T common_multiple(T x, T y) {
+    const uint64 divisor = size_of(common_divisor(x, y));
+    return divisor == 0 ? T(0) : (T)(size_of(x) / divisor * size_of(y));
+}
+template <class T> OW_INLINE uint8 count_bits(T x) { return (uint8)OW_COUNT_BITS(size_of(x)); }
+
+// x * 2**n, and x as a number from 1/2 to 1 times a power of two.
+template <class T, class N> OW_INLINE T scale_by(T x, N n) {
+    return ldexp(x, (int)(n > 9999 ? 9999 : n < -9999 ? -9999 : n));
+}
+template <class T> OW_INLINE T significand(T x, int& exponent) {
+    exponent = 0;  // of infinities and NaN
+    return x - x == 0 ? frexp(x, &exponent) : x;
 }
 
 // Shifts by at least the width give what an endless shift would.
@@ -183,9 +206,14 @@ OW_CONVERT_WHOLE(uint64);
 template <> struct Convert<bool> {
     template <class From> OW_INLINE bool from(From x) { return x != 0; }
 };
-template <> struct Convert<uint8> {  // out-of-range floats wrap through int, as on x86
-    template <class From> OW_INLINE uint8 from(From x) { return (uint8)(int64)x; }
-};
+// What lies outside of a narrow type wraps through int64, as on x86.
+#define OW_CONVERT_NARROW(T) template <> struct Convert<T> { \
+    template <class From> OW_INLINE T from(From x) { return (T)(int64)x; } }
+OW_CONVERT_NARROW(int8);
+OW_CONVERT_NARROW(int16);
+OW_CONVERT_NARROW(uint8);
+OW_CONVERT_NARROW(uint16);
+OW_CONVERT_NARROW(uint32);
 template <> struct Convert<float16> {
     template <class From> OW_INLINE float from(From x) { return round_f16((float)x); }
     OW_INLINE float from(double x) { return half_to_float(double_to_half(x)); }

@@ -3,6 +3,7 @@
 
 #define OW_INLINE static __device__ __forceinline__
 #define OW_COPY memcpy
+#define OW_COUNT_BITS(x) __popcll(x)
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
 #define OW_WHOLE(T, x) ((T)(x))

@@ -87,6 +87,11 @@ def extremes(name):
     return np.array([s * v for v in sizes for s in (1, -1)] + [np.nan]).astype(dtype.numpy)
 
 
+def results_of(row):
+    """How many results an elementwise operator has; a composite has one."""
+    return row.opcodes[0].results if row.opcodes else 1
+
+
 def chunks(rows, size=8):
     """Operators in kernels of a few each: a compiler takes twice as long for all of them in one."""
     return [rows[i : i + size] for i in range(0, len(rows), size)]

@@ -25,9 +25,9 @@ from opweave.opcodes.tokens import is_c_name
 from opweave.runtime.build import builder
 
 LITERAL = re.compile(
-    r"[0-9.]+(e[-+]?\d+)?f?|\d+(LL|ULL)?|true|false|nan|infinity|uint8|float|double|[<>()-]|1"
+    r"[0-9.]+(e[-+]?\d+)?f?|\d+(u|LL|ULL)?|true|false|nan|infinity|u?int\d+|float|double|[<>()-]|1"
 )
-NUMBER = re.compile(r"[\d.]+(e[-+]?\d+)?f?|\d+(LL|ULL)|s\d+")
+NUMBER = re.compile(r"[\d.]+(e[-+]?\d+)?f?|\d+(u|LL|ULL)|s\d+")
 
 
 # What Python, or the object itself, says to a number in the user's own function.
@@ -162,7 +162,7 @@ def test_a_literal_is_the_number_and_nothing_else(value, dtype):
     assert all(LITERAL.fullmatch(t) for t in code_tokens(text)), text
     with np.errstate(all="ignore"):
         held = dtype.numpy.type(value)
-    plain = text.strip("()").removeprefix("(uint8)").removeprefix("uint8)").rstrip("fUL")
+    plain = re.sub(r"\(u?int\d+\)", "", text).strip("()").rstrip("fuUL")
     if dtype.is_float and np.isfinite(held):
         assert dtype.numpy.type(float(plain)) == held
     elif dtype.kind in "iu" and " " not in plain:

@@ -44,4 +44,6 @@ def test_recompiles_are_logged_when_asked(monkeypatch, capsys):
     for x in (np.ones(3), np.ones(4), np.ones((2, 2))):
         fused(x)
 
-    assert capsys.readouterr().err.count("traced for") == 2
+    logged = capsys.readouterr().err
+    assert logged.count("traced for") == 2
+    assert "x is f64[n, n], and was f64[n]" in logged

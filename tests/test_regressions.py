@@ -142,9 +142,7 @@ def test_rounding_integers_copies():
     assert not np.shares_memory(ow.fuse(lambda x: np.round(x))(x), x)
 
 
-def test_powers_of_bools_and_negative_powers_of_integers_are_refused():
-    with pytest.raises(e.DTypeError, match="int8"):
-        ow.fuse(lambda x: x**2, fullgraph=True)(X > 3)
+def test_negative_powers_of_integers_are_refused():
     with pytest.raises(e.DTypeError, match="negative integer power"):
         ow.fuse(lambda x: x**-1, fullgraph=True)(np.arange(3))
 
@@ -397,7 +395,7 @@ def test_an_edited_source_cannot_ask_for_another_launch():
 
 @pytest.mark.parametrize(("function", "piece"), [
     (lambda x: x.sum(()), "test_regressions.py:"),
-    (lambda x: x.astype(np.int8), "test_regressions.py:"),
+    (lambda x: x.astype(np.complex64), "test_regressions.py:"),
     (lambda x: np.dot(x, x), "test_regressions.py:"),
     (lambda x: x @ None, "NoneType"),
 ])  # fmt: skip

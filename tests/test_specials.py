@@ -9,7 +9,7 @@ from opweave.opcodes import dtypes
 
 pytestmark = pytest.mark.host
 # The sign of the zero that these pick is not specified (docs/architecture.md).
-EITHER_ZERO = {"maximum", "minimum", "relu", "clip"}
+EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin", "relu", "clip"}
 
 
 def classes(array):
@@ -38,7 +38,8 @@ def meaning(row, given):
             return row.numpy(*given)
     results = meaning(row, [g.astype(np.float32) for g in given])
     results = results if isinstance(results, tuple) else (results,)
-    return tuple(r.astype(given[0].dtype) if r.dtype == np.float32 else r for r in results)
+    _, kinds = row.type_rule(tuple(dtypes.of(g.dtype) for g in given), ())
+    return tuple(r.astype(kind.numpy) for r, kind in zip(results, kinds, strict=True))
 
 
 @pytest.mark.parametrize("arity", [1, 2, 3])

@@ -186,7 +186,10 @@ double atanh(double) noexcept; double erf(double) noexcept; double erfc(double) 
 double library_cbrt(double) noexcept __asm__("cbrt");
 double tgamma(double) noexcept; double lgamma(double) noexcept; double atan2(double, double) noexcept;
 double hypot(double, double) noexcept; double fmax(double, double) noexcept; double fmin(double, double) noexcept;
+double ldexp(double, int) noexcept; double frexp(double, int*) noexcept;
 }
+OW_INLINE float ldexp(float x, int n) { return (float)ldexp((double)x, n); }
+OW_INLINE float frexp(float x, int* n) { return (float)frexp((double)x, n); }
 // The C library's cube root is over 3 ULP off at worst: one step of Newton, its residual x - y * y * y by fma.
 OW_INLINE double cbrt(double x) {
     const double size = __builtin_fabs(x);

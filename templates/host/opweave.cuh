@@ -3,6 +3,7 @@
 
 #include "simt.cuh"
 #define OW_UNROLL
+#define OW_COUNT_BITS(x) __builtin_popcountll(x)
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 #define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)
 

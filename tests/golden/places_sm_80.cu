@@ -1,6 +1,6 @@
 // laplacian_map_f32
 // fused: coordinate, subtract, less, add, where, coordinate, gather_2d, subtract, less, add, where, gather_2d,
-//   add, subtract, add, gather_2d, less, gather_2d, where, add, subtract, add, gather_2d, less, gather_2d, where,
+//   add, subtract, add, gather_2d, gather_2d, less, where, add, subtract, add, gather_2d, gather_2d, less, where,
 //   add, multiply, subtract
 // x: f32[n0, n1] -> out: f32[n0, n1]
 // n0 * n1; template map.cu.j2, target sm_80
@@ -61,16 +61,16 @@ laplacian_map_f32(
             const int v13 = wrap_sub(v5, s3);  // subtract: i32[n1], line 2
             const int v14 = wrap_add(v13, s4);  // add: i32[n1], line 2
             const float v15 = read_at<float>(x, v0, n0, x_s0, v14, n1, 1);  // gather_2d: f32[n0, n1], line 2
-            const bool v16 = v13 < 0;  // less: b1[n1], line 2
-            const float v17 = read_at<float>(x, v0, n0, x_s0, v13, n1, 1);  // gather_2d: f32[n0, n1], line 2
-            const float v18 = v16 ? v15 : v17;  // where: f32[n0, n1], line 2
+            const float v16 = read_at<float>(x, v0, n0, x_s0, v13, n1, 1);  // gather_2d: f32[n0, n1], line 2
+            const bool v17 = v13 < 0;  // less: b1[n1], line 2
+            const float v18 = v17 ? v15 : v16;  // where: f32[n0, n1], line 2
             const float v19 = v12 + v18;  // add: f32[n0, n1], line 2
             const int v20 = wrap_sub(v5, s5);  // subtract: i32[n1], line 2
             const int v21 = wrap_add(v20, s4);  // add: i32[n1], line 2
             const float v22 = read_at<float>(x, v0, n0, x_s0, v21, n1, 1);  // gather_2d: f32[n0, n1], line 2
-            const bool v23 = v20 < 0;  // less: b1[n1], line 2
-            const float v24 = read_at<float>(x, v0, n0, x_s0, v20, n1, 1);  // gather_2d: f32[n0, n1], line 2
-            const float v25 = v23 ? v22 : v24;  // where: f32[n0, n1], line 2
+            const float v23 = read_at<float>(x, v0, n0, x_s0, v20, n1, 1);  // gather_2d: f32[n0, n1], line 2
+            const bool v24 = v20 < 0;  // less: b1[n1], line 2
+            const float v25 = v24 ? v22 : v23;  // where: f32[n0, n1], line 2
             const float v26 = v19 + v25;  // add: f32[n0, n1], line 2
             const float v27 = 4.0f * x_v[c][l];  // multiply: f32[n0, n1], line 3
             const float v28 = v26 - v27;  // subtract: f32[n0, n1], line 3

@@ -1,6 +1,6 @@
 // laplacian_map_f32
 // fused: coordinate, subtract, less, add, where, coordinate, gather_2d, subtract, less, add, where, gather_2d,
-//   add, subtract, add, gather_2d, less, gather_2d, where, add, subtract, add, gather_2d, less, gather_2d, where,
+//   add, subtract, add, gather_2d, gather_2d, less, where, add, subtract, add, gather_2d, gather_2d, less, where,
 //   add, multiply, subtract
 // x: f32[n0, n1] -> out: f32[n0, n1]
 // rows n0, columns n1; template map.cu.j2, target sm_90a

@@ -137,6 +137,15 @@ def bytes_(x, y):
     return x // y, x % y, np.left_shift(x, y), np.right_shift(x, y), x * y, np.clip(x, 3, 200)
 
 
+def whole_numbers(x, y):
+    return np.gcd(x, y), np.lcm(x, y), np.bitwise_count(x), np.fmod(x, y), np.fmax(x, y)
+
+
+def parts_of_numbers(x, y):
+    return (np.fmax(x, y), np.fmin(x, y), *np.frexp(x), *np.modf(x), np.heaviside(x, y),
+            np.ldexp(y, np.where(np.abs(x) < 9, x, 0).astype(np.int32)))  # fmt: skip
+
+
 def signed_and_unsigned(x, y):
     return x < y, x <= y, x > y, x >= y, x == y, x != y
 
@@ -155,7 +164,7 @@ def reciprocals(x):
 
 
 def unsigned(x, y):
-    return x // y, x % y, x**y, np.left_shift(x, y), np.reciprocal(x)
+    return x // y, x % y, x**y, np.left_shift(x, y), np.reciprocal(x), x * y, x - y
 
 
 def ends(x):
@@ -185,6 +194,11 @@ with np.errstate(all="ignore"):
         "mixed signs": (signed_and_unsigned, [LONG[0], LONG[1].view(np.uint64)], {}),
         "float32": (floats, pairs(FLOAT_EDGES, np.float32), {}),
         "float64": (floats, pairs(FLOAT_EDGES, np.float64), {}),
+        "int8": (integers, pairs([-128, -127, -7, -1, 0, 1, 2, 3, 7, 127], np.int8), {}),
+        "uint16": (unsigned, pairs([0, 1, 2, 7, 8, 255, 256, 65521, 65535], np.uint16), {}),
+        "whole numbers": (whole_numbers, pairs(INT_EDGES, np.int32), {}),
+        "parts of numbers": (parts_of_numbers, pairs(FLOAT_EDGES, np.float32), {}),
+        "ends of bytes": (ends, [aligned(np.full((3, 130), -128, np.int8))], {}),
         "float16": (narrow, pairs(FLOAT_EDGES, np.float16), {}),
         "bfloat16": (narrow, pairs(FLOAT_EDGES, dtype_of("bfloat16")), {}),
         "bytes of floats": (
@@ -235,5 +249,6 @@ HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
-    "bytes of floats", "windows", "places", "windows of rows", "index",
+    "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
+    "whole numbers", "parts of numbers", "ends of bytes",
 ]  # fmt: skip

@@ -41,6 +41,8 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         r"(\(x <= 0\)|\(y <= 0\)|\(rest <= 0\))",
         "The quotient or remainder of zeros is decided before: here x, y and the rest are not 0.",
     ),
+    (r"n >= 9999|n <= -9999|\(n [<>] -?9999", "Beyond 2**9999 all is infinite or 0."),
+    (r"return x <= 0 \? 0 - \(uint64\)x", "The size of 0 is 0 on either side."),
     (r"x <= 1 \? x \* 255", "1 gives 255.5 on either side."),
     (
         r"WHOLE <= 16|\(WHOLE < 16, true\)",

@@ -1,0 +1,119 @@
+"""Bisection: the first operator of a function whose result leaves its bound.
+
+print(fused.bisect(x, y))        # the operator, the user's line, and how far off it is
+
+Every value of the graph becomes an output in its turn, in the order of the graph, some at a time.
+Kernels that store more than before fuse otherwise, but strict arithmetic gives the same bits; so
+what is found is an op-code that differs from its NumPy meaning, or arithmetic that was relaxed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opweave.bounds import Judgement, judge
+from opweave.compiler.bounds import run_bounded
+from opweave.compiler.ir import Graph, Node, Value
+from opweave.compiler.simplify import drop_dead
+from opweave.compiler.specialise import Variant, lowered_for
+from opweave.runtime.arrays import is_cupy
+from opweave.runtime.launch import Prepared
+
+if TYPE_CHECKING:
+    from opweave.program import Arguments, Program
+
+# Values that are stored by one set of kernels: few enough to compile, and to stop early.
+AT_A_TIME = 16
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first operator whose result leaves its bound.
+
+    Attributes:
+        operator: its name.
+        number: its place in the graph, as in the op-code list.
+        where: the user's line.
+        text: the node, with the values that it takes.
+        judgement: its result against the bound.
+        before: how many operators come before it in the graph, whose results keep their bounds.
+    """
+
+    operator: str
+    number: int
+    where: str
+    text: str
+    judgement: Judgement
+    before: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operator} ({self.where}) is the first whose result leaves its bound:\n"
+            f"  {self.text}\n  {self.judgement}\n"
+            f"  {self.before} operators before it keep theirs"
+        )
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """What a bisection found.
+
+    Attributes:
+        operators: how many were judged, up to the culprit.
+        culprit: None where every result keeps its bound.
+    """
+
+    operators: int
+    culprit: Culprit | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Every result keeps its bound."""
+        return self.culprit is None
+
+    def __str__(self) -> str:
+        if self.culprit is not None:
+            return str(self.culprit)
+        return f"the results of all {self.operators} operators keep their bounds"
+
+
+def bisect(program: Program, call: Arguments) -> Bisection:
+    """Judge the values of a program's graph in order; see ``Fused.bisect``."""
+    graph = program.variant.graph
+    nodes = [(n, node) for n, node in enumerate(graph.nodes) if not node.is_view]
+    for start in range(0, len(nodes), AT_A_TIME):
+        some = nodes[start : start + AT_A_TIME]
+        values = [(n, node, r) for n, node in some for r in node.results]
+        judged = _judged(program, call, graph, [value for *_, value in values])
+        for (number, node, _), judgement in zip(values, judged, strict=True):
+            if not judgement.ok:
+                before = nodes.index((number, node))
+                return Bisection(before + 1, _culprit(node, number, judgement, before))
+    return Bisection(len(nodes))
+
+
+def _culprit(node: Node, number: int, judgement: Judgement, before: int) -> Culprit:
+    where = str(node.where)
+    return Culprit(node.operator.name, number, where, repr(node), judgement, before)
+
+
+def _judged(
+    program: Program, call: Arguments, graph: Graph, values: Sequence[Value]
+) -> list[Judgement]:
+    from opweave.program import bound_of, on_host
+
+    shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset()))
+    variant = Variant(program.variant.trace, shown, program.variant.static)
+    options, found = program.fused.options, program.found
+    lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)
+    prepared = Prepared(lowered, program.executor(call), call.extents, call.arrays)
+    outputs = prepared(list(call.arrays.values()), call.env)
+    kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
+    env: dict[str, Any] = {**call.extents, **call.env}
+    bounds = run_bounded(lowered.graph, on_host(call.arrays), env, call.extents, kind)
+    return [
+        judge(bound_of("result", value, bound), output)
+        for value, bound, output in zip(lowered.graph.outputs, bounds, outputs, strict=True)
+    ]

@@ -1,0 +1,232 @@
+"""Contractions of traced arrays: ``einsum`` and its kin as products, or as a map and a sum.
+
+Where both operands have axes of their own, a contraction is a batched matrix product; where only
+one has, it is an elementwise product that is summed, which fuses with what stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.gathering import coordinate, gathered, place_type
+from opweave.compiler.reshaping import counted_axis, number_of, symbol_of
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)?(->[A-Za-z]*)?")
+
+
+def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
+    """Of one or two operands, each axis with a letter of its own.
+
+    Raises:
+        UnsupportedError: more operands, an ellipsis, an operand's diagonal, or options.
+        ShapeError: letters and axes do not fit.
+    """
+    options.pop("optimize", None)
+    if options:
+        raise UnsupportedError(f"einsum({', '.join(options)}=...)")
+    text = subscripts.replace(" ", "") if isinstance(subscripts, str) else ""
+    if not text or not SUBSCRIPTS.fullmatch(text) or not 1 <= len(operands) <= 2:
+        raise UnsupportedError(f"einsum({shown(subscripts)}) of {len(operands)} operands")
+    left, _, out = text.partition("->")
+    terms = left.split(",")
+    if "->" not in text:
+        letters = "".join(terms)
+        out = "".join(sorted(c for c in letters if letters.count(c) == 1))
+    _check_letters(terms, out, operands)
+    if len(operands) == 1:
+        return _ordered(
+            _without(operands[0], terms[0], out), [c for c in terms[0] if c in out], out
+        )
+    return _contracted(operands[0], terms[0], operands[1], terms[1], out)
+
+
+def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> None:
+    if len(terms) != len(operands):
+        raise ShapeError(f"einsum: {len(terms)} terms for {len(operands)} operands")
+    for term, operand in zip(terms, operands, strict=True):
+        if len(term) != operand.ndim:
+            raise ShapeError(
+                f"einsum: {term!r} has {len(term)} letters for {operand.ndim} dimensions"
+            )
+        if len(set(term)) < len(term):
+            raise UnsupportedError(f"einsum: the diagonal {term!r}")
+    if len(set(out)) < len(out) or not set(out) <= set("".join(terms)):
+        raise ShapeError(f"einsum: {out!r} names an axis twice, or one that no operand has")
+
+
+def _without(operand: Any, term: str, kept: str) -> Any:
+    """Sum over the axes that nothing else names."""
+    axes = tuple(d for d, c in enumerate(term) if c not in kept)
+    return operand.sum(axis=axes) if axes else operand
+
+
+def _ordered(operand: Any, have: Sequence[str], wanted: Sequence[str]) -> Any:
+    order = tuple(have.index(c) for c in wanted)
+    return operand if order == tuple(range(len(order))) else operand.transpose(order)
+
+
+def _contracted(a: Any, first: str, b: Any, second: str, out: str) -> Any:
+    a, b = _without(a, first, second + out), _without(b, second, first + out)
+    first = "".join(c for c in first if c in second + out)
+    second = "".join(c for c in second if c in first + out)
+    summed = [c for c in first if c in second and c not in out]
+    batch = [c for c in first if c in second and c in out]
+    own = [
+        [c for c in term if c not in other] for term, other in ((first, second), (second, first))
+    ]
+    if summed and all(own):
+        return _product(a, first, b, second, (batch, own[0], summed, own[1]), out)
+    letters = [*batch, *own[0], *own[1], *summed]
+    product = _spread(a, first, letters) * _spread(b, second, letters)
+    found = product.sum(axis=tuple(range(-len(summed), 0))) if summed else product
+    return _ordered(found, letters[: len(letters) - len(summed)], out)
+
+
+def _spread(operand: Any, term: str, letters: Sequence[str]) -> Any:
+    """With an axis for each letter; of extent 1 where the operand has none."""
+    ordered = _ordered(operand, term, [c for c in letters if c in term])
+    return ordered[tuple(slice(None) if c in term else None for c in letters)]
+
+
+def _product(
+    a: Any, first: str, b: Any, second: str, parts: tuple[list[str], ...], out: str
+) -> Any:
+    """Axes of one part become one axis, and come apart again."""
+    batch, rows, summed, columns = parts
+    extents = dict(zip(first, a.shape, strict=True)) | dict(zip(second, b.shape, strict=True))
+
+    def shaped(operand: Any, term: str, groups: Sequence[list[str]]) -> Any:
+        ordered = _ordered(operand, term, [*batch, *(c for g in groups for c in g)])
+        if all(len(g) == 1 for g in groups):
+            return ordered
+        merged = [_times([extents[c] for c in g]) for g in groups]
+        return ordered.reshape([*(extents[c] for c in batch), *merged])
+
+    found = shaped(a, first, (rows, summed)) @ shaped(b, second, (summed, columns))
+    letters = [*batch, *rows, *columns]
+    if len(rows) > 1 or len(columns) > 1:
+        found = found.reshape([extents[c] for c in letters])
+    return _ordered(found, letters, out)
+
+
+def _times(extents: Sequence[Any]) -> Any:
+    total = extents[0]
+    for extent in extents[1:]:
+        total = total * extent
+    return total
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """Sums over the last axes of one and the first of the other, or over pairs of them.
+
+    Raises:
+        ShapeError: as many axes of one as of the other, which both must have.
+    """
+    if isinstance(axes, int):
+        pairs = [(a.ndim - axes + d, d) for d in range(axes)]
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: {axes} axes of {a.ndim} and {b.ndim} dimensions")
+    else:
+        given = [side if isinstance(side, tuple | list) else (side,) for side in axes]
+        if len(given) != 2 or len(given[0]) != len(given[1]):
+            raise ShapeError(f"tensordot: {axes!r} does not name pairs of axes")
+        pairs = [
+            (counted_axis("tensordot", p, a.ndim), counted_axis("tensordot", q, b.ndim))
+            for p, q in zip(*given, strict=True)
+        ]
+    first = [chr(ord("a") + d) for d in range(a.ndim)]
+    second = [chr(ord("A") + d) for d in range(b.ndim)]
+    for p, q in pairs:
+        second[q] = first[p]
+    out = [c for c in first if c not in second] + [c for c in second if c not in first]
+    return _contracted(a, "".join(first), b, "".join(second), "".join(out))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return (x1 * x2).sum(axis=axis)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    return (x1 * x2[..., None, :]).sum(axis=-1)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    return (x1[..., :, None] * x2).sum(axis=-2)
+
+
+def kron(a: Any, b: Any) -> Any:
+    if a.ndim != b.ndim:
+        raise UnsupportedError(f"kron: arrays of {a.ndim} and {b.ndim} dimensions")
+    apart = [tuple(item for _ in range(a.ndim) for item in pair)
+             for pair in ((slice(None), None), (None, slice(None)))]  # fmt: skip
+    shape = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
+    return (a[apart[0]] * b[apart[1]]).reshape(shape)
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    """Of vectors of three numbers along the last axis.
+
+    Raises:
+        UnsupportedError: vectors along another axis, or of two numbers.
+    """
+    if (axis is not None and axis != -1) or (axisa, axisb, axisc) != (-1, -1, -1):
+        raise UnsupportedError("cross: expected vectors along the last axis")
+    tracer = next(v.tracer for v in (a, b) if hasattr(v, "tracer"))
+    for extent in (a.shape[-1], b.shape[-1]):
+        if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):
+            raise UnsupportedError("cross: expected vectors of three numbers")
+    turned = [
+        a[..., p] * b[..., q] - a[..., q] * b[..., p] for p, q in ((1, 2), (2, 0), (0, 1))
+    ]  # fmt: skip
+    return np.stack(turned, axis=-1)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """A copy where NumPy has a view that nobody can write to."""
+    if a.ndim < 2:
+        raise ShapeError(f"diagonal: expected at least 2 dimensions, found {a.ndim}")
+    pair = [counted_axis("diagonal", axis, a.ndim) for axis in (axis1, axis2)]
+    if pair[0] == pair[1]:
+        raise ShapeError("diagonal: one axis stands twice")
+    rest = [d for d in range(a.ndim) if d not in pair]
+    if rest:
+        a = a.transpose((*rest, *pair))
+    tracer, require = a.tracer, a.tracer.builder.require
+    offset = tracer.concrete(offset)
+    begins = (0, offset) if offset >= 0 else (-offset, 0)
+    rows, columns = (
+        number_of(tracer, extent - begin)
+        for extent, begin in zip(a.shape[-2:], begins, strict=True)
+    )
+    shorter = rows if require(Expr("lt", (rows, columns))) else columns
+    extent = symbol_of(tracer, shorter) if require(Expr("ge", (shorter, literal(0)))) else 0
+    dtype = place_type(tracer, *a.value.shape)
+    along = coordinate(tracer, extent, 0, dtype)
+    outer = [coordinate(tracer, e, len(rest) - d, dtype) for d, e in enumerate(a.value.shape[:-2])]
+    return gathered(a, [*outer, *(along + begin if begin else along for begin in begins)])
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
+
+
+CONTRACTIONS: dict[str, Callable[..., Any]] = {
+    "einsum": einsum,
+    "tensordot": tensordot,
+    "vecdot": vecdot,
+    "matvec": matvec,
+    "vecmat": vecmat,
+    "kron": kron,
+    "cross": cross,
+    "diagonal": diagonal,
+    "trace": trace,
+}

@@ -1,0 +1,171 @@
+"""Small numerical functions of NumPy's, made of others: stencils, polynomials, grids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.reshaping import counted_axis, number_of
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+# Up to so many terms of a convolution or a polynomial become code.
+MOST_TERMS = 64
+
+
+def sinc(x: Any) -> Any:
+    scaled = np.pi * np.where(x == 0, 1.0e-20, x)
+    return np.sin(scaled) / scaled
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """By Horner's rule.
+
+    Raises:
+        UnsupportedError: more coefficients than become code.
+    """
+    found: Any = 0 * x
+    for n in range(_terms("polyval", p)):
+        found = found * x + p[n]
+    return found
+
+
+def _terms(name: str, array: Any) -> int:
+    """How many terms there are, which becomes part of the guard."""
+    count = len(array)
+    if count > MOST_TERMS:
+        raise UnsupportedError(f"{name}: {count} terms, expected at most {MOST_TERMS}")
+    return count
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Each term of the shorter one weighs the other, shifted: one kernel.
+
+    Raises:
+        UnsupportedError: more terms than become code.
+        ShapeError: an operand of other dimensions, or without elements.
+    """
+    if a.ndim != 1 or v.ndim != 1:
+        raise ShapeError(f"convolve: expected vectors, found {a.ndim} and {v.ndim} dimensions")
+    a, v = _by_size(a, v)
+    count = _terms("convolve", v)
+    if not count:
+        raise ShapeError("convolve: an operand is empty")
+    before, kept = _margins(mode, count)
+    wide = np.pad(a, before) if before[0] or before[1] else a
+    length = a.shape[0] + kept
+    parts = [wide[count - 1 - n : count - 1 - n + length] * v[n] for n in range(count)]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found + part
+    return found
+
+
+def _by_size(a: Any, v: Any) -> tuple[Any, Any]:
+    tracer = next(x.tracer for x in (a, v) if hasattr(x, "tracer"))
+    sizes = [number_of(tracer, x.shape[0]) for x in (a, v)]
+    return (v, a) if tracer.builder.require(Expr("lt", tuple(sizes))) else (a, v)
+
+
+def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
+    """What is added in front and behind, and how much longer the result is."""
+    if mode == "full":
+        return (count - 1, count - 1), count - 1
+    if mode == "same":
+        return (count // 2, count - 1 - count // 2), 0
+    if mode == "valid":
+        return (0, 0), 1 - count
+    raise UnsupportedError(f"convolve: mode={mode!r}: expected full, same or valid")
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    if mode == "same":  # whose middle depends on which operand is longer
+        raise UnsupportedError("correlate: mode='same'; write it as a convolution")
+    return convolve(a, v[::-1], mode)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Central differences, one-sided at the ends; points evenly spaced.
+
+    Raises:
+        UnsupportedError: distances that are arrays, ends of second order, or integers.
+        ShapeError: an axis with fewer than two points.
+    """
+    if edge_order != 1 or f.dtype.kind != "f" or any(getattr(h, "ndim", 0) for h in varargs):
+        raise UnsupportedError("gradient: expected floats, evenly spaced, and edge_order=1")
+    axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if len(steps) != len(axes):
+        raise ShapeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
+    found = tuple(
+        _differences(f, counted_axis("gradient", d, f.ndim), h)
+        for d, h in zip(axes, steps, strict=True)
+    )
+    return found[0] if len(found) == 1 else found
+
+
+def _differences(f: Any, axis: int, step: Any) -> Any:
+    require = f.tracer.builder.require
+    if not require(Expr("lt", (literal(1), number_of(f.tracer, f.shape[axis])))):
+        raise ShapeError(f"gradient: axis {axis} has fewer than 2 points")
+
+    def part(begin: int | None, end: int | None) -> tuple[slice, ...]:
+        return (*[slice(None)] * axis, slice(begin, end))
+
+    out = np.empty_like(f)
+    out[part(1, -1)] = (f[part(2, None)] - f[part(None, -2)]) / (2.0 * step)
+    out[part(None, 1)] = (f[part(1, 2)] - f[part(None, 1)]) / step
+    out[part(-1, None)] = (f[part(-1, None)] - f[part(-2, -1)]) / step
+    return out
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Copies where NumPy would have views.
+
+    Raises:
+        UnsupportedError: another order of axes than xy and ij.
+    """
+    if indexing not in ("xy", "ij"):
+        raise UnsupportedError(f"meshgrid: indexing={indexing!r}: expected xy or ij")
+    count = len(xi)
+    places = list(range(count))
+    if indexing == "xy" and count > 1:
+        places[:2] = [1, 0]
+    apart = [
+        x.reshape(-1)[tuple(slice(None) if d == place else None for d in range(count))]
+        for x, place in zip(xi, places, strict=True)
+    ]
+    return tuple(apart) if sparse else np.broadcast_arrays(*apart)
+
+
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    """Quarters of a turn from the first axis towards the second.
+
+    Raises:
+        ShapeError: not two axes of the array.
+    """
+    pair = [counted_axis("rot90", axis, m.ndim) for axis in axes]
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ShapeError(f"rot90: expected two axes, found {tuple(axes)}")
+    turns = k % 4
+    if turns == 0:
+        return m[:]
+    if turns == 2:
+        return np.flip(m, tuple(pair))
+    if turns == 1:
+        return np.swapaxes(np.flip(m, pair[1]), *pair)
+    return np.flip(np.swapaxes(m, *pair), pair[1])
+
+
+NUMERICS: dict[str, Callable[..., Any]] = {
+    "sinc": sinc,
+    "fix": np.trunc,
+    "polyval": polyval,
+    "convolve": convolve,
+    "correlate": correlate,
+    "gradient": gradient,
+    "meshgrid": meshgrid,
+    "rot90": rot90,
+}

@@ -1,0 +1,286 @@
+"""Reads through maps: a part of a computed value is computed where it is read.
+
+A kernel reads other places than its own from memory only, so a value that is sliced or gathered
+would be stored first.  Where it is cheap to compute, the read moves to its operands instead:
+
+    d = slice(x * w)            ->  d = slice(x) * slice(w)
+    r = gather(x + 1, places)   ->  r = gather(x, places) + 1
+
+A chain of shifted views of what was just computed, such as a step of a simulation, becomes one
+kernel so.  A gather that lies outside of its table is 0, and what is computed from such zeros is
+something else; nobody sees either, since where such gathers are made a ``where`` discards them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from opweave.compiler.expr import literal
+from opweave.compiler.ir import Graph, Node, Operand, Scalar, Value, operand_key
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
+
+# Operations that may be done again for one value, over all that read it: about what the memory
+# traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
+MOST_AGAIN = 40
+# A special function in operations.
+SPECIAL = 8
+
+Places = tuple[Operand, ...]
+
+
+def read_through(graph: Graph) -> Graph:
+    """Move slices and gathers of cheap maps to what the maps read."""
+    return _Reads(graph).graph()
+
+
+class _Reads:
+    """The nodes so far, and what was read of them already."""
+
+    def __init__(self, graph: Graph):
+        self.source = graph
+        self.nodes: list[Node] = []
+        self.makers: dict[int, Node] = {}
+        self.stored = {i.value.id for i in graph.inputs}
+        self.places: set[int] = set()  # what follows from coordinates: next to nothing
+        self.replaced: dict[int, Value] = {}
+        self.costs: dict[int, int] = {}
+        self.known: dict[object, Operand | None] = {}
+        ids = [*self.stored, *(r.id for n in graph.nodes for r in n.results)]
+        self.next_id = max(ids, default=-1) + 1
+        self.readers: dict[int, int] = {}
+        for node in graph.nodes:
+            for value in _read_values(node):
+                self.readers[value.id] = self.readers.get(value.id, 0) + 1
+        self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+
+    def graph(self) -> Graph:
+        for node in self.source.nodes:
+            now = replace(node, operands=tuple(self._now(o) for o in node.operands))
+            made = self._through(node, now)
+            if made is None:
+                self._add(now)
+            else:
+                self.replaced[node.result.id] = made
+        outputs = tuple(
+            self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
+        )
+        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _now(self, item: Operand) -> Operand:
+        return self.replaced.get(item.id, item) if isinstance(item, Value) else item
+
+    def _add(self, node: Node) -> None:
+        self.nodes.append(node)
+        for value in node.results:
+            self.makers[value.id] = node
+        source = node.values[0].id if node.is_view else None
+        if node.is_map and all(v.id in self.places for v in node.values):
+            self.places |= {r.id for r in node.results}
+        in_registers = node.is_map and not node.operator.mixes
+        if not in_registers and (source is None or source in self.stored):
+            self.stored |= {r.id for r in node.results}
+
+    def _through(self, before: Node, node: Node) -> Value | None:
+        """The result of a read as a map of reads; None where it stays what it is."""
+        (table, *_) = _read_values(node) or (None,)
+        if table is None or table.id in self.stored or not self._pays(before, node, table):
+            return None
+        count = len(self.nodes)
+        made = self._part(node, table) if node.is_view else self._at(table, node.operands[1:])
+        fits = isinstance(made, Value) and (made.shape, made.dtype) == (
+            node.result.shape,
+            node.result.dtype,
+        )
+        if not fits:  # as if nothing had been tried
+            for lost in self.nodes[count:]:
+                for value in lost.results:
+                    del self.makers[value.id]
+            del self.nodes[count:]
+            self.known = {}
+            return None
+        assert isinstance(made, Value)
+        return made
+
+    def _pays(self, before: Node, node: Node, table: Value) -> bool:
+        """The work that is done again is less than the memory traffic that is saved."""
+        (original, *_) = _read_values(before)
+        readers, is_kept = self.readers[original.id], original.id in self.returned
+        if before.result.id in self.returned and (readers > 1 or is_kept):
+            return False  # a view of what is stored costs nothing
+        if node.is_view and len(self.source.users[original.id]) == 1 and not is_kept:
+            return True
+        if self._cost(table) * readers <= MOST_AGAIN:
+            return True
+        self.stored.add(table.id)  # as a whole, so that others may read it anywhere
+        return False
+
+    def _cost(self, value: Value) -> int:
+        """Operations and loads that make one element of a value."""
+        if value.id not in self.costs:
+            seen, waiting, total = {value.id}, [value], 0
+            while waiting:
+                item = waiting.pop()
+                node = self.makers.get(item.id)
+                if node is None or item.id in self.stored:
+                    total += 1
+                elif item.id not in self.places:
+                    total += node.operator.cost.flops + SPECIAL * node.operator.cost.special
+                    waiting += [v for v in node.values if v.id not in seen]
+                    seen |= {v.id for v in node.values}
+            self.costs[value.id] = total
+        return self.costs[value.id]
+
+    # Reading a value at places, one for each of its axes
+
+    def _at(self, value: Value, places: Places) -> Operand | None:
+        key = ("at", value.id, *map(operand_key, places))
+        if key not in self.known:
+            self.known[key] = self._at_anew(value, places)
+        return self.known[key]
+
+    def _at_anew(self, value: Value, places: Places) -> Operand | None:
+        node = self.makers.get(value.id)
+        if value.id in self.stored:
+            return self._gathered(value, places)
+        if node is None or node.operator.notes_faults or node.operator.mixes:
+            return None
+        if node.is_coordinate:
+            return self._cast(places[0], value)
+        if node.operator.name == "full":
+            return node.operands[0]
+        if node.operator.name == "view":
+            axes = node.attr("axes")
+            by_axis = {a: p for a, p in zip(axes, places, strict=True) if a is not None}
+            source = node.values[0]
+            zero = _zero(places)
+            return self._at(source, tuple(by_axis.get(d, zero) for d in range(len(source.shape))))
+        if not node.is_map:
+            return None
+        return self._mapped(node, value, lambda o: self._at_operand(o, value, places))
+
+    def _at_operand(self, operand: Operand, value: Value, places: Places) -> Operand | None:
+        """An operand of the node that makes a value, where the value is read."""
+        if isinstance(operand, Scalar):
+            return operand
+        rank = len(operand.shape)
+        own = places[len(places) - rank :]
+        shape = value.shape[len(value.shape) - rank :]
+        zero = _zero(places)
+        met = zip(own, operand.shape, shape, strict=True)
+        return self._at(operand, tuple(zero if e == 1 != of else p for p, e, of in met))
+
+    def _gathered(self, value: Value, places: Places) -> Operand | None:
+        if not any(isinstance(p, Value) for p in places):
+            if any(e != 1 for e in value.shape):
+                return None
+            return value if not value.shape else self._made("view", (value,), axes=())
+        return self._made(f"gather_{len(places)}d", (value, *places))
+
+    def _cast(self, place: Operand, like: Value) -> Operand:
+        if place.dtype is like.dtype:
+            return place
+        if isinstance(place, Scalar):
+            return Scalar(place.expr, like.dtype)
+        found = self._made("cast", (place,), dtype=like.dtype.numpy_name)
+        assert found is not None
+        return found
+
+    # Slicing a value along an axis
+
+    def _part(self, node: Node, value: Value) -> Operand | None:
+        """What ``slice`` makes of an operand of its own value, by the slice's attributes."""
+        key = ("part", value.id, operand_key(node.operands[1]), node.attrs)
+        if key not in self.known:
+            self.known[key] = self._part_anew(node, value)
+        return self.known[key]
+
+    def _part_anew(self, cut: Node, value: Value) -> Operand | None:
+        axis, node = cut.attr("axis"), self.makers.get(value.id)
+        if value.id in self.stored:
+            return self._sliced(cut, value, axis)
+        if node is None or node.operator.notes_faults or node.operator.mixes:
+            return None
+        if node.is_coordinate:
+            return self._counted(cut, node) if axis == 0 else value
+        if node.operator.name == "full":
+            return node.operands[0]
+        if not node.is_map:
+            return None
+
+        def part(operand: Operand) -> Operand | None:
+            if isinstance(operand, Scalar):
+                return operand
+            own = axis - (len(value.shape) - len(operand.shape))
+            if own < 0 or (operand.shape[own] == 1 != value.shape[axis]):
+                return operand
+            attrs = tuple(sorted({**dict(cut.attrs), "axis": own}.items()))
+            return self._part(replace(cut, attrs=attrs), operand)
+
+        return self._mapped(node, value, part)
+
+    def _sliced(self, cut: Node, value: Value, axis: int) -> Operand | None:
+        shape = (*value.shape[:axis], cut.attr("extent"), *value.shape[axis + 1 :])
+        made = Value(self._fresh(), value.dtype, shape)
+        self._add(replace(cut, operands=(value, *cut.operands[1:]), results=(made,)))
+        return made
+
+    def _counted(self, cut: Node, node: Node) -> Operand | None:
+        """Coordinates from another start, in other steps."""
+        dtype, start = node.result.dtype, cut.operands[1]
+        assert isinstance(start, Scalar)
+        shape = (cut.attr("extent"), *node.result.shape[1:])
+        made = Value(self._fresh(), dtype, shape)
+        attrs = tuple(sorted({**dict(node.attrs), "shape": shape}.items()))
+        self._add(replace(node, results=(made,), attrs=attrs))
+        found: Operand | None = made
+        if cut.attr("step") != 1:
+            found = self._made("multiply", (made, Scalar(literal(cut.attr("step")), dtype)))
+        if found is None or (start.expr.op == "literal" and start.expr.args[0] == 0):
+            return found
+        return self._made("add", (found, Scalar(start.expr, dtype)))
+
+    # Nodes
+
+    def _mapped(
+        self, node: Node, value: Value, read: Callable[[Operand], Operand | None]
+    ) -> Operand | None:
+        """The same map of what is read of its operands; its table stays."""
+        tables = node.operator.tables
+        found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
+        operands = [o for o in found if o is not None]
+        if len(operands) < len(found):
+            return None
+        position = next(n for n, r in enumerate(node.results) if r.id == value.id)
+        return self._node(node, operands, position)
+
+    def _made(self, name: str, operands: Sequence[Operand], **attrs: object) -> Operand | None:
+        row = OPERATORS[name]
+        kinds = tuple(sorted(attrs.items()))
+        _, results = row.type_rule(tuple(o.dtype for o in operands), kinds)
+        likes = tuple(Value(-1, dtype, ()) for dtype in results)
+        return self._node(Node(row, tuple(operands), likes, kinds), operands, 0)
+
+    def _node(self, node: Node, operands: Sequence[Operand], position: int) -> Operand | None:
+        shapes = [o.shape for o in operands if isinstance(o, Value)]
+        if len(shapes) <= node.operator.tables and node.operator.kind is Kind.MAP:
+            return None  # of numbers alone: nothing has the shape
+        shape = node.operator.shape_rule.result(shapes, dict(node.attrs))
+        made = tuple(Value(self._fresh(), r.dtype, shape) for r in node.results)
+        self._add(replace(node, operands=tuple(operands), results=made))
+        return made[position]
+
+    def _fresh(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+
+def _read_values(node: Node) -> tuple[Value, ...]:
+    """What a node reads at other places than its own."""
+    return node.values[:1] if node.operator.name == "slice" else node.tables
+
+
+def _zero(places: Places) -> Scalar:
+    dtypes = [p.dtype for p in places]
+    return Scalar(literal(0), dtypes[0])

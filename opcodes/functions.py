@@ -1,0 +1,125 @@
+"""The functions that round: one row each, with what an evaluation may be off on each executor.
+
+ULP figures and their sources: opcodes/ulps.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import dtypes, rules
+from opweave.opcodes.core import Cost, Operator
+from opweave.opcodes.maps import Fragments, map_operator
+from opweave.opcodes.ulps import Ulp, counted, measured, nvidia
+
+
+def figures(cuda: tuple[float, float], host: tuple[float, float]) -> Ulp:
+    """Figures of a row: for float32 and float64, in NVIDIA's tables and as measured."""
+    return Ulp(nvidia(*cuda), measured(*host))
+
+
+def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., Any]:
+    """A function of Python's numbers over an array, in float64 and rounded to its dtype.
+
+    Python raises where C has an infinity or NaN.
+    """
+
+    def value(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.copysign(math.inf, x)
+        except ValueError:  # a pole
+            return math.copysign(math.inf, x) if x == 0 else math.nan
+
+    def applied(x: Any) -> Any:
+        array = np.asarray(x)
+        exact = array.dtype == np.longdouble  # the wide type of error bounds
+        wanted = array.dtype if exact else rules.float_of(dtypes.of(array.dtype)).numpy
+        found = [value(float(item)) for item in array.reshape(-1)]
+        return np.array(found, np.float64).astype(wanted).reshape(array.shape)[()]
+
+    applied.__name__ = applied.__qualname__ = name
+    return applied
+
+
+_erf, _erfc = _of_numbers("erf", math.erf), _of_numbers("erfc", math.erfc)
+_tgamma = _of_numbers("tgamma", math.gamma)
+
+SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
+    ("sqrt", np.sqrt, {"f": "sqrt(x)"}, Cost(0, 1), Ulp()),
+    ("cbrt", np.cbrt, {"f": "cbrt(x)"}, Cost(10, 1), figures((1, 1), (0.51, 0.51))),
+    ("exp", np.exp, {"f": "exp(x)"}, Cost(2, 1), figures((2, 1), (1.03, 0.6))),
+    ("exp2", np.exp2, {"f": "exp2(x)"}, Cost(2, 1), figures((2, 1), (0.51, 0.6))),
+    ("expm1", np.expm1, {"f": "expm1(x)"}, Cost(4, 1), figures((1, 1), (0.51, 1))),
+    ("log", np.log, {"f": "log(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
+    ("log2", np.log2, {"f": "log2(x)"}, Cost(8, 1), figures((1, 1), (0.51, 0.6))),
+    ("log10", np.log10, {"f": "log10(x)"}, Cost(8, 1), figures((2, 1), (0.51, 2))),
+    ("log1p", np.log1p, {"f": "log1p(x)"}, Cost(10, 1), figures((1, 1), (0.51, 1))),
+    ("sin", np.sin, {"f": "sin(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
+    ("cos", np.cos, {"f": "cos(x)"}, Cost(14, 0), figures((2, 2), (0.6, 0.6))),
+    ("tan", np.tan, {"f": "tan(x)"}, Cost(20, 1), figures((4, 2), (0.51, 0.7))),
+    ("arcsin", np.arcsin, {"f": "asin(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("arccos", np.arccos, {"f": "acos(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("arctan", np.arctan, {"f": "atan(x)"}, Cost(12, 1), figures((2, 2), (0.51, 0.6))),
+    ("sinh", np.sinh, {"f": "sinh(x)"}, Cost(8, 2), figures((3, 2), (0.51, 2))),
+    ("cosh", np.cosh, {"f": "cosh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2))),
+    ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), figures((2, 1), (0.51, 2.5))),
+    ("arcsinh", np.arcsinh, {"f": "asinh(x)"}, Cost(12, 2), figures((3, 3), (0.51, 2))),
+    (
+        "arccosh",
+        np.arccosh,
+        {"f": "acosh(x)"},
+        Cost(12, 2),
+        figures((4, 3), (0.51, 2.5)),
+    ),
+    ("arctanh", np.arctanh, {"f": "atanh(x)"}, Cost(12, 2), figures((3, 2), (0.51, 2))),
+    # their meaning is the C library's in float64, whose own error counts on a GPU too
+    ("erf", _erf, {"f": "erf(x)"}, Cost(20, 1), figures((2, 2 + 1.5), (0.51, 1.5))),
+    ("erfc", _erfc, {"f": "erfc(x)"}, Cost(30, 1), figures((4, 5 + 5), (0.51, 5))),
+    ("tgamma", _tgamma, {"f": "tgamma(x)"}, Cost(40, 2), figures((5, 10 + 10), (0.51, 10))),
+    ("degrees", np.degrees, {"f": "x * (T)57.295779513082323"}, Cost(1), counted(1.5)),
+    ("radians", np.radians, {"f": "x * (T)0.017453292519943295"}, Cost(1), counted(1.5)),
+)
+
+# Largest slope of the functions that are not monotone, for error bounds.
+SLOPES = {"sin": 1.0, "cos": 1.0}
+
+PAIRS: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
+    ("arctan2", np.arctan2, {"f": "atan2(x, y)"}, Cost(20, 1), figures((3, 2), (0.51, 0.6))),
+    ("hypot", np.hypot, {"f": "hypot(x, y)"}, Cost(8, 2), figures((3, 2), (0.51, 1))),
+    (
+        "power",
+        np.power,
+        {"f": "pow(x, y)", "iu": "int_pow(x, y)"},
+        Cost(20, 2),
+        figures((4, 2), (0.51, 0.6)),
+    ),
+    ("float_power", np.float_power, {"f": "pow(x, y)"}, Cost(20, 2), figures((4, 2), (0.51, 0.6))),
+)
+
+OPERATORS: tuple[Operator, ...] = (
+    *(
+        map_operator(
+            n, fn, text, cost=cost, ulp=ulp, slope=SLOPES.get(n),
+            rule=None if isinstance(fn, np.ufunc) else rules.floating,
+        )
+        for n, fn, text, cost, ulp in SPECIAL
+    ),
+    *(
+        map_operator(n, fn, text, params="x y", cost=cost, ulp=ulp)
+        for n, fn, text, cost, ulp in PAIRS
+    ),
+    map_operator(
+        "rsqrt",
+        lambda x: 1 / np.sqrt(x),
+        {"f": "rsqrt(x)"},
+        rule=rules.floating,
+        cost=Cost(0, 1),
+        ulp=Ulp(nvidia(2, 1), counted(1.5).host),
+    ),
+)  # fmt: skip
