@@ -22,6 +22,7 @@ from opweave.compiler.schedule import Schedule
 from opweave.compiler.tables import TableReads
 from opweave.compiler.toggles import TOGGLES, choose
 from opweave.opcodes.core import Phase
+from opweave.opcodes.dtypes import DType
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
@@ -44,6 +45,7 @@ class Assembler(TableReads):
         super().__init__(schedule, number, extents, spans, device)
         self.overrides = overrides
         self.functions: dict[str, str] = {}
+        self.reduced: dict[tuple[str, int, DType], int] = {}
 
     @property
     def template(self) -> str:
@@ -94,7 +96,7 @@ class Assembler(TableReads):
             if not reduced and not stored:
                 continue
             lines, loads = self._elements(reduced, stored)
-            reductions = tuple(self._reduction(i, n) for i, n in reduced)
+            reductions = tuple(r for i, n in reduced if (r := self._reduction(i, n)))
             after = row_lines(level + 1)
             stores = tuple(self._store(v) for v in stored)
             passes.append(Pass(loads, lines, reductions, stores, tuple(after)))
@@ -137,8 +139,14 @@ class Assembler(TableReads):
         )
         return lines, (*loads, *reversed(windows))
 
-    def _reduction(self, index: int, node: Node) -> Reduction:
+    def _reduction(self, index: int, node: Node) -> Reduction | None:
+        """A reduction of a pass; None for one that differs from another in ``keepdims`` alone."""
         operand = self.text(node.operands[0], False)
+        key = (node.operator.name, node.values[0].id, node.result.dtype)
+        first = self.reduced.setdefault(key, node.result.id)
+        if first != node.result.id:
+            self.names[node.result.id] = self.names[first]
+            return None
         name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
         self.names[node.result.id] = name
         return bind_reduction(node, index, operand, name, "l")

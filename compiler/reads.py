@@ -5,6 +5,7 @@ would be stored first.  Where it is cheap to compute, the read moves to its oper
 
     d = slice(x * w)            ->  d = slice(x) * slice(w)
     r = gather(x + 1, places)   ->  r = gather(x, places) + 1
+    c = (sum(x) / 7)[:, None]   ->  c = sum(x, keepdims) / 7
 
 A chain of shifted views of what was just computed, such as a step of a simulation, becomes one
 kernel so.  A gather that lies outside of its table is 0, and what is computed from such zeros is
@@ -13,13 +14,23 @@ something else; nobody sees either, since where such gathers are made a ``where`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 
 from opweave.compiler.expr import literal
-from opweave.compiler.ir import Graph, Node, Operand, Scalar, Value, operand_key
-from opweave.opcodes import OPERATORS
+from opweave.compiler.ir import (
+    Axes,
+    Graph,
+    Node,
+    Operand,
+    Scalar,
+    Value,
+    operand_key,
+    reduced_axes,
+)
+from opweave.compiler.rewriting import Rewriter
 from opweave.opcodes.core import Kind
+from opweave.opcodes.shapes import broadcast_shape
 
 # Operations that may be done again for one value, over all that read it: about what the memory
 # traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
@@ -28,6 +39,7 @@ MOST_AGAIN = 40
 SPECIAL = 8
 
 Places = tuple[Operand, ...]
+ZERO = operand_key(literal(0))
 
 
 def read_through(graph: Graph) -> Graph:
@@ -35,20 +47,17 @@ def read_through(graph: Graph) -> Graph:
     return _Reads(graph).graph()
 
 
-class _Reads:
-    """The nodes so far, and what was read of them already."""
+class _Reads(Rewriter):
+    """What is read of the nodes so far."""
 
     def __init__(self, graph: Graph):
-        self.source = graph
-        self.nodes: list[Node] = []
-        self.makers: dict[int, Node] = {}
+        super().__init__(graph)
         self.stored = {i.value.id for i in graph.inputs}
+        self.reduced: set[int] = set()  # what follows from a reduction
         self.places: set[int] = set()  # what follows from coordinates: next to nothing
         self.replaced: dict[int, Value] = {}
         self.costs: dict[int, int] = {}
         self.known: dict[object, Operand | None] = {}
-        ids = [*self.stored, *(r.id for n in graph.nodes for r in n.results)]
-        self.next_id = max(ids, default=-1) + 1
         self.readers: dict[int, int] = {}
         for node in graph.nodes:
             for value in _read_values(node):
@@ -60,7 +69,7 @@ class _Reads:
             now = replace(node, operands=tuple(self._now(o) for o in node.operands))
             made = self._through(node, now)
             if made is None:
-                self._add(now)
+                self.add(now)
             else:
                 self.replaced[node.result.id] = made
         outputs = tuple(
@@ -71,13 +80,14 @@ class _Reads:
     def _now(self, item: Operand) -> Operand:
         return self.replaced.get(item.id, item) if isinstance(item, Value) else item
 
-    def _add(self, node: Node) -> None:
-        self.nodes.append(node)
-        for value in node.results:
-            self.makers[value.id] = node
+    def add(self, node: Node) -> None:
+        """Append a node, and note what it is to its readers."""
+        super().add(node)
         source = node.values[0].id if node.is_view else None
         if node.is_map and all(v.id in self.places for v in node.values):
             self.places |= {r.id for r in node.results}
+        if node.is_reduction or any(v.id in self.reduced for v in node.values):
+            self.reduced |= {r.id for r in node.results}
         in_registers = node.is_map and not node.operator.mixes
         if not in_registers and (source is None or source in self.stored):
             self.stored |= {r.id for r in node.results}
@@ -87,17 +97,17 @@ class _Reads:
         (table, *_) = _read_values(node) or (None,)
         if table is None or table.id in self.stored or not self._pays(before, node, table):
             return None
-        count = len(self.nodes)
-        made = self._part(node, table) if node.is_view else self._at(table, node.operands[1:])
+        before_it = len(self.nodes)
+        if node.operator.name == "view":
+            made = self._viewed(table, node.attr("axes"))
+        else:
+            made = self._part(node, table) if node.is_view else self._at(table, node.operands[1:])
         fits = isinstance(made, Value) and (made.shape, made.dtype) == (
             node.result.shape,
             node.result.dtype,
         )
         if not fits:  # as if nothing had been tried
-            for lost in self.nodes[count:]:
-                for value in lost.results:
-                    del self.makers[value.id]
-            del self.nodes[count:]
+            self.forget(before_it)
             self.known = {}
             return None
         assert isinstance(made, Value)
@@ -106,6 +116,8 @@ class _Reads:
     def _pays(self, before: Node, node: Node, table: Value) -> bool:
         """The work that is done again is less than the memory traffic that is saved."""
         (original, *_) = _read_values(before)
+        if node.operator.name == "view":
+            return before.result.id not in self.returned and self._is_light(table)
         readers, is_kept = self.readers[original.id], original.id in self.returned
         if before.result.id in self.returned and (readers > 1 or is_kept):
             return False  # a view of what is stored costs nothing
@@ -115,6 +127,10 @@ class _Reads:
             return True
         self.stored.add(table.id)  # as a whole, so that others may read it anywhere
         return False
+
+    def _is_light(self, value: Value) -> bool:
+        """Fit to be computed in a larger loop: next to nothing, or once a row."""
+        return self._cost(value) <= MOST_AGAIN // 4 or value.id in self.reduced
 
     def _cost(self, value: Value) -> int:
         """Operations and loads that make one element of a value."""
@@ -142,6 +158,8 @@ class _Reads:
 
     def _at_anew(self, value: Value, places: Places) -> Operand | None:
         node = self.makers.get(value.id)
+        if self._is_own(value, places):
+            return value
         if value.id in self.stored:
             return self._gathered(value, places)
         if node is None or node.operator.notes_faults or node.operator.mixes:
@@ -158,7 +176,21 @@ class _Reads:
             return self._at(source, tuple(by_axis.get(d, zero) for d in range(len(source.shape))))
         if not node.is_map:
             return None
-        return self._mapped(node, value, lambda o: self._at_operand(o, value, places))
+        return self.mapped(node, value, lambda o: self._at_operand(o, value, places))
+
+    def _is_own(self, value: Value, places: Places) -> bool:
+        """Every element is read at its own place."""
+        for axis, (place, extent) in enumerate(zip(places, value.shape, strict=True)):
+            if extent == 1:
+                at_start = isinstance(place, Scalar) and operand_key(place.expr) == ZERO
+            else:
+                made = self.makers.get(place.id) if isinstance(place, Value) else None
+                shape = (extent, *[1] * (len(value.shape) - 1 - axis))
+                at_start = made is not None and made.is_coordinate and made.result.shape == shape
+            if not at_start:
+                return False
+        shapes = [place.shape for place in places if isinstance(place, Value)]
+        return broadcast_shape(shapes) == value.shape
 
     def _at_operand(self, operand: Operand, value: Value, places: Places) -> Operand | None:
         """An operand of the node that makes a value, where the value is read."""
@@ -175,15 +207,15 @@ class _Reads:
         if not any(isinstance(p, Value) for p in places):
             if any(e != 1 for e in value.shape):
                 return None
-            return value if not value.shape else self._made("view", (value,), axes=())
-        return self._made(f"gather_{len(places)}d", (value, *places))
+            return value if not value.shape else self.made("view", (value,), axes=())
+        return self.made(f"gather_{len(places)}d", (value, *places))
 
     def _cast(self, place: Operand, like: Value) -> Operand:
         if place.dtype is like.dtype:
             return place
         if isinstance(place, Scalar):
             return Scalar(place.expr, like.dtype)
-        found = self._made("cast", (place,), dtype=like.dtype.numpy_name)
+        found = self.made("cast", (place,), dtype=like.dtype.numpy_name)
         assert found is not None
         return found
 
@@ -218,67 +250,77 @@ class _Reads:
             attrs = tuple(sorted({**dict(cut.attrs), "axis": own}.items()))
             return self._part(replace(cut, attrs=attrs), operand)
 
-        return self._mapped(node, value, part)
+        return self.mapped(node, value, part)
 
     def _sliced(self, cut: Node, value: Value, axis: int) -> Operand | None:
         shape = (*value.shape[:axis], cut.attr("extent"), *value.shape[axis + 1 :])
-        made = Value(self._fresh(), value.dtype, shape)
-        self._add(replace(cut, operands=(value, *cut.operands[1:]), results=(made,)))
-        return made
+        return self.varied(replace(cut, operands=(value, *cut.operands[1:])), value.dtype, shape)
 
     def _counted(self, cut: Node, node: Node) -> Operand | None:
         """Coordinates from another start, in other steps."""
         dtype, start = node.result.dtype, cut.operands[1]
         assert isinstance(start, Scalar)
         shape = (cut.attr("extent"), *node.result.shape[1:])
-        made = Value(self._fresh(), dtype, shape)
-        attrs = tuple(sorted({**dict(node.attrs), "shape": shape}.items()))
-        self._add(replace(node, results=(made,), attrs=attrs))
-        found: Operand | None = made
+        found: Operand = self.varied(node, dtype, shape, shape=shape)
         if cut.attr("step") != 1:
-            found = self._made("multiply", (made, Scalar(literal(cut.attr("step")), dtype)))
-        if found is None or (start.expr.op == "literal" and start.expr.args[0] == 0):
+            step = Scalar(literal(cut.attr("step")), dtype)
+            found = self.made("multiply", (found, step)) or found
+        if start.expr.op == "literal" and start.expr.args[0] == 0:
             return found
-        return self._made("add", (found, Scalar(start.expr, dtype)))
+        return self.made("add", (found, Scalar(start.expr, dtype)))
 
-    # Nodes
+    # Giving a value other dimensions of extent 1
 
-    def _mapped(
-        self, node: Node, value: Value, read: Callable[[Operand], Operand | None]
-    ) -> Operand | None:
-        """The same map of what is read of its operands; its table stays."""
-        tables = node.operator.tables
-        found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
-        operands = [o for o in found if o is not None]
-        if len(operands) < len(found):
+    def _viewed(self, value: Value, axes: Axes) -> Operand | None:
+        key = ("viewed", value.id, axes)
+        if key not in self.known:
+            self.known[key] = self._viewed_anew(value, axes)
+        return self.known[key]
+
+    def _viewed_anew(self, value: Value, axes: Axes) -> Operand | None:
+        node = self.makers.get(value.id)
+        if node is not None and node.is_reduction and axes == _other_axes(node):
+            shape = tuple(1 if a is None else value.shape[a] for a in axes)
+            return self.varied(node, value.dtype, shape, keepdims=not node.attr("keepdims"))
+        if value.id in self.stored:
+            return self.made("view", (value,), axes=axes)
+        if node is None or not node.is_map or node.operator.mixes:
             return None
-        position = next(n for n, r in enumerate(node.results) if r.id == value.id)
-        return self._node(node, operands, position)
+        if node.operator.kind is Kind.CREATE:
+            return self._counted_in(node, axes) if node.is_coordinate else None
 
-    def _made(self, name: str, operands: Sequence[Operand], **attrs: object) -> Operand | None:
-        row = OPERATORS[name]
-        kinds = tuple(sorted(attrs.items()))
-        _, results = row.type_rule(tuple(o.dtype for o in operands), kinds)
-        likes = tuple(Value(-1, dtype, ()) for dtype in results)
-        return self._node(Node(row, tuple(operands), likes, kinds), operands, 0)
+        def viewed(operand: Operand) -> Operand | None:
+            if isinstance(operand, Scalar):
+                return operand
+            lead = len(value.shape) - len(operand.shape)
+            own = tuple(None if a is None or a < lead else a - lead for a in axes)
+            return self._viewed(operand, own)
 
-    def _node(self, node: Node, operands: Sequence[Operand], position: int) -> Operand | None:
-        shapes = [o.shape for o in operands if isinstance(o, Value)]
-        if len(shapes) <= node.operator.tables and node.operator.kind is Kind.MAP:
-            return None  # of numbers alone: nothing has the shape
-        shape = node.operator.shape_rule.result(shapes, dict(node.attrs))
-        made = tuple(Value(self._fresh(), r.dtype, shape) for r in node.results)
-        self._add(replace(node, operands=tuple(operands), results=made))
-        return made[position]
+        return self.mapped(node, value, viewed)
 
-    def _fresh(self) -> int:
-        self.next_id += 1
-        return self.next_id - 1
+    def _counted_in(self, node: Node, axes: Axes) -> Operand | None:
+        """Coordinates with other dimensions behind them; those in front come by broadcasting."""
+        if 0 not in axes:
+            return None
+        shape = (node.result.shape[0], *[1] * (len(axes) - 1 - axes.index(0)))
+        return self.varied(node, node.result.dtype, shape, shape=shape)
 
 
 def _read_values(node: Node) -> tuple[Value, ...]:
-    """What a node reads at other places than its own."""
+    """What a node reads at other places than its own, or in other dimensions."""
+    if node.operator.name == "view":
+        kept = [a for a in node.attr("axes") if a is not None]
+        return node.values if kept == sorted(kept) else ()
     return node.values[:1] if node.operator.name == "slice" else node.tables
+
+
+def _other_axes(node: Node) -> Axes:
+    """The axes that bring back what a reduction dropped, or drop what it kept."""
+    kept = count()
+    rank, reduced = len(node.values[0].shape), reduced_axes(node)
+    if node.attr("keepdims"):
+        return tuple(d for d in range(rank) if d not in reduced)
+    return tuple(None if d in reduced else next(kept) for d in range(rank))
 
 
 def _zero(places: Places) -> Scalar:

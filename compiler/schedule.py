@@ -282,16 +282,20 @@ class _Walk:
             fits = broadcast_shape([shape, self.space]) == self.space
         except ShapeError:
             fits = False
-        if not fits:
-            return "extents differ"
+        if not fits:  # perhaps one for each row, without the reduced axes
+            is_row = shape == self._kept_shape
+            return self._place_kept(node, inside, level) if is_row else "extents differ"
         aligned = (1,) * (len(self.space) - len(shape)) + shape
         row = all(aligned[a] == 1 for a in self.axes)
         self.needs_row_result |= not row and level > 0
         return self._note(node, level, row=row, kept=False)
 
+    @property
+    def _kept_shape(self) -> Shape:
+        return tuple(self.space[d] for d in self.kept_dims)
+
     def _place_kept(self, node: Node, inside: list[Value], level: int) -> str:
-        expected = tuple(self.space[d] for d in self.kept_dims)
-        if node.result.shape != expected or any(v.id not in self.kept for v in inside):
+        if node.result.shape != self._kept_shape or any(v.id not in self.kept for v in inside):
             return "a row value meets elements along another axis"
         return self._note(node, level, row=True, kept=True)
 

@@ -59,6 +59,10 @@ def _less_nothing(node: Node) -> bool:
     return not node.result.dtype.is_float and _second_is(0)(node)
 
 
+def _from_the_start(node: Node) -> bool:
+    return node.attr("step") == 1 and _second_is(0)(node)
+
+
 def _is_root(node: Node) -> bool:
     """NumPy takes the root of float32 and float64 to a power of 0.5 that is a number."""
     return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
@@ -73,6 +77,7 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("add", _less_nothing),  # i + 0 -> i
     ("subtract", _less_nothing),  # i - 0 -> i
     ("power", _second_is(1)),  # x ** 1 -> x
+    ("slice", _from_the_start),  # x[0:n] -> x
 )
 # (operator, condition, other operator): the node is another operator on its first operand.
 REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (

@@ -33,6 +33,8 @@ from opweave.runtime.entry import (
 
 FORMAT = 1
 DEFAULT_BYTES = 1 << 30
+# Share of the cap that an overflowing cache is emptied to.
+PRUNED_TO = 0.9
 STALE_SECONDS = 3600
 SHELF, KEY = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{64}")
 UNFINISHED = re.compile(r"\.tmp-\d+-[0-9a-f]{16}")
@@ -251,8 +253,8 @@ class DiskCache:
             else:
                 self._bytes += count
             over = self._bytes > self.most_bytes
-        if over:
-            self.prune()
+        if over:  # some way below the cap, so that not every entry from now on asks for it
+            self.prune(int(self.most_bytes * PRUNED_TO))
 
     def _check_root(self) -> bool:
         if self._usable is None:

@@ -214,6 +214,7 @@ WIDE = [array((40, 21)), array((21, 200)), array((200,))]
 LOW = np.full((3, 130), -(2**31), np.int32)
 CASES |= {
     "windows": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((3, 2100))], SMALL),
+    "windows in steps": (lambda x: np.roll(x, 3, 1), [array((3, 4200))[:, ::2]], SMALL),
     "places": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((7, 33))], {}),
     "windows of rows": (lambda x: softmax(x[[3, 0, -1]]), [array((6, 36))], {}),
     "index": (lambda x, i, j: x[i, j], [array((9, 5)), *pairs([0, -5, 4, -1, 3], np.int64)], {}),
@@ -250,5 +251,5 @@ HELPER_CASES = [
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
-    "whole numbers", "parts of numbers", "ends of bytes",
+    "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
 ]  # fmt: skip

@@ -43,6 +43,19 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     ),
     (r"n >= 9999|n <= -9999|\(n [<>] -?9999", "Beyond 2**9999 all is infinite or 0."),
     (r"return x <= 0 \? 0 - \(uint64\)x", "The size of 0 is 0 on either side."),
+    (
+        r"macros\.cu\.j2:\d+: .*const bool here = j (<=|>=)",
+        "Only an index that has no element tells them apart; it raises, and the tests of "
+        "tests/test_gathers.py -k there_is_not die of each.",
+    ),
+    (
+        r"first > 0 && first <= extent - N|extent - first <= N",
+        "A run at the very end or beginning of the table, element by element: the same elements.",
+    ),
+    (
+        r"for \(int l = (0; l >=|1; l <) N; \+\+l\) r\[l\] = R\(0\);",
+        "What a run has not is discarded by the where behind it, whatever it is.",
+    ),
     (r"x <= 1 \? x \* 255", "1 gives 255.5 on either side."),
     (
         r"WHOLE <= 16|\(WHOLE < 16, true\)",
