@@ -95,6 +95,12 @@ class LazyArray(TracedArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tracer = self.tracer
+        if not tracer.leaked:
+            try:
+                super().__setitem__(key, value)
+                return
+            except BREAKS:
+                pass  # NumPy's own array is written to
         tracer.broken("assignment to elements")
         tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
 

@@ -26,7 +26,8 @@ def polyval(p: Any, x: Any) -> Any:
     Raises:
         UnsupportedError: more coefficients than become code.
     """
-    found: Any = 0 * x
+    p = p if hasattr(p, "value") else np.asarray(p)  # whose numbers have a dtype
+    found: Any = np.zeros_like(x)
     for n in range(_terms("polyval", p)):
         found = found * x + p[n]
     return found

@@ -101,23 +101,29 @@ def _where(condition: Any, x: Any, y: Any, /) -> Any:
 def _clip(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
-    low = _within(a, "max", a_min if a_min is not None else min)
-    high = _within(a, "min", a_max if a_max is not None else max)
+    ends = [a_min if a_min is not None else min, a_max if a_max is not None else max]
+    low, high = (
+        _within(a, picks, end, other)
+        for picks, end, other in zip(("max", "min"), ends, reversed(ends), strict=True)
+    )
     if low is None or high is None:
         name, bound = ("minimum", high) if low is None else ("maximum", low)
         return apply(OPERATORS["positive" if bound is None else name], *_pair(a, bound))
     return apply(OPERATORS["clip"], a, low, high)
 
 
-def _within(a: Any, picks: str, bound: Any) -> Any:
-    """A bound that limits nothing becomes the limit of the integers that it bounds, as in NumPy.
+def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
+    """A bound that limits nothing becomes the limit of the integers that it bounds.
 
-    One on the other side of all of them stays, and is refused.
+    NumPy leaves it out, which is the same unless the other bound lies beyond: with a float there,
+    it is left out here too.  One on the other side of all integers stays, and is refused.
     """
     if a.dtype.kind not in "iu" or bound.__class__ is not int:  # a traced number has its own class
         return bound
     limits = np.iinfo(a.dtype)
     limit = int(limits.min if picks == "max" else limits.max)
+    if other is not None and other.__class__ is not int:
+        return None if (bound <= limit if picks == "max" else bound >= limit) else bound
     if hasattr(bound, "__opweave_scalar__"):
         return bound.__opweave_scalar__(picks, limit)
     return (builtins.max if picks == "max" else builtins.min)(bound, limit)

@@ -35,8 +35,9 @@ from opweave.opcodes.shapes import broadcast_shape
 # Operations that may be done again for one value, over all that read it: about what the memory
 # traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
 MOST_AGAIN = 40
-# A special function in operations.
-SPECIAL = 8
+# A special function, and a load that no vector register takes, in operations.
+SPECIAL = 16
+SCATTERED = 5
 
 Places = tuple[Operand, ...]
 ZERO = operand_key(literal(0))
@@ -58,11 +59,8 @@ class _Reads(Rewriter):
         self.replaced: dict[int, Value] = {}
         self.costs: dict[int, int] = {}
         self.known: dict[object, Operand | None] = {}
-        self.readers: dict[int, int] = {}
-        for node in graph.nodes:
-            for value in _read_values(node):
-                self.readers[value.id] = self.readers.get(value.id, 0) + 1
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+        self.readers = self._count_readers()
 
     def graph(self) -> Graph:
         for node in self.source.nodes:
@@ -76,6 +74,17 @@ class _Reads(Rewriter):
             self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
         )
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _count_readers(self) -> dict[int, int]:
+        """How often each value is read elsewhere; slices of a slice count, and it does not."""
+        found: dict[int, int] = {}
+        for node in reversed(self.source.nodes):
+            users = [self.source.nodes[u] for u in self.source.users.get(node.result.id, ())]
+            is_step = bool(users) and all(u.operator.name == "slice" for u in users)
+            for value in _read_values(node):
+                more = found.get(node.result.id, 1) if is_step else 1
+                found[value.id] = found.get(value.id, 0) + more
+        return found
 
     def _now(self, item: Operand) -> Operand:
         return self.replaced.get(item.id, item) if isinstance(item, Value) else item
@@ -142,11 +151,24 @@ class _Reads(Rewriter):
                 if node is None or item.id in self.stored:
                     total += 1
                 elif item.id not in self.places:
-                    total += node.operator.cost.flops + SPECIAL * node.operator.cost.special
+                    cost = node.operator.cost
+                    total += cost.flops + SPECIAL * cost.special + SCATTERED * self._scatters(node)
                     waiting += [v for v in node.values if v.id not in seen]
                     seen |= {v.id for v in node.values}
             self.costs[value.id] = total
         return self.costs[value.id]
+
+    def _scatters(self, node: Node) -> bool:
+        """A gather whose places along the last axis do not rise one by one: no window."""
+        if not node.tables:
+            return False
+        place: Operand = node.operands[-1]
+        while isinstance(place, Value):
+            maker = self.makers.get(place.id)
+            if maker is None or maker.operator.name not in ("add", "subtract"):
+                return maker is None or not maker.is_coordinate
+            place = maker.operands[0]
+        return False
 
     # Reading a value at places, one for each of its axes
 

@@ -44,6 +44,14 @@ def test_a_branch_is_traced_once_a_side(function, calls, traces):
     assert len(fused.traces) == traces
 
 
+def test_a_bound_that_limits_nothing_is_left_out():
+    x = np.arange(6, dtype=np.uint8)
+    clip = lambda x, low, high: np.clip(x, low, high)  # noqa: E731
+    fused = ow.fuse(clip, fullgraph=True)
+    for low, high in ((np.inf, 255), (np.inf, 4), (2.5, 300), (2.5, 3), (-1, 2.5), (1, 0.5)):
+        np.testing.assert_array_equal(fused(x, low, high), clip(x, low, high))
+
+
 def test_a_guard_that_cannot_be_computed_is_not_met():
     def function(x, s):
         return x * 2 if s == 0 or 1 / s > 1 else x

@@ -38,6 +38,7 @@ CASES = {
     "diagonals of stacks": (lambda a: (a.diagonal(0, 1, 2), np.diagonal(a), np.trace(a)), T),
     "sinc": (lambda x: (np.sinc(x), np.fix(x)), V),
     "polyval": (lambda x, p: (np.polyval([1.0, 2.0, 3.0], x), np.polyval(p, x)), V, W),
+    "polyval of float32": (lambda x: np.polyval([1.0, 2.0, 3.0], x), V.astype(np.float32)),
     "convolve": (lambda a, b: tuple(np.convolve(a, b, m) for m in ("full", "same", "valid")), V, W),
     "convolve by the longer": (
         lambda a, b: tuple(np.convolve(b, a, m) for m in ("full", "same", "valid")), V, W[:4],

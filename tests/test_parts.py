@@ -197,6 +197,23 @@ def test_what_opweave_has_no_dtype_for_is_left_to_numpy():
         same(ow.fuse(lambda x, y: (x * 2, y + 1))(x, X), (x * 2, X + 1))
 
 
+def test_what_was_just_computed_is_assigned_to_in_the_kernel():
+    def function(x):
+        y = np.abs(x - np.median(x))
+        y[y < 0.5] = 0
+        y[1:] += y[:-1]
+        z = y
+        np.sort(z)
+        y[0] = 7
+        return y, z * 1
+
+    fused = ow.fuse(function)
+    same(fused(X), function(X))
+    broken = [b.what for b in fused.explain(X).breaks]
+    assert sum("np.median" in what for what in broken) == 1
+    assert sum("assignment" in what for what in broken) == 1  # of an array that NumPy has seen
+
+
 def test_kernels_serve_other_numbers_extents_and_rounds():
     fused = ow.fuse(lambda x, s: np.sort(x / float(np.abs(x).max()) + s) * s)
     for n, s in ((30, 1.5), (31, 2.5), (77, -1.0), (64, 0.25)):

@@ -11,7 +11,7 @@ double exp(double) noexcept; double log(double) noexcept; double expm1(double) n
 double log1p(double) noexcept; double sin(double) noexcept; double cos(double) noexcept;
 double tanh(double) noexcept; double pow(double, double) noexcept;
 double fmod(double, double) noexcept;
-float sinf(float) noexcept; float cosf(float) noexcept; float fmodf(float, float) noexcept;
+float fmodf(float, float) noexcept;
 }
 
 #include "bits.cuh"
@@ -37,8 +37,6 @@ OW_INLINE double copysign(double x, double y) { return __builtin_copysign(x, y);
 OW_INLINE bool signbit(float x) { return host_bits(x) >> 31; }
 OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
 OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
-OW_INLINE float sin(float x) { return sinf(x); }
-OW_INLINE float cos(float x) { return cosf(x); }
 
 // 2**n for n in [-1022, 1023].
 OW_INLINE double power_of_two(long long n) { return host_double((unsigned long long)(n + 1023) << 52); }
@@ -143,6 +141,81 @@ OW_INLINE float tanh(float x) {
     const double y = wide_expm1(2.0 * d);
     return __builtin_copysignf((float)(y / (y + 2.0)), x);
 }
+// An angle less a multiple of pi / 2, and which of the four: without a branch or a table for any
+// number.  From 2**50 on it is taken as m 2**26, m 2**52 or m 2**78, and the power modulo 2 pi.
+struct Angle { double rest; unsigned long long quarter; };
+OW_INLINE Angle angle_of(float x) {
+    const float size = __builtin_fabsf(x);
+    double scale = 1.0, first = 1.0, second = 0.0, third = 0.0;
+    const bool far = size >= 0x1p50f, farther = size >= 0x1p76f, farthest = size >= 0x1p102f;
+    scale = far ? 0x1p-26 : scale;
+    first = far ? 0x1.5a8920fc746b2p+1 : first;
+    second = far ? -0x1.f003a5a903450p-53 : second;
+    third = far ? -0x1.88d826def4ab5p-107 : third;
+    scale = farther ? 0x1p-52 : scale;
+    first = farther ? 0x1.09f4683d25023p+1 : first;
+    second = farther ? 0x1.fee10ecf6f246p-55 : second;
+    third = farther ? -0x1.f37734e4c32c2p-109 : third;
+    scale = farthest ? 0x1p-78 : scale;
+    first = farthest ? 0x1.711a1110cccd4p+1 : first;
+    second = farthest ? -0x1.5302971d2c45bp-53 : second;
+    third = farthest ? 0x1.11dd8c2b1f85dp-110 : third;
+    const double m = (double)x * scale;
+    const double high = m * first;
+    const double low = __builtin_fma(m, third, __builtin_fma(m, second, __builtin_fma(m, first, -high)));
+    const double t = __builtin_fma(high, 0.6366197723675814, 6755399441055744.0);
+    const double n = t - 6755399441055744.0;
+    double r = __builtin_fma(-n, 0x1.921fb54442d18p+0, high);
+    r = __builtin_fma(-n, 0x1.1a62633145c07p-54, r) + low;
+    r = __builtin_fma(n, 0x1.f1976b7ed8fbcp-110, r);
+    return {r, host_bits(t)};
+}
+OW_INLINE double wide_sin(double r) {  // for |r| <= pi / 4: the series to r**13
+    const double z = r * r;
+    double p = 1.6059043836821613e-10;
+    p = __builtin_fma(p, z, -2.5052108385441719e-8);
+    p = __builtin_fma(p, z, 2.7557319223985891e-6);
+    p = __builtin_fma(p, z, -1.9841269841269841e-4);
+    p = __builtin_fma(p, z, 8.3333333333333332e-3);
+    p = __builtin_fma(p, z, -1.6666666666666666e-1);
+    return __builtin_fma(r * z, p, r);
+}
+OW_INLINE double wide_cos(double r) {  // to r**14
+    const double z = r * r;
+    double p = -1.1470745597729725e-11;
+    p = __builtin_fma(p, z, 2.0876756987868099e-9);
+    p = __builtin_fma(p, z, -2.7557319223985888e-7);
+    p = __builtin_fma(p, z, 2.4801587301587302e-5);
+    p = __builtin_fma(p, z, -1.3888888888888889e-3);
+    p = __builtin_fma(p, z, 4.1666666666666664e-2);
+    p = __builtin_fma(p, z, -0.5);
+    return __builtin_fma(p, z, 1.0);
+}
+OW_INLINE double turned(double s, double c, unsigned long long quarter) {
+    const double y = quarter & 1 ? c : s;
+    return host_double(host_bits(y) ^ (quarter & 2) << 62);
+}
+OW_INLINE float sin(float x) {
+    const Angle a = angle_of(x);
+    const float y = (float)turned(wide_sin(a.rest), wide_cos(a.rest), a.quarter);
+    return x == 0.0f ? x : y;  // keeps the sign of zero
+}
+OW_INLINE float cos(float x) {
+    const Angle a = angle_of(x);
+    return (float)turned(wide_sin(a.rest), wide_cos(a.rest), a.quarter + 1);
+}
+OW_INLINE float tan(float x) {
+    const Angle a = angle_of(x);
+    const double s = wide_sin(a.rest), c = wide_cos(a.rest);
+    const float y = (float)(a.quarter & 1 ? -c / s : s / c);
+    return x == 0.0f ? x : y;
+}
+OW_INLINE float hypot(float x, float y) {
+    const double a = (double)x, b = (double)y;
+    const float length = (float)__builtin_sqrt(a * a + b * b);  // no double overflows
+    const float far = __builtin_inff();
+    return __builtin_fabsf(x) == far || __builtin_fabsf(y) == far ? far : length;
+}
 // What depends on y alone is made of masks without a branch: only so is it taken out of a loop over
 // x with one y, which then vectorises (g++ 12).
 OW_INLINE unsigned mask_if(bool condition) { return 0u - (unsigned)condition; }
@@ -174,7 +247,8 @@ OW_INLINE float pow(float x, float y) {
 #define OW_FLOAT_NAME(NAME) OW_INLINE float NAME##f(float x) { return NAME(x); }
 OW_FLOAT_NAME(sqrt) OW_FLOAT_NAME(rsqrt) OW_FLOAT_NAME(fabs) OW_FLOAT_NAME(floor) OW_FLOAT_NAME(ceil)
 OW_FLOAT_NAME(trunc) OW_FLOAT_NAME(rint) OW_FLOAT_NAME(exp) OW_FLOAT_NAME(expm1) OW_FLOAT_NAME(log)
-OW_FLOAT_NAME(log1p) OW_FLOAT_NAME(tanh)
+OW_FLOAT_NAME(log1p) OW_FLOAT_NAME(tanh) OW_FLOAT_NAME(sin) OW_FLOAT_NAME(cos) OW_FLOAT_NAME(tan)
+OW_INLINE float hypotf(float x, float y) { return hypot(x, y); }
 OW_INLINE float powf(float x, float y) { return pow(x, y); }
 OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
 OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
@@ -205,13 +279,13 @@ OW_INLINE double cbrt(double x) {
 #define OW_LIBRARY(NAME) \
     OW_INLINE float NAME(float x) { return (float)NAME((double)x); } \
     OW_INLINE float NAME##f(float x) { return (float)NAME((double)x); }
-OW_LIBRARY(exp2) OW_LIBRARY(exp10) OW_LIBRARY(log2) OW_LIBRARY(log10) OW_LIBRARY(tan) OW_LIBRARY(asin)
+OW_LIBRARY(exp2) OW_LIBRARY(exp10) OW_LIBRARY(log2) OW_LIBRARY(log10) OW_LIBRARY(asin)
 OW_LIBRARY(acos) OW_LIBRARY(atan) OW_LIBRARY(sinh) OW_LIBRARY(cosh) OW_LIBRARY(asinh) OW_LIBRARY(acosh)
 OW_LIBRARY(atanh) OW_LIBRARY(erf) OW_LIBRARY(erfc) OW_LIBRARY(cbrt) OW_LIBRARY(tgamma) OW_LIBRARY(lgamma)
 #define OW_LIBRARY_2(NAME) \
     OW_INLINE float NAME(float x, float y) { return (float)NAME((double)x, (double)y); } \
     OW_INLINE float NAME##f(float x, float y) { return (float)NAME((double)x, (double)y); }
-OW_LIBRARY_2(atan2) OW_LIBRARY_2(hypot) OW_LIBRARY_2(fmax) OW_LIBRARY_2(fmin)
+OW_LIBRARY_2(atan2) OW_LIBRARY_2(fmax) OW_LIBRARY_2(fmin)
 #define OW_PICK(T) \
     OW_INLINE T max(T x, T y) { return x < y ? y : x; } \
     OW_INLINE T min(T x, T y) { return y < x ? y : x; }
