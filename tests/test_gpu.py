@@ -5,8 +5,11 @@ import pytest
 import test_axes
 import test_gathers
 import test_indexing
+import test_numerics
 import test_parts
+import test_reads
 import test_reshape
+from test_gallery import gallery
 from variants import VARIANTS
 
 import opweave as ow
@@ -199,6 +202,47 @@ def test_indices_on_the_host_follow_the_arrays(cp, places):
     x = cp.arange(9, dtype=cp.float32)
 
     cp.testing.assert_array_equal(ow.fuse(lambda x: x[places] * 2)(x), x[places] * 2)
+
+
+def on_gpu(cp, function, args, **options):
+    """The results of a fused function of CuPy arrays, as NumPy's."""
+    given = [cp.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
+    found = ow.fuse(function, **options)(*given)
+    return tuple(cp.asnumpy(a) for a in (found if isinstance(found, tuple) else (found,)))
+
+
+def like_numpy(found, expected, rtol):
+    for a, b in zip(found, expected if isinstance(expected, tuple) else (expected,), strict=True):
+        assert (a.shape, a.dtype) == (np.shape(b), np.asarray(b).dtype)
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize(
+    "cases", [test_reads.CASES, test_numerics.CASES], ids=["reads", "numerics"]
+)
+def test_small_functions_are_those_of_the_host(cp, cases):
+    for row in cases.values():
+        function, args = row[0], row[1] if isinstance(row[1], tuple) else row[1:]
+        like_numpy(on_gpu(cp, function, args, fullgraph=True), function(*args), 1e-9)
+
+
+@pytest.mark.parametrize("name", gallery.PROGRAMS)
+def test_the_gallery_gives_numpys_answers(cp, name):
+    program = gallery.PROGRAMS[name]
+    args = program.arguments(gallery.SIZE)
+
+    like_numpy(on_gpu(cp, program.function, args), program.function(*args), 2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint16", "uint32"])
+def test_narrow_integers_wrap_as_on_the_host(cp, dtype):
+    limits = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(limits.min, limits.max, 999, dtype=dtype, endpoint=True)
+    function = lambda x, y: (x * y, x - y, x // 3, x % 7, x << 3, x >> 1, x.sum(), x.max(), -y)  # noqa: E731
+
+    found, expected = on_gpu(cp, function, (x, x[::-1].copy())), function(x, x[::-1].copy())
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_place_that_there_is_not_wraps_as_in_cupy(cp):
