@@ -41,24 +41,29 @@ MOST_SIDES = 16
 
 
 class Ready(NamedTuple):
-    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments."""
+    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments.
+
+    ``names`` are those of the numbers, ``asks`` tells whether the guard depends on their values.
+    """
 
     prepared: Prepared
     found: Specialised
     arrays: list[int]
     scalars: list[int]
+    names: tuple[str, ...]
+    asks: bool
+    structure: Any
 
     def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
         """The numbers of a call by their names in the graph."""
-        names = self.found.variant.graph.scalars
-        return dict(zip(names, [values[i] for i in self.scalars], strict=True))
+        if not self.names:
+            return {}
+        return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
 
     def serves(self, values: Sequence[Any]) -> bool:
         """True for arguments whose arrays are known to fit."""
-        variant = self.found.variant
-        if not variant.asks_numbers:
-            return True
-        return variant.serves({**self.found.extents, **self.numbers(values)})
+        numbers = self.numbers(values)
+        return self.found.variant.serves({**self.found.extents, **numbers})
 
 
 @overload
@@ -183,7 +188,7 @@ class Fused:
         given = [values[i] for i in ready.arrays]
         env, prepared = ready.numbers(values), ready.prepared
         outputs = prepared(given, env) if out is None else into(out, prepared, given, env)
-        return packed(ready.found.variant.trace.structure, outputs)
+        return outputs[0] if ready.structure is None else packed(ready.structure, outputs)
 
     def _prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts."""
@@ -252,7 +257,10 @@ class Fused:
             known = self._prepared.get(self._key(call))
         except TypeError:
             return None  # an unhashable static: reported by the guard
-        return next((r for r in known or () if r.serves(call.values)), None)
+        for ready in known or ():
+            if not ready.asks or ready.serves(call.values):
+                return ready
+        return None
 
     def _prepare(self, call: Call) -> Ready:
         """Prepare a call, and keep it."""
@@ -274,7 +282,11 @@ class Fused:
             item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
         }
         prepared = Prepared(found.lowered, executor, found.extents, by_value, constants)
-        return Ready(prepared, found, call.array_places, call.scalar_places)
+        variant = found.variant
+        return Ready(
+            prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
+            variant.asks_numbers, variant.trace.structure,
+        )  # fmt: skip
 
     @staticmethod
     def _constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -102,6 +102,21 @@ class Step:
     rows: int
 
 
+class Single(NamedTuple):
+    """A call of one kernel: its results, and places among arguments and results.
+
+    Attributes:
+        made: shape and dtype of each result.
+        pointers: slot, place and offset in bytes of each array that the kernel takes.
+        returned: places of the outputs.
+    """
+
+    step: Step
+    made: tuple[tuple[tuple[int, ...], DType], ...]
+    pointers: tuple[tuple[int, int, int], ...]
+    returned: tuple[int, ...]
+
+
 class Prepared:
     """A call that is ready but for pointers and scalars."""
 
@@ -149,6 +164,23 @@ class Prepared:
         )
         self.drops = self._last_uses()
         self.notes_faults = any(step.faults >= 0 for step in self.steps)
+        self.single = self._single()
+
+    def _single(self) -> Single | None:
+        """How to call a kernel that is alone, and whose results are what it writes."""
+        if len(self.steps) != 1 or self.constants:
+            return None
+        ((step,), (makes,)) = self.steps, self.makes
+        if step.partials >= 0 or step.faults >= 0:
+            return None
+        places = {value: n for n, value in enumerate((*self.inputs, *(m[0] for m in makes)))}
+        plain = all(isinstance(o, Value) and o.shape for o in self.graph.outputs)
+        written = {value for value, *_ in makes}
+        if not plain or not written.issuperset(self.outputs):
+            return None
+        pointers = tuple((slot, places[value], offset) for slot, value, offset in step.pointers)
+        made = tuple((shape, dtype) for _, shape, dtype in makes)
+        return Single(step, made, pointers, tuple(places[o] for o in self.outputs))
 
     def _last_uses(self) -> tuple[tuple[int, ...], ...]:
         """After each step, the temporaries that no later one reads: their memory serves again."""
@@ -264,6 +296,8 @@ class Prepared:
 
         ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
         """
+        if self.single is not None and not out:
+            return self._call_single(self.single, arrays, scalars)
         if self.constants:
             arrays = (*arrays, *self.constants)
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
@@ -295,6 +329,22 @@ class Prepared:
         if faults is not None and (word := self.executor.noted(faults)):
             raise fault(self.graph, word, {**self.extents, **env})
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
+
+    def _call_single(
+        self, single: Single, arrays: Sequence[Any], scalars: Mapping[str, Any]
+    ) -> list[Any]:
+        step, made, pointers, returned = single
+        empty = self.executor.empty
+        every = [*arrays, *[empty(shape, dtype) for shape, dtype in made]]
+        slots = list(step.fixed)
+        for slot, place, offset in pointers:
+            slots[slot] = pointer(every[place]) + offset
+        if step.scalars:
+            env = {**self.extents, **scalars} if self.needs_env else scalars
+            for slot, scalar in step.scalars:
+                slots[slot] = scalar_value(scalar, env)
+        step.launch(step.pack.pack(*slots), [every[place] for _, place, _ in pointers])
+        return [every[place] for place in returned]
 
     def _viewed(self, array: Any, value_id: int) -> Any:
         """An array as the view that a value is of it."""
