@@ -109,6 +109,39 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return reduce(lambda rest, p: np.where(p[0], typed(p[1]), rest), pairs, typed(default))
 
 
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Each function of the whole array, and of its elements those that the condition picks.
+
+    Raises:
+        UnsupportedError: a function that is not elementwise: NumPy calls it with a part.
+        ShapeError: neither as many functions as conditions, nor one more.
+    """
+    conditions = list(condlist) if isinstance(condlist, tuple | list) else [condlist]
+    if any(getattr(condition, "ndim", 0) not in (0, x.ndim) for condition in conditions):
+        raise UnsupportedError("piecewise: conditions as rows of one array")
+    if len(funclist) == len(conditions) + 1:
+        *functions, default = funclist
+        found = _piece(default, x, args, kw)
+    else:
+        functions, found = list(funclist), x.dtype.type(0)
+    if len(functions) != len(conditions):
+        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(conditions)} conditions")
+    for condition, function in zip(conditions, functions, strict=True):
+        found = np.where(condition, _piece(function, x, args, kw), found)
+    return found
+
+
+def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
+    if not callable(function):
+        return x.dtype.type(function)
+    nodes = x.tracer.builder.nodes
+    before = len(nodes)
+    found = function(x, *args, **kw)
+    if not all(node.is_map for node in nodes[before:]):
+        raise UnsupportedError("piecewise: a function that is not elementwise")
+    return found.astype(x.dtype) if hasattr(found, "value") else x.dtype.type(found)
+
+
 def isclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
@@ -231,6 +264,9 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "average": average,
     "trapezoid": trapezoid,
     "select": select,
+    "piecewise": piecewise,
+    "isposinf": lambda x: x == np.inf,
+    "isneginf": lambda x: x == -np.inf,
     "isclose": isclose,
     "allclose": allclose,
     "nan_to_num": nan_to_num,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -19,79 +18,17 @@ from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
 from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
+from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name
 from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import (
     DTypeError,
-    OpweaveError,
     ShapeError,
     TraceError,
     UnsupportedError,
 )
-
-
-def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
-    """Apply an operator through the first operand that is traced."""
-    for operand in operands:
-        if hasattr(operand, "__opweave_apply__"):
-            return operand.__opweave_apply__(operator, operands, attrs)
-    raise UnsupportedError(f"{operator.name}: no operand is traced")
-
-
-def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
-    """The axes of a reduction as plain numbers.
-
-    Raises:
-        ShapeError: no integers.
-        UnsupportedError: none at all.
-    """
-    if axis is None:
-        return None
-    given = axis if isinstance(axis, tuple) else (axis,)
-    if not given:
-        raise UnsupportedError(f"{name}: axis=() reduces nothing; leave the call out")
-    try:
-        found = tuple(map(index, given))
-    except OpweaveError:
-        raise
-    except Exception:  # also what an __index__ of the user's own raises
-        raise ShapeError(
-            f"{name}: axis must be an integer, a tuple of integers or None, found {shown(axis)}"
-        ) from None
-    return found if len(found) > 1 else found[0]
-
-
-def _statistic(operator: Operator) -> Callable[..., Any]:
-    def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        axis = axis_of(operator.name, axis)
-        return apply(operator, a, axis=axis, keepdims=bool(keepdims))
-
-    return handler
-
-
-def _summation(operator: Operator) -> Callable[..., Any]:
-    def handler(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        axis = axis_of(operator.name, axis)
-        name = None if dtype is None else _dtype_name(dtype)
-        return apply(operator, a, axis=axis, keepdims=bool(keepdims), dtype=name)
-
-    return handler
-
-
-def _spread(operator: Operator) -> Callable[..., Any]:
-    def handler(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-        axis = axis_of(operator.name, axis)
-        return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
-
-    return handler
-
-
-def _dtype_name(dtype: Any) -> str:
-    from opweave.opcodes import dtypes
-
-    return dtypes.of(dtype).numpy_name
 
 
 def _where(condition: Any, x: Any, y: Any, /) -> Any:
@@ -153,9 +90,9 @@ def _rescaled(a: Any, scale: float, up: bool) -> Any:
 
 
 def _astype(a: Any, dtype: Any, *, copy: bool = True) -> Any:
-    if not copy and _dtype_name(dtype) == _dtype_name(a.dtype):
+    if not copy and dtype_name(dtype) == dtype_name(a.dtype):
         return a
-    return apply(OPERATORS["cast"], a, dtype=_dtype_name(dtype))
+    return apply(OPERATORS["cast"], a, dtype=dtype_name(dtype))
 
 
 def _matmul(x1: Any, x2: Any, /) -> Any:
@@ -333,9 +270,7 @@ def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _summation(OPERATORS[name]) for name in ("sum", "prod")},
-    **{name: _statistic(OPERATORS[name]) for name in ("max", "min", "any", "all", "mean")},
-    **{name: _spread(OPERATORS[name]) for name in ("var", "std")},
+    **REDUCTIONS,
     "where": _where,
     "clip": _clip,
     "round": _round,

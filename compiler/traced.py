@@ -136,12 +136,15 @@ class TracedArray(ArrayOperators):
             return self._reduce(ufunc.__name__, out, *args, **kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        where = kwargs.pop("where", True) if out is not None else True  # else: what NumPy leaves
         for name in kwargs:
             self._unsupported(f"np.{ufunc.__name__}({name}=...)")
         result = self.tracer.apply(operator, args)
         if out is None:
             return result
         pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
+        if where is not True:
+            pairs = [(target, np.where(where, value, target)) for target, value in pairs]
         for target, value in pairs:  # all or none
             check_assigned(target, value, f"np.{ufunc.__name__}")
         for target, value in pairs:

@@ -59,6 +59,54 @@ CASES = {
 }  # fmt: skip
 
 
+M = A > 0.2
+I = (A * 10).astype(np.int32)
+CHOSEN = {
+    "sums": lambda x, m, i: (
+        x.sum(where=m), x.sum(axis=1, initial=3.0), i.sum(axis=0, where=m),
+        i.prod(where=m, axis=1), x.prod(axis=0, initial=2),
+    ),
+    "ends": lambda x, m, i: (
+        x.max(axis=1, initial=0.5), i.min(axis=0, where=m, initial=7),
+        np.max(x, where=m, initial=-9, axis=1),
+    ),
+    "truth": lambda x, m, i: (
+        m.any(axis=1, where=x > 0), m.all(where=x > 1, axis=0), np.all(i, where=m),
+    ),
+    "means": lambda x, m, i: (
+        x.mean(where=m), x.mean(axis=0, where=x < 9), i.mean(where=m, axis=1, keepdims=True),
+        x.astype(np.float16).mean(where=m),
+    ),
+    "pieces": lambda x, m, i: (
+        np.piecewise(x, [x < 0, x > 1], [lambda x: -x, lambda x: x * x]),
+        np.piecewise(x, [x < 0, x > 1], [lambda x: -x, 5, lambda x, y=2: x + y]),
+        np.piecewise(i, [m], [1, 3]),
+    ),
+    "signs": lambda x, m, i: (np.isposinf(x / 0 * m), np.isneginf(x / 0 * m)),
+    "into": lambda x, m, i: (
+        np.add(y := x * 1, 5, out=y, where=m), np.multiply(z := i * 1, z, out=z, where=x > 0),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", CHOSEN)
+def test_elements_are_chosen_as_by_numpy(name):
+    function = CHOSEN[name]
+    with np.errstate(all="ignore"):
+        made, expected = ow.fuse(function, fullgraph=True)(A, M, I), function(A, M, I)
+
+    for ours, theirs in zip(made, expected, strict=True):
+        assert (np.shape(ours), ours.dtype) == (np.shape(theirs), theirs.dtype)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3)
+
+
+@pytest.mark.host
+def test_pieces_that_look_at_others_are_left_to_numpy():
+    function = lambda x: np.piecewise(x, [x > 0], [lambda x: x / x.sum()])  # noqa: E731
+    np.testing.assert_allclose(ow.fuse(function)(A), function(A))
+
+
 def filled(x):
     y = x * 1
     y.fill(2.5)
@@ -127,6 +175,10 @@ def test_extents_share_a_compilation():
     (lambda a: np.gradient(a, 1.0, 2.0, 3.0), e.ShapeError, "3 distances for 2 axes"),
     (lambda a: np.gradient(a[:1], axis=0), e.ShapeError, "fewer than 2 points"),
     (lambda a: np.rot90(a, axes=(0, 2)), e.ShapeError, "axis 2"),
+    (lambda a: a.max(where=a > 0), e.UnsupportedError, "give initial="),
+    (lambda a: np.add(a, a, where=a > 0), e.UnsupportedError, "np.add(where=...)"),
+    (lambda a: np.piecewise(a, [a > 0], [lambda x: x.sum()]), e.UnsupportedError, "elementwise"),
+    (lambda a: np.piecewise(a, [a > 0], [1, 2, 3]), e.ShapeError, "3 functions for 1"),
     (lambda a: np.meshgrid(a, a, indexing="up"), e.UnsupportedError, "indexing='up'"),
 ])  # fmt: skip
 def test_mistakes_are_named(function, error, piece):

@@ -1,0 +1,134 @@
+"""Reductions of traced arrays under NumPy's signatures, with ``where=`` and ``initial=``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+
+
+def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
+    """Apply an operator through the first operand that is traced."""
+    for operand in operands:
+        if hasattr(operand, "__opweave_apply__"):
+            return operand.__opweave_apply__(operator, operands, attrs)
+    raise UnsupportedError(f"{operator.name}: no operand is traced")
+
+
+def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
+    """The axes of a reduction as plain numbers.
+
+    Raises:
+        ShapeError: no integers.
+        UnsupportedError: none at all.
+    """
+    if axis is None:
+        return None
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if not given:
+        raise UnsupportedError(f"{name}: axis=() reduces nothing; leave the call out")
+    try:
+        found = tuple(map(index, given))
+    except OpweaveError:
+        raise
+    except Exception:  # also what an __index__ of the user's own raises
+        raise ShapeError(
+            f"{name}: axis must be an integer, a tuple of integers or None, found {shown(axis)}"
+        ) from None
+    return found if len(found) > 1 else found[0]
+
+
+def _statistic(operator: Operator) -> Callable[..., Any]:
+    def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        axis = axis_of(operator.name, axis)
+        return apply(operator, a, axis=axis, keepdims=bool(keepdims))
+
+    return handler
+
+
+def _extremum(name: str, pair: Callable[..., Any]) -> Callable[..., Any]:
+    plain = _statistic(OPERATORS[name])
+
+    def handler(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        if initial is None:
+            if where is not True:
+                raise UnsupportedError(f"{name}(where=...): give initial= too, as for NumPy")
+            return plain(a, axis, keepdims=keepdims)
+        chosen = a if where is True else np.where(where, a, initial)
+        return pair(plain(chosen, axis, keepdims=keepdims), initial)
+
+    return handler
+
+
+def _decision(name: str) -> Callable[..., Any]:
+    plain = _statistic(OPERATORS[name])
+
+    def handler(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+        if where is not True:
+            a = np.logical_or(a, ~where) if name == "all" else np.logical_and(a, where)
+        return plain(a, axis, keepdims=keepdims)
+
+    return handler
+
+
+def _mean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    if where is True:
+        return _statistic(OPERATORS["mean"])(a, axis, keepdims=keepdims)
+    axis = axis_of("mean", axis)
+    narrow = a.dtype == np.float16
+    wide = a.astype(np.float32) if narrow else a if a.dtype.kind == "f" else a.astype(float)
+    total = np.where(where, wide, 0).sum(axis=axis, keepdims=keepdims)
+    count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)
+    found = (total / count).astype(wide.dtype)
+    return found.astype(a.dtype) if narrow else found
+
+
+def _summation(operator: Operator, pair: Callable[..., Any]) -> Callable[..., Any]:
+    neutral = {"sum": 0, "prod": 1}[operator.name]
+
+    def handler(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False,
+        initial: Any = None, where: Any = True,
+    ) -> Any:  # fmt: skip
+        axis = axis_of(operator.name, axis)
+        name = None if dtype is None else dtype_name(dtype)
+        chosen = a if where is True else np.where(where, a, a.dtype.type(neutral))
+        found = apply(operator, chosen, axis=axis, keepdims=bool(keepdims), dtype=name)
+        return found if initial is None else pair(found, initial)
+
+    return handler
+
+
+def _spread(operator: Operator) -> Callable[..., Any]:
+    def handler(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+        axis = axis_of(operator.name, axis)
+        return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
+
+    return handler
+
+
+def dtype_name(dtype: Any) -> str:
+    """NumPy's name of a dtype, however it is given."""
+    return dtypes.of(dtype).numpy_name
+
+
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": _summation(OPERATORS["sum"], np.add),
+    "prod": _summation(OPERATORS["prod"], np.multiply),
+    "max": _extremum("max", np.maximum),
+    "min": _extremum("min", np.minimum),
+    "any": _decision("any"),
+    "all": _decision("all"),
+    "mean": _mean,
+    **{name: _spread(OPERATORS[name]) for name in ("var", "std")},
+}
