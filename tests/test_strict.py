@@ -40,7 +40,7 @@ def columns(x, w):
 ROWS = [layer_norm, rms_norm, softmax, scaled_norm, columns]
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("int16", "uint8", "uint32")])
 def test_every_operator_keeps_its_bits_behind_another(name):
     one, two = maps(1, name), maps(2, name, name)
     one = [r for r in one if r.name != "reciprocal" or dtypes.of(name).is_float]
