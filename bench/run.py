@@ -75,11 +75,16 @@ def main(arguments: list[str] | None = None) -> int:
         if getattr(options, wanted):
             return act(options.results)
     if options.compare:
-        from compare import table
+        from compare import pairs, table
 
         if not options.compare.is_dir():
             made.error(f"--compare {options.compare}: no such folder")
 
+        if not pairs(options.results, options.compare):
+            made.error(
+                f"--compare {options.compare}: no row of {options.results} is there: expected a "
+                "folder that holds host/, or a card's, as --results does"
+            )
         print(table(options.results, options.compare, options.least_ms))
         return 0
     try:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from opweave.compiler.ir import Graph
+from opweave.compiler.ir import Graph, Node, Value
 from opweave.compiler.places import apart, together
 from opweave.compiler.schedule import (
+    MOST_OPERANDS,
     Decision,
     Form,
     Group,
@@ -65,6 +66,12 @@ def recomputes_special_functions(graph: Graph, members: set[int], form: Form) ->
 PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (recomputes_special_functions,)
 
 
+def _is_plain(node: Node) -> bool:
+    """A map of values in registers, wherever in the loop it stands."""
+    row = node.operator
+    return row.kind is Kind.MAP and not (row.mixes or row.tables or row.notes_faults)
+
+
 def fuse(graph: Graph, enabled: bool = True) -> Schedule:
     """Group the nodes of a graph.
 
@@ -76,11 +83,12 @@ def fuse(graph: Graph, enabled: bool = True) -> Schedule:
     graph = apart(graph) if enabled else graph
     state = _Groups(graph, [{i} for i, node in enumerate(graph.nodes) if not node.is_view])
     if enabled:
+        state.fuse_chains()
         changed = True
         while changed:
             changed = state.fuse_edges() | state.fuse_siblings()
         made = _Groups(*together(graph, list(state.members.values())))
-        return replace(made.schedule(), decisions=tuple(state.decisions.values()))
+        return replace(made.schedule(), decisions=state.decided())
     return state.schedule()
 
 
@@ -107,6 +115,40 @@ class _Groups:
         self.producers = graph.producers()
         self.readers = self._readers()
         self.decisions: dict[tuple[int, int], Decision] = {}
+
+    def fuse_chains(self) -> None:
+        """Merge maps of one shape into their only readers, which is always legal and always pays.
+
+        In time linear in the graph; all else is tried pair by pair.
+        """
+        nodes = self.graph.nodes
+        returned = {o.id for o in self.graph.outputs if isinstance(o, Value)}
+        taken = {
+            key: {v.id for i in part for v in nodes[i].values}
+            for key, part in self.members.items()
+        }
+        for consumer, node in enumerate(nodes):
+            if not _is_plain(node):
+                continue
+            for value in node.values:
+                producer = self.producers.get(value.id)
+                if producer is None or not _is_plain(nodes[producer]):
+                    continue
+                alone = all(
+                    r.id not in returned and set(self.graph.users.get(r.id, ())) <= {consumer}
+                    for r in nodes[producer].results
+                )
+                if not alone or value.shape != node.result.shape:
+                    continue
+                a, b = self.group_of[producer], self.group_of[consumer]
+                if a == b or len(taken[a]) + len(taken[b]) > MOST_OPERANDS // 2:
+                    continue
+                role = ROLES[Kind.MAP, Kind.MAP]
+                self._decide(producer, consumer, True, role)
+                kept, gone = (a, b) if len(self.members[a]) >= len(self.members[b]) else (b, a)
+                self._merge(kept, gone)
+                taken[kept] |= taken.pop(gone)
+                taken[kept].discard(value.id)
 
     def fuse_edges(self) -> bool:
         """Merge producers into their consumers where that is legal and pays."""
@@ -152,19 +194,26 @@ class _Groups:
             form = found
             found = next((r for rule in PROFIT if (r := rule(self.graph, union, form))), form)
         fused = isinstance(found, Form)
-        nodes = self.graph.nodes
-        self.decisions[producer, consumer] = Decision(
-            nodes[producer].operator.name,
-            nodes[consumer].operator.name,
-            fused,
-            str(role) if fused else str(found),
-            nodes[consumer].where,
-        )
+        self._decide(producer, consumer, fused, str(role) if fused else str(found))
         if fused:
-            for index in self.members.pop(b):
-                self.group_of[index] = a
-                self.members[a].add(index)
+            self._merge(a, b)
         return fused
+
+    def _decide(self, producer: int, consumer: int, fused: bool, reason: str) -> None:
+        first, second = (self.graph.nodes[n] for n in (producer, consumer))
+        self.decisions[producer, consumer] = Decision(
+            first.operator.name, second.operator.name, fused, reason, second.where
+        )
+
+    def decided(self) -> tuple[Decision, ...]:
+        """The decisions in the order of the graph."""
+        pairs = sorted(self.decisions, key=lambda pair: pair[::-1])
+        return tuple(self.decisions[pair] for pair in pairs)
+
+    def _merge(self, kept: int, gone: int) -> None:
+        for index in self.members.pop(gone):
+            self.group_of[index] = kept
+            self.members[kept].add(index)
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
@@ -211,7 +260,7 @@ class _Groups:
             ready.add(group)
             order.append(group)
         groups = [self._group(g, n if len(order) > 1 else None) for n, g in enumerate(order)]
-        return Schedule(self.graph, tuple(groups), tuple(self.decisions.values()))
+        return Schedule(self.graph, tuple(groups), self.decided())
 
     def _group(self, key: int, number: int | None) -> Group:
         members = self.members[key]

@@ -35,6 +35,9 @@ from opweave.opcodes.shapes import broadcast_shape
 # Operations that may be done again for one value, over all that read it: about what the memory
 # traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
 MOST_AGAIN = 40
+# Operations that a slice moves past where it is the only reader: nothing is done again, but each
+# is rewritten.
+MOST_MOVED = 400
 # A special function, and a load that no vector register takes, in operations.
 SPECIAL = 16
 SCATTERED = 5
@@ -130,9 +133,9 @@ class _Reads(Rewriter):
         readers, is_kept = self.readers[original.id], original.id in self.returned
         if before.result.id in self.returned and (readers > 1 or is_kept):
             return False  # a view of what is stored costs nothing
-        if node.is_view and len(self.source.users[original.id]) == 1 and not is_kept:
-            return True
-        if self._cost(table) * readers <= MOST_AGAIN:
+        alone = node.is_view and len(self.source.users[original.id]) == 1 and not is_kept
+        cost = self._cost(table)
+        if cost <= MOST_MOVED if alone else cost * readers <= MOST_AGAIN:
             return True
         self.stored.add(table.id)  # as a whole, so that others may read it anywhere
         return False

@@ -760,6 +760,7 @@ def test_a_run_that_is_ended_leaves_its_rows_and_the_last_whole_file(tmp_path):
     (["--sizes=-5"], "positive integers"),
     (["--sizes", "4,x"], "invalid integers value"),
     (["--compare", "nosuchfolder"], "no such folder"),
+    (["--compare", str(Path(run.__file__).parent / "results" / "host")], "a folder that holds host/"),
     (["fusion", "--results", "/dev/null/here"], "/dev/null"),
     (["fusion", "--peers", "NumPie"], "expected NumPy,"),
 ])  # fmt: skip

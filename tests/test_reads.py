@@ -120,6 +120,18 @@ def test_a_place_that_there_is_not_is_still_found():
         fused(V, np.array([1, 400]))
 
 
+def test_a_long_chain_of_slices_is_cut_somewhere():
+    def chain(x):
+        for _ in range(120):
+            x = np.sqrt(x[1:] + 1)
+        return x
+
+    x = np.abs(RNG.standard_normal(500))
+    fused = ow.fuse(chain, fullgraph=True)
+    np.testing.assert_allclose(fused(x), chain(x), rtol=1e-12)
+    assert 2 <= len(fused.lower(x, target="host").kernels) <= 12
+
+
 def test_work_that_is_done_again_is_bounded():
     """A tower of stencils is no tower of recomputations."""
 
