@@ -88,7 +88,7 @@ def together(graph: Graph, partition: Sequence[set[int]]) -> tuple[Graph, list[s
         )
         node = replace(node, operands=operands)
         if node.result.id in places and not returned & {r.id for r in node.results}:
-            key = (group_of[index], node.operator.name, *map(operand_key, operands), node.attrs)
+            key = (group_of[index], node.operator, *map(operand_key, operands), node.attrs)
             first = seen.setdefault(key, node)
             if first is not node:
                 pairs = zip(node.results, first.results, strict=True)

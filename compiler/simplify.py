@@ -174,7 +174,7 @@ def share_common(graph: Graph) -> Graph:
         )
         node = replace(node, operands=operands)
         key = (
-            node.operator.name,
+            node.operator,  # itself: two fragments of one text may have two meanings
             tuple(map(operand_key, operands)),
             tuple((n, value_key(v)) for n, v in node.attrs),
         )

@@ -208,7 +208,9 @@ class Tracer:
         return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
     def indices(self, places: Any) -> Value:
-        """Indices that the function made: a list, or an array of NumPy's."""
+        """Indices that the function made: a list, or an array; NumPy's may follow the others."""
+        if is_array(places) and not isinstance(places, np.ndarray):
+            return self.constant(places)
         return self.constant(np.ascontiguousarray(places), follows=True)
 
     def constant(self, array: Any, follows: bool = False) -> Value:

@@ -10,7 +10,7 @@ import opweave as ow
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
-import gallery  # noqa: E402
+import gallery  # noqa: E402  (examples are scripts, and no package)
 
 pytestmark = pytest.mark.host
 WHOLE = [name for name, program in gallery.PROGRAMS.items() if not program.eager]

@@ -238,7 +238,9 @@ def test_the_gallery_gives_numpys_answers(cp, name):
 def test_narrow_integers_wrap_as_on_the_host(cp, dtype):
     limits = np.iinfo(dtype)
     x = np.random.default_rng(0).integers(limits.min, limits.max, 999, dtype=dtype, endpoint=True)
-    function = lambda x, y: (x * y, x - y, x // 3, x % 7, x << 3, x >> 1, x.sum(), x.max(), -y)  # noqa: E731
+
+    def function(x, y):
+        return x * y, x - y, x // 3, x % 7, x << 3, x >> 1, x.sum(), x.max(), -y
 
     found, expected = on_gpu(cp, function, (x, x[::-1].copy())), function(x, x[::-1].copy())
     for a, b in zip(found, expected, strict=True):

@@ -34,9 +34,30 @@ def test_fragments_fuse_with_their_neighbours_and_are_checked(target):
 
 @pytest.mark.host
 def test_fragments_in_parts_and_outside_of_functions():
-    function = lambda x: np.sort(ow.cuda("x + 1", x, numpy=lambda x: x + 1), axis=0) * 2  # noqa: E731
+    def function(x):
+        return np.sort(ow.cuda("x + 1", x, numpy=lambda x: x + 1), axis=0) * 2
+
     np.testing.assert_array_equal(ow.fuse(function)(X), function(X))
     assert ow.cuda("x + 1", 2.0, numpy=lambda x: x + 1) == 3.0
+
+
+@pytest.mark.host
+def test_one_fragment_of_two_meanings_is_two_operators():
+    def two_types(x):
+        number = ow.cuda("x > 0", x, numpy=lambda x: (x > 0).astype(x.dtype))
+        truth = ow.cuda("x > 0", x, numpy=lambda x: x > 0, type_rule="bool")
+        return number.sum(), truth.sum(), np.where(truth, number, 2)
+
+    def one_is_wrong(x):
+        right = ow.cuda("x + 1", x, numpy=lambda x: x + 1)
+        wrong = ow.cuda("x + 1", x, numpy=lambda x: x + 2)
+        return right * 2, wrong * 3
+
+    for ours, theirs in zip(ow.fuse(two_types, fullgraph=True)(X), two_types(X), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(e.CheckError, match="out1"):
+        ow.fuse(one_is_wrong).check(X)
 
 
 @pytest.mark.host
@@ -91,7 +112,7 @@ def test_bisect_names_the_first_operator_that_is_wrong(target):
 @pytest.mark.parametrize("function", [
     lambda x: ow.softmax(np.roll(x, 1, 0) @ x.T)[::2],
     lambda x: divmod(x, 3)[1] + np.modf(x)[0],
-    lambda x: x.reshape(-1).cumsum() if False else (x.T, x.sum(), 3.0),
+    lambda x: (x.T, x.sum(), 3.0),
 ])  # fmt: skip
 def test_bisect_finds_nothing_in_what_is_right(function):
     found = ow.fuse(function).bisect(X)

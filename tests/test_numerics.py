@@ -103,7 +103,9 @@ def test_elements_are_chosen_as_by_numpy(name):
 
 @pytest.mark.host
 def test_pieces_that_look_at_others_are_left_to_numpy():
-    function = lambda x: np.piecewise(x, [x > 0], [lambda x: x / x.sum()])  # noqa: E731
+    def function(x):
+        return np.piecewise(x, [x > 0], [lambda x: x / x.sum()])
+
     np.testing.assert_allclose(ow.fuse(function)(A), function(A))
 
 
@@ -192,7 +194,10 @@ def test_mistakes_are_named(function, error, piece):
 @pytest.mark.host
 def test_functions_of_scipy_are_fused_where_they_compute_in_the_type():
     special = pytest.importorskip("scipy.special")
-    function = lambda x: special.erf(x) + special.expit(x) * special.gamma(x) - special.erfc(x)  # noqa: E731
+
+    def function(x):
+        return special.erf(x) + special.expit(x) * special.gamma(x) - special.erfc(x)
+
     for x in (V, V.astype(np.float32)):
         fused = ow.fuse(function, fullgraph=True)
         np.testing.assert_allclose(fused(x), function(x), rtol=1e-5)

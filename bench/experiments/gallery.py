@@ -66,7 +66,10 @@ def one(record: Record, name: str, program: Any, size: int) -> None:
     moved = sum(a.nbytes for a in given if isinstance(a, np.ndarray))
     wanted = Expected(put(expected), RELATIVE, ABSOLUTE)
     case = Case({"program": name, "elements": size}, [args], np.float64, wanted, moved)
-    read = lambda result: put(flat(result))  # noqa: E731
+
+    def read(result: Any) -> Any:
+        return put(flat(result))
+
     record.compare([
         Runner("opweave", fused, read=read),
         Runner(library, own, read=read, role="peer"),
