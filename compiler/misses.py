@@ -38,7 +38,8 @@ def by_values(
     variant: Variant, values: Mapping[str, Any], now: Mapping[str, Any], same: Any, holds: Any
 ) -> str:
     """What a variant's guard asks for, and a call's values do not give."""
-    names = extent_names(now)
+    numbers = [name for name, a in now.items() if not isinstance(a, ArrayType | Static)]
+    names = extent_names(now) | dict(zip(variant.graph.scalars, numbers, strict=True))
     found = [
         f"{_named(name, names)} is {shown(values[name])}, and was {shown(value)}: its value is "
         "asked for"
@@ -66,7 +67,7 @@ def extent_names(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _named(text: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"\bn\d+\b", lambda m: names.get(m[0], m[0]), text)
+    return re.sub(r"\b[A-Za-z_]\w*\b", lambda m: names.get(m[0], m[0]), text)
 
 
 def _joined(found: Sequence[str]) -> str:

@@ -64,6 +64,8 @@ def test_a_guard_that_cannot_be_computed_is_not_met():
     (by_number, [(X, 1.0), (X, 5.0)], "s > 3 was False"),
     (by_extent, [(X,), (X[:2],)], "x.shape[0] > 3 was True"),
     (lambda x, n: x.reshape(n, -1), [(X, 2), (X, 3)], "n is 3, and was 2"),
+    (lambda x, k: x if k[0] > 3 else -x, [(X, [1.0]), (X, [5.0])], "k[0] > 3 was False"),
+    (lambda x, rows: x if rows > 3 else -x, [(X, 1.0), (X, 5.0)], "rows > 3 was False"),
     (lambda x: x + 1, [(X,), (X[0],)], "x is f32[n], and was f32[n, n]"),
     (lambda x: x + 1, [(X,), (X.astype(np.int8),)], "x is i8[n, n], and was f32[n, n]"),
     (lambda x: x + 1, [(X,), (X[:1],)], "x is f32[1, n]"),
