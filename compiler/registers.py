@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from opweave.compiler.device import Device
 from opweave.compiler.expr import expr_key
-from opweave.compiler.ir import Extents, Operand, Scalar
+from opweave.compiler.ir import Operand, Scalar
 from opweave.compiler.kernel import Param
 from opweave.compiler.literals import c_literal
 from opweave.compiler.operands import GroupOperands, Key
-from opweave.compiler.schedule import Schedule
 
 
 class Registers(GroupOperands):
@@ -20,16 +17,9 @@ class Registers(GroupOperands):
     # How the element at hand is taken from an operand's registers.
     LANE = "[l]"
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        number: int,
-        extents: Extents,
-        spans: Mapping[int, int],
-        device: Device,
-    ):
+    def __init__(self, *group: Any):
         self.names: dict[int, str] = {}
-        super().__init__(schedule, number, extents, spans, device)
+        super().__init__(*group)
         self.windows: dict[int, str] = {}
         self.scalars: dict[Any, Param] = {}
 

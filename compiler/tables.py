@@ -6,17 +6,15 @@ other operand: a *window*.  All that the run depends on is a value of the row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
-from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Node, Operand, Scalar, Symbol, Value
+from opweave.compiler.ir import Node, Operand, Scalar, Symbol, Value
 from opweave.compiler.kernel import Load, Param
 from opweave.compiler.layout import Access, Stride
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Table
 from opweave.compiler.operands import Key
 from opweave.compiler.registers import Registers
-from opweave.compiler.schedule import Schedule
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}
@@ -25,15 +23,8 @@ SHIFTS = {"add": "+", "subtract": "-"}
 class TableReads(Registers):
     """How a group reads its tables, and which of its values are the same along a row."""
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        number: int,
-        extents: Extents,
-        spans: Mapping[int, int],
-        device: Device,
-    ):
-        super().__init__(schedule, number, extents, spans, device)
+    def __init__(self, *group: Any):
+        super().__init__(*group)
         self.table_strides: dict[str, Stride] = {}
         self.table_extents: dict[str, Param] = {}
         self.makers = {r.id: node for _, node in self.nodes for r in node.results}
