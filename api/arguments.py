@@ -101,11 +101,20 @@ class Signature:
                 )
         self.names = names
         self.static = tuple(name in static for name in names)
+        self._takes_any = not self.is_variadic and not any(self.static)
         self.plain = Layout(names, self.static, names, (None,) * len(names))
         self.fn = fn
         self.places: tuple[Place, ...] | None = None
         self.classes: set[type] = set()
         self.kept: Kept | None = None
+
+    @property
+    def is_simple(self) -> bool:
+        """Arguments in the order of the parameters are all that a call depends on.
+
+        False until the function was searched for what it reads from outside.
+        """
+        return self.places == () and self._takes_any
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""

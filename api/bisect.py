@@ -19,6 +19,7 @@ from opweave.compiler.ir import Graph, Node, Value
 from opweave.compiler.simplify import drop_dead
 from opweave.compiler.specialise import Variant, lowered_for
 from opweave.runtime.arrays import is_cupy
+from opweave.runtime.executors import Poisoning
 from opweave.runtime.launch import Prepared
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _judged(
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found
     lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)
-    prepared = Prepared(lowered, program.executor(call), call.extents, call.arrays)
+    executor = Poisoning(program.executor(call))
+    prepared = Prepared(lowered, executor, call.extents, call.arrays)
     outputs = prepared(list(call.arrays.values()), call.env)
     kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
     env: dict[str, Any] = {**call.extents, **call.env}

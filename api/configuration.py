@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime import environment
+from opweave.runtime import environment, pool
 
 # What a setting may be.
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
     "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
+    "kept_bytes": (lambda v: type(v) is int and 0 <= v < 2**63, "bytes, 0 to keep none"),
 }
 
 
@@ -26,10 +27,13 @@ class Config:
         device: where NumPy arrays run: "host" or "cuda" (``OPWEAVE_DEVICE``).
         recompile_limit: how often a function is traced; calls that would need more run in parts,
             line by line where need be, and a warning says what differs from call to call.
+        kept_bytes: memory of large results on the host that is kept for later ones when nobody
+            holds it any more: a sixteenth of the machine's, at most 1 GiB; 0 keeps none.
     """
 
     device: str = "host"
     recompile_limit: int = 64
+    kept_bytes: int = field(default_factory=pool.default_limit)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in SETTINGS:
@@ -39,6 +43,8 @@ class Config:
         if not holds(value):
             raise ArgumentError(f"{name}={shown(value)}: expected {expected}")
         object.__setattr__(self, name, value)
+        if name == "kept_bytes":
+            pool.set_limit(value)
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Config]:

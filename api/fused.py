@@ -8,62 +8,28 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import repeat
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
 from opweave.arguments import Call, Signature
+from opweave.calls import Calls, Ready, packed
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
 from opweave.compiler.trace import CONSTANTS, invoke
-from opweave.compiler.tree import Constant, Tree, flatten
+from opweave.compiler.tree import flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError, RecompileError
-from opweave.parts import BREAKS, Parts
+from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
 from opweave.runtime import environment
-from opweave.runtime.arrays import (
-    argument_key,
-    array_type,
-    is_cupy,
-)
+from opweave.runtime.arrays import array_type, is_cupy
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
-from opweave.runtime.targets import copied_into, into
-
-MOST_PREPARED = 1024
-# Prepared calls with the same arrays, which differ by what a guard asks of numbers.
-MOST_SIDES = 16
-
-
-class Ready(NamedTuple):
-    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments.
-
-    ``names`` are those of the numbers, ``asks`` tells whether the guard depends on their values.
-    """
-
-    prepared: Prepared
-    found: Specialised
-    arrays: list[int]
-    scalars: list[int]
-    names: tuple[str, ...]
-    asks: bool
-    structure: Any
-
-    def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
-        """The numbers of a call by their names in the graph."""
-        if not self.names:
-            return {}
-        return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
-
-    def serves(self, values: Sequence[Any]) -> bool:
-        """True for arguments whose arrays are known to fit."""
-        numbers = self.numbers(values)
-        return self.found.variant.serves({**self.found.extents, **numbers})
+from opweave.runtime.targets import copied_into
 
 
 @overload
@@ -134,7 +100,7 @@ class Fused:
         self.static = static
         self.signature = Signature(fn, static)
         self._specialised = Specialisations(fn, options, array_type)
-        self._prepared: dict[Any, tuple[Ready, ...]] = {}
+        self._calls = Calls(self.signature)
         self._parts = Parts(fn, options, self._where)
         self._lock = threading.RLock()
         self._warned = False
@@ -172,6 +138,10 @@ class Fused:
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
+        if not kwargs and config.device == "host":
+            ready = self._calls.quickly(args)
+            if ready is not None:
+                return ready(args) if out is None else ready.into(out, args)
         call = self.signature.bind(args, kwargs)
         if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in call.values):
             return self._through_gpu(call, out)
@@ -185,10 +155,7 @@ class Fused:
             ready = self._prepare_or_not(call)
             if ready is None:
                 return self._in_parts(call, out)
-        given = [values[i] for i in ready.arrays]
-        env, prepared = ready.numbers(values), ready.prepared
-        outputs = prepared(given, env) if out is None else into(out, prepared, given, env)
-        return outputs[0] if ready.structure is None else packed(ready.structure, outputs)
+        return ready(values) if out is None else ready.into(out, values)
 
     def _prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts."""
@@ -203,7 +170,7 @@ class Fused:
             self._warn_of_limit(error)
             return None
         except BREAKS as error:
-            reasons[self._parts.kinds(call)] = error
+            reasons[self._parts.kinds(call)] = without_frames(error)
             if "breaks" in environment.logs():
                 print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
             return None
@@ -243,34 +210,19 @@ class Fused:
         leaves, tree = flatten(self._called(copied, None), "", CONSTANTS)
         return packed(tree, [cuda.copied_out(leaf) for _, leaf in leaves])
 
-    def _key(self, call: Call) -> tuple[Any, ...]:
-        """What must be equal for a prepared call to serve another."""
-        values, layout = call.values, call.layout
-        on_gpu = config.device == "cuda" or any(map(is_cupy, values))
-        structure = None if layout is self.signature.plain else layout.trees
-        keys = map(argument_key, values, layout.static, repeat(on_gpu))
-        return (on_gpu, structure, *keys)
+    @staticmethod
+    def _on_gpu(call: Call) -> bool:
+        return config.device == "cuda" or any(map(is_cupy, call.values))
 
     def _ready(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
-        try:
-            known = self._prepared.get(self._key(call))
-        except TypeError:
-            return None  # an unhashable static: reported by the guard
-        for ready in known or ():
-            if not ready.asks or ready.serves(call.values):
-                return ready
-        return None
+        return self._calls.find(call, self._on_gpu(call))
 
     def _prepare(self, call: Call) -> Ready:
         """Prepare a call, and keep it."""
-        key = self._key(call)
+        on_gpu = self._on_gpu(call)
         with self._lock:
-            ready = self._prepare_slowly(call, bool(key[0]))
-            if key not in self._prepared and len(self._prepared) >= MOST_PREPARED:
-                self._prepared.pop(next(iter(self._prepared)))
-            self._prepared[key] = (ready, *self._prepared.get(key, ())[: MOST_SIDES - 1])
-        return ready
+            return self._calls.keep(call, on_gpu, lambda: self._prepare_slowly(call, on_gpu))
 
     def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
         given = call.arrays
@@ -403,10 +355,5 @@ class Fused:
             self._specialised = Specialisations(self.__wrapped__, self.options, array_type)
             self._parts = Parts(self.__wrapped__, self.options, self._where)
             self.signature.forget()
-            self._prepared.clear()
+            self._calls.clear()
             self._warned = False
-
-
-def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:
-    """Outputs in the structure in which the function returned them."""
-    return outputs[0] if structure is None else structure.built(iter(outputs))

@@ -151,7 +151,7 @@ class OpcodeKernel:
         given = {k: v for k, v in kwargs.items() if k != "out"}
         call = self.fused.signature.bind(args, given)
         ready = self.fused._ready(call) or self.fused._prepare(call)
-        if len(ready[0].steps) != 1:
+        if len(ready.prepared.steps) != 1:
             self.lower(*args, **given)  # says why
         return self.fused(*args, **kwargs)
 

@@ -24,11 +24,17 @@ from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.arrays import argument_key, argument_kind, array_type
 from opweave.runtime.launch import Prepared
 
-__all__ = ["BREAKS", "Parts", "Ran"]
+__all__ = ["BREAKS", "Parts", "Ran", "without_frames"]
 
 MOST_KEPT = 1024
 # Device and executor for arrays of one kind.
 Where = Callable[[Sequence[Any]], tuple[Device, Any]]
+
+
+def without_frames(error: OpweaveError) -> OpweaveError:
+    """An error to keep: its traceback would hold the arrays of the call."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,12 @@ class Parts:
         tracer = LazyTracer(function_name(self.fn), line, array_type, run_segment)
         layout = call.layout
         arguments = dict(zip(layout.names, call.values, strict=True))
-        leaves, structure = run_lazily(self.fn, tracer, arguments, layout.static, layout.rebuilt)
+        try:
+            leaves, structure = run_lazily(
+                self.fn, tracer, arguments, layout.static, layout.rebuilt
+            )
+        finally:
+            tracer.refused = None  # whose traceback holds all arrays until the next collection
         return Ran(leaves, structure, tuple(tracer.breaks), tuple(ran))
 
     def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:

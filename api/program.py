@@ -21,7 +21,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
 from opweave.runtime.arrays import is_cupy
-from opweave.runtime.executors import HostExecutor, VerifyExecutor
+from opweave.runtime.executors import HostExecutor, Poisoning, VerifyExecutor
 from opweave.runtime.launch import Prepared
 from opweave.views import KernelView
 
@@ -105,7 +105,7 @@ class Program:
         return VerifyExecutor(0, fast)
 
     def _run(self, executor: Any, call: Arguments) -> Any:
-        from opweave.fused import packed
+        from opweave.calls import packed
 
         prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
@@ -135,7 +135,7 @@ class Program:
 
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
-        from opweave.fused import packed
+        from opweave.calls import packed
 
         call = self._arguments(args, kwargs)
         env = {**call.extents, **call.env}
@@ -154,7 +154,7 @@ class Program:
             if schedule is None
             else VerifyExecutor(schedule, self.fused.options.fast)
         )
-        prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
+        prepared = Prepared(self.lowered, Poisoning(executor), call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
         kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
         return compare(self._bounds(call, kind), outputs, relaxed=self.fused.options.fast)

@@ -252,9 +252,10 @@ class Record:
         """What a result was held against; others' allocators do not give back what we freed."""
         value = case.expected.value
         nbytes = 0 if value is None else value.size * np.dtype(case.dtype).itemsize
-        kept = self.device == "cuda" or nbytes < MAPPED  # else the system gets and gives pages
-        ours = runner.moved is not None or runner.role != "peer"
-        freed = "freed blocks" if ours and kept else "nothing"
+        ours = runner.role != "peer"
+        # NumPy gives large memory back to the system, which gives fresh pages
+        kept = ours or self.device == "cuda" or nbytes < MAPPED
+        freed = "freed blocks" if kept and (ours or runner.moved is not None) else "nothing"
         return {
             "against": "float64" if error is not None else "nothing",
             "poisoned": "out" if runner.out is not None else freed,

@@ -128,38 +128,54 @@ def flatten(
     Raises:
         ArgumentError: nested too deep, as a container that holds itself is, or too many leaves.
     """
-    leaves: list[tuple[Path, Any]] = []
+    taker = _Taker(name, constants, attribute)
+    return taker.leaves, taker.taken(value, name, 0)
 
-    def taken(value: Any, path: Path, depth: int) -> Tree | Constant | None:
-        if isinstance(value, constants):
+
+class _Taker:
+    """Takes containers apart.
+
+    No closure over itself: that would hold every leaf until the next collection of cycles.
+    """
+
+    def __init__(
+        self, name: Path, constants: tuple[type, ...], attribute: Callable[[Any], Any]
+    ) -> None:
+        self.name = name
+        self.constants = constants
+        self.attribute = attribute
+        self.leaves: list[tuple[Path, Any]] = []
+
+    def taken(self, value: Any, path: Path, depth: int) -> Tree | Constant | None:
+        """The structure of a value, whose leaves are added to the others."""
+        if isinstance(value, self.constants):
             return Constant(value)
+        leaves = self.leaves
         if not is_container(value):
             if len(leaves) == MOST_LEAVES:
                 raise ArgumentError(
-                    f"argument {name}: expected at most {MOST_LEAVES} arrays and numbers; "
+                    f"argument {self.name}: expected at most {MOST_LEAVES} arrays and numbers; "
                     "make one array of them with np.asarray"
                 )
             leaves.append((path, value))
             return None
         start = len(leaves)
-        tree = _apart(value, path, taken, depth)
+        tree = self._apart(value, path, depth)
         if is_object(value):
-            leaves[start:] = [(p, attribute(v)) for p, v in leaves[start:]]
+            leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
         return tree
 
-    return leaves, taken(value, name, 0)
-
-
-def _apart(value: Any, path: Path, taken: Callable[..., Any], depth: int) -> Tree:
-    if depth == DEEPEST:
-        raise ArgumentError(
-            f"argument {path[:40]}...: containers lie more than {DEEPEST} deep; perhaps one "
-            "holds itself"
-        )
-    keys, items, paths = _parts(value, path)
-    children = tuple(taken(i, p, depth + 1) for i, p in zip(items, paths, strict=True))
-    kind = type(value)
-    return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
+    def _apart(self, value: Any, path: Path, depth: int) -> Tree:
+        if depth == DEEPEST:
+            raise ArgumentError(
+                f"argument {path[:40]}...: containers lie more than {DEEPEST} deep; perhaps one "
+                "holds itself"
+            )
+        keys, items, paths = _parts(value, path)
+        pairs = zip(items, paths, strict=True)
+        children = tuple(self.taken(item, p, depth + 1) for item, p in pairs)
+        kind = type(value)
+        return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
 
 
 def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequence[Path]]:

@@ -108,9 +108,14 @@ class CudaExecutor:
         self._faults: Any = None
         self._lock = threading.Lock()
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        with self.cupy.cuda.Device(self.index):
-            return self.cupy.empty(shape, dtype.numpy)
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        empty, device, numpy = self.cupy.empty, self.cupy.cuda.Device(self.index), dtype.numpy
+
+        def make() -> Any:
+            with device:
+                return empty(shape, numpy)
+
+        return make
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Partial results from the pool; counters are kept per stream, and reset themselves.

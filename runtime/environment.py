@@ -24,6 +24,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def memory_bytes() -> int:
+    """Memory of this machine; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 0
+
+
 def cache_folder() -> Path:
     """``OPWEAVE_CACHE_DIR``, else ``opweave`` in the XDG cache folder; an absolute path.
 

@@ -20,10 +20,35 @@ from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import run_launcher
 from opweave.runtime.launch import array_scalar, partial_bytes
+from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
 
 # Parameters whose memory is passed last, in this order.
 LATE = ("partials", "counter", "faults")
+
+
+def poisoned(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The same arrays full of a pattern, so that what a kernel does not write shows."""
+
+    def made() -> Any:
+        array = make()
+        array.reshape(-1).view(np.uint8)[...] = PATTERN
+        return array
+
+    return made
+
+
+class Poisoning:
+    """Another executor, whose results begin with a pattern."""
+
+    def __init__(self, executor: Any):
+        self._executor = executor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return poisoned(self._executor.allocator(shape, dtype))
 
 
 class HostExecutor:
@@ -32,8 +57,8 @@ class HostExecutor:
     def __init__(self, fast: bool = False):
         self.fast = fast
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
-        return np.empty(shape, dtype.numpy)
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return allocator(shape, dtype.numpy)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
@@ -50,8 +75,7 @@ class HostExecutor:
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        run = run_launcher(kernel, self.build(kernel, source), extents)
-        return lambda slots, arrays: run(slots)
+        return run_launcher(kernel, self.build(kernel, source), extents)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)
@@ -74,10 +98,8 @@ class VerifyExecutor(HostExecutor):
             )
         self.schedule = schedule
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
-        made = aligned_empty(shape, dtype.numpy)
-        made.reshape(-1).view(np.uint8)[...] = PATTERN  # what the kernel does not write shows
-        return made
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return poisoned(lambda: aligned_empty(shape, dtype.numpy))
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)

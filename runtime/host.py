@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,8 +17,10 @@ from opweave.runtime.build import Binary, builder
 from opweave.runtime.environment import cores
 
 _numbers = itertools.count()
-# Steps of one kernel that are worth waking another thread for.
+# Steps of one kernel that a thread takes at a time.
 STEPS_PER_SHARE = 16384
+# Time of a step until a kernel has run: a guess on the side of several threads.
+GUESSED_NS = 1
 
 
 def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
@@ -42,26 +45,37 @@ def runtime_library() -> ctypes.CDLL:
     """The scheduler and thread pool of templates/host/runtime.cpp."""
     source = (TEMPLATES / "host" / "runtime.cpp").read_text()
     library = load_library(builder().build_plain(source).payload)
-    library.ow_run.argtypes = [
-        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong,
-    ]  # fmt: skip
+    library.ow_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     library.ow_run.restype = None
     library.ow_message.restype = ctypes.c_char_p
     return library
 
 
-def run_launcher(kernel: Kernel, binary: Binary, extents: Extents) -> Callable[[bytes], None]:
-    """A function of packed arguments that runs the kernel over a fixed grid."""
-    library = loaded(binary)
-    blocks = ctypes.cast(library.ow_blocks, ctypes.c_void_p)
-    grid = (ctypes.c_uint * 3)(*kernel.grid(extents))
-    total = grid[0] * grid[1] * grid[2]
-    each = max(1, kernel.work(extents) // max(1, total))
-    share = max(1, STEPS_PER_SHARE // each)
-    run, address, count = runtime_library().ow_run, ctypes.addressof(grid), cores()
+class Run(ctypes.Structure):
+    """``Run`` of templates/host/runtime.cpp: a kernel, its grid, and how to share its blocks."""
 
-    def launch(slots: bytes, _keep: Any = grid) -> None:
-        run(blocks, slots, address, count, share)
+    _fields_ = (
+        ("blocks", ctypes.c_void_p),
+        ("share", ctypes.c_longlong),
+        ("alone", ctypes.c_longlong),
+        ("grid", ctypes.c_uint * 3),
+        ("cores", ctypes.c_int),
+    )
+
+
+def run_launcher(
+    kernel: Kernel, binary: Binary, extents: Extents
+) -> Callable[[bytes, Sequence[Any]], None]:
+    """A function of packed arguments that runs the kernel over a fixed grid."""
+    blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
+    grid = kernel.grid(extents)
+    steps = kernel.work(extents)
+    share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
+    made = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
+    run, address = runtime_library().ow_run, ctypes.addressof(made)
+
+    def launch(slots: bytes, arrays: Sequence[Any], _keep: Run = made) -> None:
+        run(address, slots)
 
     return launch
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-import sysconfig
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,10 +38,11 @@ def tool(name: str) -> str:
     Raises:
         NoCompilerError: it is not installed.
     """
-    base = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
-    for found in sorted(base.glob(f"*/bin/{name}"), reverse=True):
-        if os.access(found, os.X_OK):
-            return str(found)
+    for folder in sys.path:  # a wheel may lie in any of them: a user's own, a target folder's
+        base = Path(folder or ".") / "nvidia"
+        for found in sorted(base.glob(f"*/bin/{name}"), reverse=True):
+            if os.access(found, os.X_OK):
+                return str(found.absolute())
     on_path = shutil.which(name)
     if on_path:
         return os.path.abspath(on_path)

@@ -49,8 +49,8 @@ FORMATS = {
 class Executor(Protocol):
     """What launching needs of an executor."""
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        """An array for an output or a temporary."""
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        """A function that makes arrays for an output or a temporary."""
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Memory for partial results and zeroed counters of a reduce kernel."""
@@ -106,13 +106,13 @@ class Single(NamedTuple):
     """A call of one kernel: its results, and places among arguments and results.
 
     Attributes:
-        made: shape and dtype of each result.
+        makes: each result with a function that makes it.
         pointers: slot, place and offset in bytes of each array that the kernel takes.
         returned: places of the outputs.
     """
 
     step: Step
-    made: tuple[tuple[tuple[int, ...], DType], ...]
+    makes: tuple[tuple[int, Callable[[], Any]], ...]
     pointers: tuple[tuple[int, int, int], ...]
     returned: tuple[int, ...]
 
@@ -159,7 +159,7 @@ class Prepared:
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
         )
         self.makes = tuple(
-            tuple((v.id, *self.shapes[v.id]) for v in group.outputs)
+            tuple((v.id, executor.allocator(*self.shapes[v.id])) for v in group.outputs)
             for group in lowered.schedule.groups
         )
         self.drops = self._last_uses()
@@ -179,8 +179,7 @@ class Prepared:
         if not plain or not written.issuperset(self.outputs):
             return None
         pointers = tuple((slot, places[value], offset) for slot, value, offset in step.pointers)
-        made = tuple((shape, dtype) for _, shape, dtype in makes)
-        return Single(step, made, pointers, tuple(places[o] for o in self.outputs))
+        return Single(step, makes, pointers, tuple(places[o] for o in self.outputs))
 
     def _last_uses(self) -> tuple[tuple[int, ...], ...]:
         """After each step, the temporaries that no later one reads: their memory serves again."""
@@ -296,17 +295,17 @@ class Prepared:
 
         ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
         """
-        if self.single is not None and not out:
-            return self._call_single(self.single, arrays, scalars)
+        if self.single is not None:
+            return self._call_single(self.single, arrays, scalars, out)
         if self.constants:
             arrays = (*arrays, *self.constants)
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
         env = {**self.extents, **scalars} if self.needs_env else scalars
         faults = self.executor.faults() if self.notes_faults else None
         for step, makes, drops in zip(self.steps, self.makes, self.drops, strict=True):
-            for value_id, shape, dtype in makes:
+            for value_id, make in makes:
                 given = out.get(value_id)
-                held[value_id] = self.executor.empty(shape, dtype) if given is None else given
+                held[value_id] = make() if given is None else given
             slots = list(step.fixed)
             passed = []
             for slot, value_id, offset in step.pointers:
@@ -331,11 +330,17 @@ class Prepared:
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
     def _call_single(
-        self, single: Single, arrays: Sequence[Any], scalars: Mapping[str, Any]
+        self,
+        single: Single,
+        arrays: Sequence[Any],
+        scalars: Mapping[str, Any],
+        out: Mapping[int, Any],
     ) -> list[Any]:
-        step, made, pointers, returned = single
-        empty = self.executor.empty
-        every = [*arrays, *[empty(shape, dtype) for shape, dtype in made]]
+        step, makes, pointers, returned = single
+        if out:
+            every = [*arrays, *[out[v] if v in out else make() for v, make in makes]]
+        else:
+            every = [*arrays, *[make() for _, make in makes]]
         slots = list(step.fixed)
         for slot, place, offset in pointers:
             slots[slot] = pointer(every[place]) + offset

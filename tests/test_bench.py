@@ -120,8 +120,8 @@ def test_runners_are_visited_forward_and_backward():
 
     found = harness.in_visits("abc", sample, harness.Effort(1, 6, 10))
 
-    assert order == list("abccba" * 2)
-    assert found == {name: [[1.0] * 2] * 4 for name in "abc"}
+    assert order == list("abccba" * 3)
+    assert found == {name: [[1.0]] * 6 for name in "abc"}
 
 
 @pytest.mark.parametrize(("visits", "median", "spread"), [

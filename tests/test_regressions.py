@@ -427,18 +427,23 @@ def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
     from opweave.runtime.executors import HostExecutor
 
     alive, most = [], [0]
-    plain = HostExecutor.empty
+    plain = HostExecutor.allocator
 
     class Tracked(np.ndarray):
         pass
 
-    def empty(self, shape, dtype):
-        made = plain(self, shape, dtype).view(Tracked)
-        alive.append(weakref.ref(made))
-        most[0] = max(most[0], sum(ref() is not None for ref in alive))
-        return made
+    def allocator(self, shape, dtype):
+        make = plain(self, shape, dtype)
 
-    monkeypatch.setattr(HostExecutor, "empty", empty)
+        def tracked():
+            made = make().view(Tracked)
+            alive.append(weakref.ref(made))
+            most[0] = max(most[0], sum(ref() is not None for ref in alive))
+            return made
+
+        return tracked
+
+    monkeypatch.setattr(HostExecutor, "allocator", allocator)
     x = np.ones(1000, np.float32)
 
     def function(x):

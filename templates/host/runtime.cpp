@@ -1,5 +1,6 @@
 // The host executor: fibres for verify mode, a pool of threads for run mode.  Compiled once and cached.
 #include "grid.h"
+#include "pool.h"
 
 extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
@@ -9,6 +10,7 @@ int pthread_mutex_lock(void*);
 int pthread_mutex_unlock(void*);
 int pthread_cond_wait(void*, void*);
 int pthread_cond_broadcast(void*);
+int clock_gettime(int, long*);
 }
 
 // ---- verify mode: the first fault stops the kernel ------------------------------------------------
@@ -47,6 +49,13 @@ extern "C" int ow_verify(const Launch* launch) {
 namespace {
 
 typedef void (*Blocks)(const char*, const Triple*, long long, long long);
+struct Run {  // a kernel that is ready but for its arguments
+    Blocks blocks;
+    long long share;  // blocks that a thread takes at a time
+    long long alone;  // nanoseconds that one thread would take: a guess, then as measured
+    Triple grid;
+    int cores;
+};
 struct Job {
     Blocks blocks;
     const char* args;
@@ -54,6 +63,22 @@ struct Job {
     long long total, share, next;
     int working;
 };
+
+// Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone.
+const long long WORTH_WAKING = 100000;
+enum { SPINS = 4096 };  // looks at a counter before a thread goes to sleep: the last share is short
+
+void relax() {
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
+long long now() {
+    long t[2];
+    clock_gettime(1 /* CLOCK_MONOTONIC */, t);
+    return 1000000000ll * t[0] + t[1];
+}
 
 alignas(64) char lock[64], wake[64], idle[64];  // zero is an initialised pthread object in glibc
 Job* job;
@@ -96,30 +121,46 @@ void after_fork() {
 
 }  // namespace
 
-// Run the blocks of a grid on up to `cores` threads, the caller's among them.
-extern "C" void ow_run(Blocks blocks, const char* args, const Triple* grid, int cores, long long share) {
-    const long long total = (long long)grid->x * grid->y * grid->z;
-    if (cores <= 1 || total <= share) return blocks(args, grid, 0, total);
+// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were.
+static int run_shared(const Run* run, const char* args, long long total) {
     pthread_mutex_lock(lock);
     if (job) {  // another thread has the pool: run on the caller's alone
         pthread_mutex_unlock(lock);
-        return blocks(args, grid, 0, total);
+        run->blocks(args, &run->grid, 0, total);
+        return 1;
     }
     static bool registered;
     if (!registered) registered = !pthread_atfork(0, 0, after_fork);
-    for (; workers < cores - 1; ++workers) {
+    for (; workers < run->cores - 1; ++workers) {
         unsigned long thread;
         if (pthread_create(&thread, 0, worker, 0)) break;
         pthread_detach(thread);
     }
-    Job mine = {blocks, args, grid, total, share, 0, 0};
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
     job = &mine;
     ++generation;
     pthread_cond_broadcast(wake);
     pthread_mutex_unlock(lock);
     take_shares(&mine);
     pthread_mutex_lock(lock);
-    job = 0;
+    job = 0;  // nobody joins from here on
+    pthread_mutex_unlock(lock);
+    for (int i = 0; i < SPINS && __atomic_load_n(&mine.working, __ATOMIC_ACQUIRE); ++i) relax();
+    pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
+    return workers + 1;
+}
+
+// Run the blocks of a grid, on several threads where that has shown to pay.
+extern "C" void ow_run(Run* run, const char* args) {
+    const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
+    const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
+    int threads = 1;
+    if (run->cores <= 1 || total <= run->share || alone < WORTH_WAKING)
+        run->blocks(args, &run->grid, 0, total);
+    else
+        threads = run_shared(run, args, total);
+    // the mean of what was thought and what was seen, so that one disturbed call decides nothing
+    __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
 }

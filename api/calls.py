@@ -1,0 +1,130 @@
+"""Prepared calls of a function, found again by what the arguments are.
+
+A call whose arguments are like those of an earlier one does no tracing, no binding of names and no
+hashing of source: one look-up, pointers, launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave.arguments import Call, Signature
+from opweave.compiler.specialise import Specialised
+from opweave.compiler.tree import Constant, Tree
+from opweave.runtime.arrays import argument_key
+from opweave.runtime.launch import Prepared
+from opweave.runtime.targets import into
+
+MOST_PREPARED = 1024
+# Prepared calls with the same arrays, which differ by what a guard asks of numbers.
+MOST_SIDES = 16
+# Plain numbers: their type is all that a key needs of them.
+NUMBERS = frozenset((float, int, bool, np.float32, np.float64, np.int32, np.int64))
+
+
+class Ready(NamedTuple):
+    """A prepared call, its specialisation, and where arrays and numbers stand in the arguments.
+
+    ``names`` are those of the numbers, ``asks`` tells whether the guard depends on their values.
+    """
+
+    prepared: Prepared
+    found: Specialised
+    arrays: list[int]
+    scalars: list[int]
+    names: tuple[str, ...]
+    asks: bool
+    structure: Tree | Constant | None
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run with these leaves."""
+        outputs = self.prepared([values[i] for i in self.arrays], self.numbers(values))
+        return outputs[0] if self.structure is None else packed(self.structure, outputs)
+
+    def into(self, out: Any, values: Sequence[Any]) -> Any:
+        """Run with these leaves, and write the outputs to given arrays; see ``targets.into``."""
+        given = [values[i] for i in self.arrays]
+        return packed(self.structure, into(out, self.prepared, given, self.numbers(values)))
+
+    def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
+        """The numbers of a call by their names in the graph."""
+        if not self.names:
+            return {}
+        return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
+
+    def serves(self, values: Sequence[Any]) -> bool:
+        """True for arguments whose arrays are known to fit."""
+        numbers = self.numbers(values)
+        return self.found.variant.serves({**self.found.extents, **numbers})
+
+
+class Calls:
+    """The prepared calls of one function."""
+
+    def __init__(self, signature: Signature):
+        self.signature = signature
+        self._known: dict[Any, tuple[Ready, ...]] = {}
+
+    def key(self, call: Call, on_gpu: bool) -> Any:
+        """What must be equal for a prepared call to serve another; see ``quickly``."""
+        values, layout = call.values, call.layout
+        keys = tuple(map(argument_key, values, layout.static, repeat(on_gpu)))
+        if layout is self.signature.plain and not on_gpu:
+            return keys
+        return on_gpu, layout.trees, keys
+
+    def find(self, call: Call, on_gpu: bool) -> Ready | None:
+        """The prepared call for these arguments, if there is one."""
+        try:
+            known = self._known.get(self.key(call, on_gpu))
+        except TypeError:
+            return None  # an unhashable static: reported by the guard
+        return _serving(known, call.values) if known else None
+
+    def quickly(self, args: tuple[Any, ...]) -> Ready | None:
+        """The same for NumPy arrays and plain numbers in the order of the parameters, on the host.
+
+        For functions that read nothing from outside; every other call takes ``find``.
+        """
+        if not self.signature.is_simple:
+            return None
+        keys: list[Any] = []
+        for value in args:
+            kind = type(value)
+            if kind is np.ndarray:
+                keys.append((value.dtype, value.shape, value.strides, value.flags.aligned))
+            elif kind in NUMBERS:
+                keys.append(kind)
+            else:
+                return None
+        known = self._known.get(tuple(keys))
+        return _serving(known, args) if known else None
+
+    def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
+        """Prepare a call, and know it from now on."""
+        key = self.key(call, on_gpu)
+        ready = prepare()
+        if key not in self._known and len(self._known) >= MOST_PREPARED:
+            self._known.pop(next(iter(self._known)))
+        self._known[key] = (ready, *self._known.get(key, ())[: MOST_SIDES - 1])
+        return ready
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._known.clear()
+
+
+def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:
+    for ready in known:
+        if not ready.asks or ready.serves(values):
+            return ready
+    return None
+
+
+def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:
+    """Outputs in the structure in which the function returned them."""
+    return outputs[0] if structure is None else structure.built(iter(outputs))
