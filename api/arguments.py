@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,11 @@ class Layout:
     static: tuple[bool, ...]
     parameters: tuple[str | Place, ...]
     trees: tuple[Tree | Constant | None, ...]
+
+    @cached_property
+    def structure(self) -> tuple[Tree | Constant | None, ...] | None:
+        """The structures of the values; None where all are leaves."""
+        return self.trees if any(tree is not None for tree in self.trees) else None
 
     def rebuilt(self, leaves: Sequence[Any]) -> dict[str | Place, Any]:
         """Values by parameter and place, with other leaves in the place of those given."""
@@ -108,13 +114,20 @@ class Signature:
         self.classes: set[type] = set()
         self.kept: Kept | None = None
 
-    @property
-    def is_simple(self) -> bool:
-        """Arguments in the order of the parameters are all that a call depends on.
+    def unchanged(self) -> Kept | None:
+        """What was read from outside last, if the very same objects are there still.
 
-        False until the function was searched for what it reads from outside.
+        None also where a call's leaves do not follow from the order of its arguments.
         """
-        return self.places == () and self._takes_any
+        kept, places = self.kept, self.places
+        if kept is None or places is None or not self._takes_any:
+            return None
+        if len(places) != len(kept.read):  # another thread has just found more of them
+            return None
+        for place, value in zip(places, kept.read, strict=True):
+            if place.read() is not value:
+                return None
+        return kept
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
@@ -133,6 +146,8 @@ class Signature:
             values = self._bound(args, kwargs)
         if self.places is None:
             self.places = places_of(self.fn)
+            if not self.places:
+                self.kept = Kept([], self.plain, [])
         if self.places:
             return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
@@ -146,7 +161,7 @@ class Signature:
         for value in values:
             if type(value) not in self.classes and is_object(value):
                 self.classes.add(type(value))
-                self.kept = None
+                self.kept = None  # and its layout, which has fewer places
                 self.places = tuple(dict.fromkeys((*self.places, *places_of(type(value)))))
                 self._searched([place.read() for place in self.places])
 
@@ -237,7 +252,13 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Kept(NamedTuple):
-    """What was read from outside last, where nothing of it can change but by another object."""
+    """What was read from outside last, where nothing of it can change but by another object.
+
+    Attributes:
+        read: what was found at each place.
+        layout: of a call with it.
+        values: its leaves, which follow those of the arguments.
+    """
 
     read: list[Any]
     layout: Layout

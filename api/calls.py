@@ -72,10 +72,9 @@ class Calls:
     def key(self, call: Call, on_gpu: bool) -> Any:
         """What must be equal for a prepared call to serve another; see ``quickly``."""
         values, layout = call.values, call.layout
-        keys = tuple(map(argument_key, values, layout.static, repeat(on_gpu)))
-        if layout is self.signature.plain and not on_gpu:
-            return keys
-        return on_gpu, layout.trees, keys
+        return on_gpu, layout.structure, tuple(
+            map(argument_key, values, layout.static, repeat(on_gpu))
+        )  # fmt: skip
 
     def find(self, call: Call, on_gpu: bool) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
@@ -85,12 +84,13 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
-    def quickly(self, args: tuple[Any, ...]) -> Ready | None:
-        """The same for NumPy arrays and plain numbers in the order of the parameters, on the host.
+    def quickly(self, args: tuple[Any, ...]) -> tuple[Ready, Sequence[Any]] | None:
+        """The same, and the leaves of the call, for NumPy arrays and plain numbers on the host.
 
-        For functions that read nothing from outside; every other call takes ``find``.
+        For arguments in the order of the parameters; every other call takes ``find``.
         """
-        if not self.signature.is_simple:
+        kept = self.signature.unchanged()
+        if kept is None:
             return None
         keys: list[Any] = []
         for value in args:
@@ -101,8 +101,13 @@ class Calls:
                 keys.append(kind)
             else:
                 return None
-        known = self._known.get(tuple(keys))
-        return _serving(known, args) if known else None
+        values: Sequence[Any] = args
+        if kept.values:
+            values = [*args, *kept.values]
+            keys += map(argument_key, kept.values, kept.layout.static[len(args) :], repeat(False))
+        known = self._known.get((False, None, tuple(keys)))
+        ready = _serving(known, values) if known else None
+        return None if ready is None else (ready, values)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""

@@ -139,9 +139,10 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         if not kwargs and config.device == "host":
-            ready = self._calls.quickly(args)
-            if ready is not None:
-                return ready(args) if out is None else ready.into(out, args)
+            known = self._calls.quickly(args)
+            if known is not None:
+                ready, values = known
+                return ready(values) if out is None else ready.into(out, values)
         call = self.signature.bind(args, kwargs)
         if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in call.values):
             return self._through_gpu(call, out)
