@@ -22,7 +22,6 @@ from opweave.compiler.operands import Key
 from opweave.compiler.toggle import Facts, ProductFacts
 from opweave.compiler.toggle_tiles import tile_class
 from opweave.opcodes.core import Phase
-from opweave.opcodes.dtypes import DType
 
 # Extents from which reading across the loop is worth a tile.
 TILE_FROM = 32
@@ -107,7 +106,7 @@ class ProductAssembler(MatrixAssembler):
             can_vectorise=aligned,
             large=False,
             product=self._with_rows(
-                ProductFacts(tile_class(m, n, batch, self.device), register_bytes(accumulator))
+                ProductFacts(tile_class(m, n, batch, self.device), accumulator.register_bytes)
             ),
         )
 
@@ -190,8 +189,8 @@ class ProductRowsAssembler(ProductAssembler):
         return replace(
             facts,
             columns=self.node.plan.columns,
-            row_bytes=register_bytes(self.node.result.dtype),
-            join_bytes=sum(register_bytes(dtype) for _, dtype in joins),
+            row_bytes=self.node.result.dtype.register_bytes,
+            join_bytes=sum(dtype.register_bytes for _, dtype in joins),
         )
 
     def _result_name(self) -> str:
@@ -216,11 +215,6 @@ class VendorAssembler(ProductAssembler):
 
     def _extents(self) -> list[Param]:
         return []
-
-
-def register_bytes(dtype: DType) -> int:
-    """Bytes of a value as it is computed with: 16-bit floats are held wide."""
-    return 4 if dtype.round else dtype.itemsize
 
 
 def reads_across(assembler: MapAssembler) -> tuple[int, int] | None:
@@ -279,7 +273,7 @@ class TileAssembler(MatrixAssembler, MapAssembler):
     def facts(self) -> Facts:
         found, width = super().facts(), self._line()
         across = [o for o, _ in self._across()]
-        registers = [register_bytes(o.value.dtype) for o in across]
+        registers = [o.value.dtype.register_bytes for o in across]
         aligned = found.can_vectorise and all(self._starts_aligned(o, width) for o in across)
         return replace(found, can_vectorise=aligned, large=False, staged_bytes=sum(registers))
 

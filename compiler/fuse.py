@@ -63,7 +63,24 @@ def recomputes_special_functions(graph: Graph, members: set[int], form: Form) ->
     return ""
 
 
-PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (recomputes_special_functions,)
+# Operations of one kernel, see ``Cost.slots``.  A kernel of so many compiles within 2 s by NVRTC
+# and by a C++ compiler (0.3 to 1.3 ms each, two cores); far fewer hide what a split moves through
+# memory.  In a row's loop, which is written out for several chunks, a quarter.
+LONGEST = 1024
+LONGEST_ROW = LONGEST // 4
+
+
+def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
+    """A kernel of too many operations."""
+    longest = LONGEST if form.kind in ("map", "pixel") else LONGEST_ROW
+    slots = sum(graph.nodes[index].operator.cost.slots for index in members)
+    return f"{slots} operations would compile for long: at most {longest}" * (slots > longest)
+
+
+PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
+    recomputes_special_functions,
+    takes_long_to_compile,
+)
 
 
 def _is_plain(node: Node) -> bool:
@@ -127,6 +144,10 @@ class _Groups:
             key: {v.id for i in part for v in nodes[i].values}
             for key, part in self.members.items()
         }
+        slots = {
+            key: sum(nodes[i].operator.cost.slots for i in part)
+            for key, part in self.members.items()
+        }
         for consumer, node in enumerate(nodes):
             if not _is_plain(node):
                 continue
@@ -143,12 +164,15 @@ class _Groups:
                 a, b = self.group_of[producer], self.group_of[consumer]
                 if a == b or len(taken[a]) + len(taken[b]) > MOST_OPERANDS // 2:
                     continue
+                if slots[a] + slots[b] > LONGEST:
+                    continue
                 role = ROLES[Kind.MAP, Kind.MAP]
                 self._decide(producer, consumer, True, role)
                 kept, gone = (a, b) if len(self.members[a]) >= len(self.members[b]) else (b, a)
                 self._merge(kept, gone)
                 taken[kept] |= taken.pop(gone)
                 taken[kept].discard(value.id)
+                slots[kept] += slots.pop(gone)
 
     def fuse_edges(self) -> bool:
         """Merge producers into their consumers where that is legal and pays."""

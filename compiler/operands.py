@@ -162,7 +162,19 @@ class GroupOperands:
             self._longest() >= LONG,
             plan,
             1 << max(0, chunks - 1).bit_length(),
+            held=self._held(),
+            slots=sum(node.operator.cost.slots for _, node in self.nodes),
+            moved=sum(self._itemsizes()),
         )
+
+    def _held(self) -> int:
+        """32-bit registers that the loaded operands of one element take, at least one."""
+        loaded = (
+            o
+            for key, o in self.operands.items()
+            if not key.is_output and self.access[key].kind != "splat"
+        )
+        return max(1, sum(-(-o.value.dtype.register_bytes // 4) for o in loaded))
 
     def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
         """Operands that are read and written in chunks of consecutive elements."""

@@ -42,6 +42,9 @@ class Facts:
         row_chunks: chunks of one thread that cover the longest row of the class.
         product: of a product.
         staged_bytes: bytes of one element of each operand that is staged in shared memory.
+        held: 32-bit registers that the loaded operands of one element take.
+        slots: operations of one element, a special function counting as several, see ``Cost``.
+        moved: bytes that are read and written for one element.
     """
 
     device: Device
@@ -53,6 +56,9 @@ class Facts:
     row_chunks: int = 1
     product: ProductFacts | None = None
     staged_bytes: int = 0
+    held: int = 1
+    slots: int = 0
+    moved: int = 8
 
 
 @dataclass(frozen=True)

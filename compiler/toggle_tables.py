@@ -37,6 +37,36 @@ MOST_ELEMENTS = 128
 # Registers that a row may take per thread before it is streamed instead.
 MOST_ROW_CHUNKS = 16
 
+# Registers that a thread's loads may take at once: beyond, fewer threads are in flight, and from
+# 255 on the operands lie in local memory.
+MOST_HELD = 64
+# Operations a byte from which a kernel is bound by them on every device described here (an H200
+# issues some 62 in the time of 8 bytes): more loads in flight gain nothing then, and each is one
+# more copy of the loop's body to compile and to fetch.
+SLOTS_PER_BYTE = 8
+MOST_CHUNKS = 4
+
+
+def _vector(facts: Facts) -> int:
+    """Elements of 16 bytes, or fewer where many operands are held."""
+    if facts.device.is_host:
+        return 64
+    widest = max(1, 16 // facts.itemsize)
+    return min(widest, _power_below(MOST_HELD // facts.held))
+
+
+def _chunks(facts: Facts) -> int:
+    """Accesses in flight: many where memory binds, one where operations do."""
+    if not facts.large or facts.device.is_host or facts.slots > SLOTS_PER_BYTE * facts.moved:
+        return 1
+    return min(MOST_CHUNKS, _power_below(MOST_HELD // (facts.held * _vector(facts))))
+
+
+def _power_below(number: int) -> int:
+    """The largest power of two that is not larger, 1 at least."""
+    return 1 << max(0, number.bit_length() - 1)
+
+
 COMMON = (
     Toggle(
         "USE_64BIT_INDEX",
@@ -83,13 +113,13 @@ MAP = (
     Toggle(
         "VECTOR",
         "consecutive elements of one access",
-        lambda f: 64 if f.device.is_host else max(1, 16 // f.itemsize),
+        _vector,
         "power of two",
     ),
     Toggle(
         "CHUNKS",
         "accesses of one thread, all issued before the first use",
-        lambda f: 4 if f.large and not f.device.is_host else 1,
+        _chunks,
         "power of two",
     ),
 )

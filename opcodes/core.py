@@ -113,6 +113,11 @@ class Cost:
     flops: int = 1
     special: int = 0
 
+    @property
+    def slots(self) -> int:
+        """Instructions, roughly: a special-function unit has an eighth of the others' rate."""
+        return self.flops + 8 * self.special
+
 
 TypeRule = Callable[..., tuple[tuple[DType, ...], tuple[DType, ...]]]
 

@@ -53,6 +53,11 @@ class DType:
         return _numpy_dtype(self.numpy_name)
 
     @property
+    def register_bytes(self) -> int:
+        """Bytes of a value as it is computed with: 16-bit floats are held wide."""
+        return 4 if self.round else self.itemsize
+
+    @property
     def is_float(self) -> bool:
         return self.kind == "f"
 

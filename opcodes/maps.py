@@ -66,6 +66,11 @@ def map_operator(
     )
 
 
+# A remainder of floats: the quotient's bits one by one where it is large.
+DIVISION = Cost(40)
+COSTS = dict.fromkeys(("remainder", "fmod"), DIVISION)
+
+
 def _cast(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
@@ -132,6 +137,7 @@ ODD: tuple[Operator, ...] = (
         np.floor_divide,
         {"fiu": "floor_div(x, y)"},
         params="x y",
+        cost=DIVISION,
         # the whole number next to the quotient, which may be 2 ULP away from 2**22 (2**51) on
         ulp=counted(2),
     ),
@@ -140,7 +146,7 @@ ODD: tuple[Operator, ...] = (
         np.divmod,
         {"fiu": "r0 = floor_div(x, y); r1 = floor_mod(x, y);"},
         params="x y",
-        cost=Cost(4),
+        cost=DIVISION,
         ulp=counted(2),
         results=2,
     ),
@@ -185,7 +191,10 @@ ODD: tuple[Operator, ...] = (
 )
 
 OPERATORS: tuple[Operator, ...] = (
-    *(map_operator(name, fn, text, params="x y") for name, fn, text in ARITHMETIC),
+    *(
+        map_operator(name, fn, text, params="x y", cost=COSTS.get(name, Cost()))
+        for name, fn, text in ARITHMETIC
+    ),
     *(
         map_operator(name, fn, text, params="x y", rule=rules.by_value(fn))
         for name, fn, text in COMPARISONS

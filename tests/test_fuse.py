@@ -55,6 +55,44 @@ def test_number_of_kernels(name, function, arguments, kernels):
     assert kernels == len(program.kernels)
 
 
+def chain(step, length):
+    def function(x):
+        for _ in range(length):
+            x = step(x)
+        return x
+
+    return ow.fuse(function)
+
+
+# What takes long: the operations of a kernel, see Cost.slots.
+LONG = [
+    ("plain", lambda x: x * 1.5 + 1, 500, 1),
+    ("many plain", lambda x: x * 1.5 + 1, 600, 2),
+    ("exponentials", lambda x: np.exp(x), 100, 1),
+    ("many exponentials", lambda x: np.exp(x), 250, 3),
+    ("remainders", lambda x: x % 3.5, 60, 3),
+    ("within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 10, 1),
+    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 2),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "length", "kernels"), LONG, ids=[r[0] for r in LONG])
+def test_a_kernel_that_would_compile_for_long_is_split(name, step, length, kernels):
+    fused = chain(step, length)
+
+    assert len(fused.lower(X, target="sm_90a").kernels) == kernels
+    assert kernels == 1 or "would compile for long" in str(fused.explain(X))
+
+
+@pytest.mark.host
+def test_a_split_chain_gives_what_it_gives_in_one():
+    fused = chain(lambda x: np.remainder(7.25, x), 26)
+    assert len(fused.lower(X).kernels) > 1
+
+    assert fused.check(X).ok
+    np.testing.assert_array_equal(fused(X), fused.unfused()(X))
+
+
 def test_shared_subexpressions_are_computed_once():
     kernel = ow.fuse(lambda x: np.exp(x) + np.exp(x)).lower(X, target="sm_80").kernels[0]
 

@@ -13,6 +13,17 @@ from data import dtype_of
 import opweave as ow
 
 
+def product_of(*arrays):
+    made = arrays[0]
+    for array in arrays[1:]:
+        made = made * array
+    return made
+
+
+def tanh_thrice(x):
+    return np.tanh(np.tanh(np.tanh(x)))
+
+
 def scale_shift(x):
     return x * 1.5 + 0.25
 
@@ -138,6 +149,8 @@ VARIANTS = [
     Variant("map i32", outer_sum, ((333,), (333,)), "int32", toggles=VECTOR | {"VECTOR": 4}),
     Variant("map u8", outer_sum, ((333,), (333,)), "uint8", toggles=VECTOR | {"VECTOR": 16}),
     Variant("map large", scale_shift, ((1 << 20,),), toggles=VECTOR | {"CHUNKS": 4}),
+    Variant("map of many", product_of, ((1003,),) * 24, toggles={"VECTOR": 2, "CHUNKS": 1}),
+    Variant("map of work", tanh_thrice, ((1 << 20,),), toggles={"VECTOR": 4, "CHUNKS": 1}),
     Variant("map strided", scale_shift, ((30, 50),), layout="strided"),
     Variant("map 0-d", scale_shift, ((),)),
     Variant("bias narrow", add_bias, ((70, 33), (33,)), toggles=VECTOR),
