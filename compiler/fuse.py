@@ -7,13 +7,15 @@ profit rule objects.  Every decision keeps its reason, for ``explain``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from opweave.compiler.ir import Graph, Node, Value
 from opweave.compiler.places import apart, together
 from opweave.compiler.schedule import (
+    MOST_NUMBERS,
     MOST_OPERANDS,
     Decision,
     Form,
@@ -22,6 +24,7 @@ from opweave.compiler.schedule import (
     form_of,
     group_inputs,
     group_outputs,
+    numbers_of,
 )
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import EditError
@@ -122,6 +125,39 @@ def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
     return _Groups(graph, partition).schedule()
 
 
+@dataclass
+class _Size:
+    """What limits a group of maps: the values that it reads, its operations, and its numbers."""
+
+    read: set[int]
+    slots: int
+    numbers: set[Any]
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> _Size:
+        found = cls(set(), 0, set())
+        for node in nodes:
+            found.read |= {v.id for v in node.values}
+            found.slots += node.operator.cost.slots
+            found.numbers |= numbers_of(node)
+        return found
+
+    def fits(self, other: _Size) -> bool:
+        """Both together are no more than a kernel takes, with room for what is returned."""
+        return (
+            len(self.read) + len(other.read) <= MOST_OPERANDS // 2
+            and self.slots + other.slots <= LONGEST
+            and len(self.numbers) + len(other.numbers) <= MOST_NUMBERS
+        )
+
+    def add(self, other: _Size, inside: int) -> None:
+        """Take another group in; the value between them is read no more."""
+        self.read |= other.read
+        self.read.discard(inside)
+        self.slots += other.slots
+        self.numbers |= other.numbers
+
+
 class _Groups:
     """Groups under construction: a partition of the nodes."""
 
@@ -131,6 +167,7 @@ class _Groups:
         self.group_of = {index: key for key, part in self.members.items() for index in part}
         self.producers = graph.producers()
         self.readers = self._readers()
+        self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.decisions: dict[tuple[int, int], Decision] = {}
 
     def fuse_chains(self) -> None:
@@ -139,40 +176,30 @@ class _Groups:
         In time linear in the graph; all else is tried pair by pair.
         """
         nodes = self.graph.nodes
-        returned = {o.id for o in self.graph.outputs if isinstance(o, Value)}
-        taken = {
-            key: {v.id for i in part for v in nodes[i].values}
-            for key, part in self.members.items()
-        }
-        slots = {
-            key: sum(nodes[i].operator.cost.slots for i in part)
-            for key, part in self.members.items()
-        }
+        sizes = {key: _Size.of(nodes[i] for i in part) for key, part in self.members.items()}
         for consumer, node in enumerate(nodes):
-            if not _is_plain(node):
-                continue
-            for value in node.values:
+            for value in node.values if _is_plain(node) else ():
                 producer = self.producers.get(value.id)
-                if producer is None or not _is_plain(nodes[producer]):
-                    continue
-                alone = all(
-                    r.id not in returned and set(self.graph.users.get(r.id, ())) <= {consumer}
-                    for r in nodes[producer].results
-                )
-                if not alone or value.shape != node.result.shape:
+                if producer is None or not self._is_link(producer, value, consumer):
                     continue
                 a, b = self.group_of[producer], self.group_of[consumer]
-                if a == b or len(taken[a]) + len(taken[b]) > MOST_OPERANDS // 2:
+                if a == b or not sizes[a].fits(sizes[b]):
                     continue
-                if slots[a] + slots[b] > LONGEST:
-                    continue
-                role = ROLES[Kind.MAP, Kind.MAP]
-                self._decide(producer, consumer, True, role)
+                self._decide(producer, consumer, True, ROLES[Kind.MAP, Kind.MAP])
                 kept, gone = (a, b) if len(self.members[a]) >= len(self.members[b]) else (b, a)
                 self._merge(kept, gone)
-                taken[kept] |= taken.pop(gone)
-                taken[kept].discard(value.id)
-                slots[kept] += slots.pop(gone)
+                sizes[kept].add(sizes.pop(gone), value.id)
+
+    def _is_link(self, producer: int, value: Value, consumer: int) -> bool:
+        """A value of a plain map's that one other map of its shape reads, and nobody else."""
+        node = self.graph.nodes[producer]
+        readers = {u for r in node.results for u in self.graph.users.get(r.id, ())}
+        return (
+            _is_plain(node)
+            and value.shape == self.graph.nodes[consumer].result.shape
+            and readers == {consumer}
+            and not any(r.id in self.returned for r in node.results)
+        )
 
     def fuse_edges(self) -> bool:
         """Merge producers into their consumers where that is legal and pays."""

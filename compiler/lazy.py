@@ -31,6 +31,8 @@ from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
 
 RANDOM = ("numpy.random", "cupy.random")
+# Operations that are noted before they are computed, whether or not anybody asks for a value.
+MOST_PENDING = 1000
 Describe = Callable[[str, Any], Any]
 Run = Callable[[Segment], Sequence[Any]]
 Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
@@ -75,9 +77,12 @@ class LazyTracer(Tracer):
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
-        if self.leaked:
+        if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
             self.flush()
         return made
+
+    def check_length(self, where: Where) -> None:
+        """A function of any length runs: what is pending is computed from time to time."""
 
     # What goes in
 

@@ -16,13 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from opweave.compiler.ir import Graph, Node, Plan, ProductPlan, Shape, Value, Where, reduced_axes
+from opweave.compiler.ir import (
+    Graph,
+    Node,
+    Plan,
+    ProductPlan,
+    Scalar,
+    Shape,
+    Value,
+    Where,
+    operand_key,
+    reduced_axes,
+)
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
 # Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
 MOST_OPERANDS = 64
+MOST_NUMBERS = 192
 
 
 @dataclass(frozen=True)
@@ -117,12 +130,21 @@ def group_inputs(graph: Graph, members: Iterable[int]) -> list[Value]:
     return list(found.values())
 
 
+def numbers_of(node: Node) -> set[Any]:
+    """Keys of the numbers that enter a kernel as parameters for a node."""
+    return {
+        operand_key(o) for o in node.operands if isinstance(o, Scalar) and o.expr.op != "literal"
+    }
+
+
 def form_of(graph: Graph, members: set[int]) -> Form | str:
     """Decide whether nodes can share one kernel: its form, or the reason why not."""
     outputs = group_outputs(graph, members)
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
         return f"more than {MOST_OPERANDS} operands"
     nodes = [graph.nodes[i] for i in sorted(members)]
+    if len(set().union(*map(numbers_of, nodes))) > MOST_NUMBERS:
+        return f"more than {MOST_NUMBERS} numbers"
     made = {r.id for n in nodes for r in n.results}
     if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
         return "a value is read in another order than it is made in: it is stored first"

@@ -63,7 +63,7 @@ REDUCES = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self._noted(TraceError(
+        raise self.tracer.noted(TraceError(
             f"{what} of a traced array: expected an operation that can become part of a kernel, "
             f"found {self.value.type} ({self.tracer.where()}); {hint}"
         ))  # fmt: skip
@@ -172,13 +172,13 @@ class TracedArray(ArrayOperators):
         except OpweaveError as error:
             place = str(self.tracer.where())
             if not place or place in str(error):
-                raise self._noted(error) from None
-            raise self._noted(type(error)(f"{error} ({place})")) from None
+                raise self.tracer.noted(error) from None
+            raise self.tracer.noted(type(error)(f"{error} ({place})")) from None
         except TypeError as error:
             if "argument" not in str(error):
                 raise
             text = f"{name}: {str(error).split('() ')[-1]} in traced code ({self.tracer.where()})"
-            raise self._noted(UnsupportedError(text)) from None
+            raise self.tracer.noted(UnsupportedError(text)) from None
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
@@ -235,7 +235,7 @@ class TracedArray(ArrayOperators):
         try:
             return assign(self, value, name)
         except OpweaveError as error:
-            raise self._noted(error) from None
+            raise self.tracer.noted(error) from None
 
     def __matmul__(self, other: Any) -> Any:
         return self._call("@", FUNCTIONS["matmul"], (self, other), {})
@@ -253,17 +253,11 @@ class TracedArray(ArrayOperators):
         return self.tracer.apply(OPERATORS["divmod"], [other, self])
 
     def _unsupported(self, what: str) -> NoReturn:
-        raise self._noted(UnsupportedError(
+        raise self.tracer.noted(UnsupportedError(
             f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
             "the fused function, or express it through supported operators "
             "(sorted(opweave.OPERATORS) lists them)"
         ))  # fmt: skip
-
-    def _noted(self, error: OpweaveError) -> OpweaveError:
-        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
-        if isinstance(error, UnsupportedError | TraceError) and self.tracer.refused is None:
-            self.tracer.refused = error
-        return error
 
     __format__ = _refuse("formatting", "print it outside the fused function")
     __hash__ = _refuse("the hash", "compute the key outside the fused function")

@@ -16,9 +16,11 @@ from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
-from opweave.opcodes.errors import OpweaveError, TraceError
+from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
 
 _INTERNAL = ("opweave", "numpy", "cupy")
+# Operators of one function; each round of a Python loop adds its own.
+MOST_NODES = 20_000
 
 
 def is_array(item: Any) -> bool:
@@ -105,12 +107,32 @@ class Tracer:
             return self._apply_to_scalars(operator, operands, attrs or {})
         if operator.kind is Kind.COMPOSITE:
             return self._composite(operator, operands, attrs or {})
+        self.check_length(where)
         typed = [self._operand(operator, o, where) for o in operands]
         results = self.builder.apply(operator, typed, attrs, where)
         wrapped = tuple(map(self.wrapped, results))
         if operator.kind is Kind.MOVE:
             self.relate(operands[0], wrapped[0])
         return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def check_length(self, where: Where) -> None:
+        """Refuse a function whose loops are written out to more than a compiler takes.
+
+        Raises:
+            TraceError: names the line that would be the next.
+        """
+        if len(self.builder.nodes) >= MOST_NODES:
+            raise self.noted(TraceError(
+                f"more than {MOST_NODES} operators in one function ({where}): each round "
+                "of a Python loop is code of its own; express the loop as array operations, or "
+                "fuse one round of it"
+            ))  # fmt: skip
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
+        if isinstance(error, UnsupportedError | TraceError) and self.refused is None:
+            self.refused = error
+        return error
 
     def is_number(self, value: Value) -> bool:
         """True for what NumPy has as a number: Python gives its name a new one in ``s += 1``."""

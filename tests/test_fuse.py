@@ -85,6 +85,22 @@ def test_a_kernel_that_would_compile_for_long_is_split(name, step, length, kerne
 
 
 @pytest.mark.host
+def test_a_kernel_takes_so_many_numbers():
+    @ow.fuse
+    def shifted(x, *numbers):
+        for n in numbers:
+            x = x * 0.5 + n
+        return x
+
+    numbers = [float(n) for n in range(500)]
+    program = shifted.lower(X, *numbers, target="sm_90a")
+
+    assert len(program.kernels) == 3
+    assert all(len(k.data.params) <= 200 for k in program.kernels)
+    np.testing.assert_array_equal(shifted(X, *numbers), shifted.__wrapped__(X, *numbers))
+
+
+@pytest.mark.host
 def test_a_split_chain_gives_what_it_gives_in_one():
     fused = chain(lambda x: np.remainder(7.25, x), 26)
     assert len(fused.lower(X).kernels) > 1

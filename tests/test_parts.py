@@ -613,3 +613,22 @@ def test_the_kernels_of_parts_are_printed():
 
     assert len(found.sources) == len(found.kernels) == 2
     assert all("__global__" in source for source in found.sources)
+
+
+def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
+    monkeypatch.setattr("opweave.compiler.tracer.MOST_NODES", 50)
+    monkeypatch.setattr("opweave.compiler.lazy.MOST_PENDING", 20)
+
+    @ow.fuse
+    def long(x):
+        for n in range(60):
+            x = x * 0.5 + n
+        return x
+
+    x = np.linspace(0, 1, 7)
+
+    np.testing.assert_array_equal(long(x), long.__wrapped__(x))
+    assert "more than 50 operators" in str(long._parts.reasons)
+    assert long._parts.compiled < 6  # rounds that are alike share their kernels
+    with pytest.raises(ow.errors.TraceError, match=r"more than 50 operators .*test_parts.py"):
+        ow.fuse(long.__wrapped__, fullgraph=True)(x)
