@@ -165,7 +165,15 @@ class GroupOperands:
             held=self._held(),
             slots=sum(node.operator.cost.slots for _, node in self.nodes),
             moved=sum(self._itemsizes()),
+            in_chunks=len(self._chunked()),
+            one_by_one=self._one_by_one(),
         )
+
+    def _one_by_one(self) -> int:
+        """Operands that are read element by element, at strides or at computed places."""
+        kinds = [self.access[key].kind for key in self.operands]
+        gathers = sum(len(node.tables) for _, node in self.nodes)
+        return sum(kind in ("strided", "gather") for kind in kinds) + gathers
 
     def _held(self) -> int:
         """32-bit registers that the loaded operands of one element take, at least one."""

@@ -45,6 +45,8 @@ class Facts:
         held: 32-bit registers that the loaded operands of one element take.
         slots: operations of one element, a special function counting as several, see ``Cost``.
         moved: bytes that are read and written for one element.
+        in_chunks: operands that are read or written in chunks of consecutive elements.
+        one_by_one: operands that are read element by element.
     """
 
     device: Device
@@ -59,6 +61,8 @@ class Facts:
     held: int = 1
     slots: int = 0
     moved: int = 8
+    in_chunks: int = 1
+    one_by_one: int = 0
 
 
 @dataclass(frozen=True)

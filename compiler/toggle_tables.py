@@ -48,9 +48,15 @@ MOST_CHUNKS = 4
 
 
 def _vector(facts: Facts) -> int:
-    """Elements of 16 bytes, or fewer where many operands are held."""
+    """Elements of 16 bytes, or fewer where many operands are held.
+
+    One where accesses are of single elements: the threads of a warp then take neighbours, and an
+    access of the warp touches as few sectors of memory as it can.
+    """
     if facts.device.is_host:
         return 64
+    if not facts.can_vectorise or facts.one_by_one > facts.in_chunks:
+        return 1
     widest = max(1, 16 // facts.itemsize)
     return min(widest, _power_below(MOST_HELD // facts.held))
 
