@@ -19,7 +19,7 @@ from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_sca
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Types of arguments that are leaves, as far as any was met: whether one is follows from its type.
-LEAVES: set[type] = {np.ndarray, float, int, bool, str}
+LEAVES: set[type] = {np.ndarray, float, int, complex, bool, str}
 
 
 @dataclass(frozen=True)

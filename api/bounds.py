@@ -46,7 +46,8 @@ class Bound:
         value: the wide value: float64, or longdouble where float64 takes part; integers and bools
             as they are; the number itself for a Python number.
         error: the largest distance allowed from it, in the wide type, of the same shape; inf where
-            nothing decides: a comparison on the edge, a result that may overflow.
+            nothing decides: a comparison on the edge, a result that may overflow.  Of a complex
+            output the parts of the error are those of the parts.
     """
 
     name: str
@@ -61,12 +62,28 @@ class Bound:
 
     @property
     def ulp(self) -> Array:
-        """The error allowed in ULP of the output's dtype; of integers in steps."""
+        """The error allowed in ULP of the output's dtype; of integers in steps.
+
+        Of a complex output the larger of its parts.
+        """
+        if self.dtype is not None and self.dtype.kind == "c":
+            re, im = self.parts
+            return np.maximum(re.ulp, im.ulp)
         if self.dtype is None or not dtypes.of(self.dtype).is_float:
             return np.asarray(self.error)
         unit = spacing(self.value, self.dtype)
         with np.errstate(all="ignore"):
             return np.where(self.error == 0, 0.0, self.error / np.where(unit > 0, unit, 1.0))
+
+    @property
+    def parts(self) -> tuple[Bound, Bound]:
+        """The bounds of a complex output's real and imaginary part."""
+        assert self.dtype is not None
+        dtype, value, error = dtypes.of(self.dtype).part.numpy, self.value, self.error
+        return (
+            Bound(f"{self.name}.real", dtype, value.real, error.real),
+            Bound(f"{self.name}.imag", dtype, value.imag, error.imag),
+        )
 
     @property
     def undecided(self) -> int:
@@ -181,6 +198,9 @@ def judge(bound: Bound, array: Any) -> Judgement:
             f"bounds.judge: {bound.name}: expected shape {list(bound.shape)}, found "
             f"{list(np.shape(array))}"
         )
+    if bound.dtype.kind == "c":
+        array = np.asarray(array, np.result_type(array, np.complex64))
+        return _merged(bound, *map(judge, bound.parts, (array.real, array.imag)))
     allowed = np.broadcast_to(bound.error, bound.shape)
     error, unit = _errors(bound, array)
     with np.errstate(all="ignore"):
@@ -199,6 +219,21 @@ def judge(bound: Bound, array: Any) -> Judgement:
         undecided=int(np.count_nonzero(~decided)),
         worst=tuple(int(i) for i in worst),
         tight=int(np.count_nonzero((in_bounds > TIGHT) & (in_ulp > 0.5))),
+    )
+
+
+def _merged(bound: Bound, re: Judgement, im: Judgement) -> Judgement:
+    """What the parts of a complex output are found to be; counts are of elements of either."""
+    worse = re if re.bounds >= im.bounds else im
+    return Judgement(
+        name=bound.name,
+        elements=re.elements,
+        ulp=max(re.ulp, im.ulp),
+        bounds=worse.bounds,
+        wrong=max(re.wrong, im.wrong),
+        undecided=bound.undecided,
+        worst=worse.worst,
+        tight=max(re.tight, im.tight),
     )
 
 

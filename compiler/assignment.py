@@ -179,8 +179,10 @@ def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
     if hasattr(value, "value"):
         return value if value.value.dtype is dtype else value.astype(dtype.numpy)
     number = np.asarray(tracer.concrete(value))
-    if number.ndim or number.dtype.kind not in "biuf":
+    if number.ndim or number.dtype.kind not in "biufc":
         raise UnsupportedError("assignment to elements: expected an array or a number")
+    if number.dtype.kind == "c" and not dtype.is_complex:
+        raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
     if type(value) is int and dtype.kind in "iu":
         return dtype.numpy.type(value)  # refused where it does not fit, as by NumPy
     with np.errstate(all="ignore"):

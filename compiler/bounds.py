@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.bounds_of_complex import Parts, expanded
 from opweave.compiler.carried import Bounded, carried_errors, signs_of_zero, zero_of
 from opweave.compiler.expr import evaluate
 from opweave.compiler.ir import Graph, Node, ProductPlan, Scalar, Value, count, reduced_axes
@@ -59,14 +60,16 @@ class _Bounds:
         self.extents = extents
         self.executor = executor
         values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
-        has_double = any(v.dtype is F64 for v in values)
+        has_double = any(v.dtype.part is F64 for v in values)
         self.wide = np.dtype(np.longdouble if has_double else np.float64)
-        self.held: dict[int, Bounded] = {}
+        self.held: dict[int, Any] = {}  # Bounded; of complex values Parts
         for item in graph.inputs:
-            array = arrays[item.value.id]
-            self.held[item.value.id] = Bounded(
-                self._widened(array, item.value.dtype), _zero(array)
-            )
+            array, dtype = np.asarray(arrays[item.value.id]), item.value.dtype
+            if dtype.is_complex:
+                parts = (self._widened(p, dtype.part) for p in (array.real, array.imag))
+                self.held[item.value.id] = Parts(*(Bounded(p, _zero(p)) for p in parts))
+            else:
+                self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
 
     def _widened(self, array: Any, dtype: DType) -> Array:
         with np.errstate(invalid="ignore"):  # a signalling NaN
@@ -78,11 +81,21 @@ class _Bounds:
                 for value, made in zip(node.results, self._node(node), strict=True):
                     self.held[value.id] = made
         return [
-            self.held[o.id] if isinstance(o, Value) else evaluate(o, self.env)
+            self._whole(o) if isinstance(o, Value) else evaluate(o, self.env)
             for o in self.graph.outputs
         ]
 
-    def _node(self, node: Node) -> list[Bounded]:
+    def _whole(self, value: Value) -> Bounded:
+        held: Bounded | Parts = self.held[value.id]
+        return held.whole() if isinstance(held, Parts) else held
+
+    def _node(self, node: Node) -> list[Any]:
+        if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
+            return expanded(self, node)
+        return self.real_node(node)
+
+    def real_node(self, node: Node) -> list[Bounded]:
+        """Values and errors of the results of a node of real values."""
         operands = [self._operand(o) for o in node.operands]
         if node.operator.name == "to_uint8":
             operands = [_before_steps(operands[0], node.operands[0].dtype)]
@@ -120,7 +133,8 @@ class _Bounds:
 
     def _operand(self, operand: Any) -> Bounded:
         if isinstance(operand, Value):
-            return self.held[operand.id]
+            found: Bounded = self.held[operand.id]
+            return found
         assert isinstance(operand, Scalar)
         number = converted(evaluate(operand.expr, self.env), operand.dtype)
         return Bounded(self._widened(number, operand.dtype), np.zeros(()))

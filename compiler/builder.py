@@ -18,21 +18,35 @@ from opweave.opcodes.shapes import ShapeRule
 
 
 def scalar_type(value: Any) -> Any:
-    """The type of a scalar for a type rule: int or float (weak), or a dtype for the others.
+    """The type of a scalar for a rule: int, float or complex (weak), or a dtype for the others.
 
     Raises:
-        DTypeError: a complex number or something that is no number.
+        DTypeError: something that is no number.
     """
     if isinstance(value, np.generic):
         return dtypes.of(value.dtype)
     if isinstance(value, bool):
         return dtypes.BOOL  # NumPy takes Python's bool for its own
-    for kind in (int, float):
+    for kind in (int, float, complex):
         if isinstance(value, kind):
             return kind
     raise DTypeError(
-        f"a scalar of type {type(value).__name__} is not supported: expected bool, int or float"
+        f"a scalar of type {type(value).__name__} is not supported: expected bool, int, float or "
+        "complex"
     )
+
+
+def _check_complex(operator: Operator, loop: Sequence[DType]) -> None:
+    """Refuse complex operands of an operator that has op-codes, but none for them.
+
+    Raises:
+        DTypeError: names the type.
+    """
+    found = next((dtype for dtype in loop if dtype.is_complex), None)
+    if found is None or not operator.opcodes:
+        return
+    if not any(loop[0].kind in code.dtypes for code in operator.opcodes):
+        raise DTypeError(f"no op-code for {found.numpy_name}; take its .real, .imag or abs()")
 
 
 class Builder:
@@ -98,6 +112,7 @@ class Builder:
     ) -> tuple[Value, ...]:
         types = tuple(o.dtype if isinstance(o, Value) else o[1] for o in operands)
         loop, results = operator.type_rule(types, attrs)
+        _check_complex(operator, loop)
         typed: list[Operand] = []
         for operand, dtype in zip(operands, loop, strict=True):
             if not isinstance(operand, Value):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import is_complex, squared_size
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -74,7 +75,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 
 def vdot(a: Any, b: Any, /) -> Any:
-    return a.reshape(-1) @ b.reshape(-1)
+    return np.conjugate(a.reshape(-1)) @ b.reshape(-1)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
@@ -222,11 +223,12 @@ def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Of vectors; of a matrix without an axis, Frobenius."""
-    _floats("norm", x)
+    if not is_complex(x):
+        _floats("norm", x)
     if ord is not None and not (isinstance(axis, int) or (axis is None and x.ndim == 1)):
         raise UnsupportedError("norm: orders of matrix norms; give one axis")
     if ord is None or ord == 2:
-        return np.sqrt((x * x).sum(axis=axis, keepdims=keepdims))
+        return np.sqrt(squared_size(x).sum(axis=axis, keepdims=keepdims))
     sizes = abs(x)
     if ord in (1, np.inf, -np.inf):
         name = {1: "sum", np.inf: "max", -np.inf: "min"}[ord]

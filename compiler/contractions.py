@@ -150,7 +150,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return (x1 * x2).sum(axis=axis)
+    return (np.conjugate(x1) * x2).sum(axis=axis)
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
@@ -158,7 +158,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    return (x1[..., :, None] * x2).sum(axis=-2)
+    return (np.conjugate(x1)[..., :, None] * x2).sum(axis=-2)
 
 
 def kron(a: Any, b: Any) -> Any:

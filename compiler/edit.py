@@ -235,7 +235,7 @@ class Edit:
         return self._scheduled(graph, nodes, added=(index, len(made)), replaced=index)
 
     def _operand(self, item: Any) -> Any:
-        if isinstance(item, bool | int | float | np.generic):
+        if isinstance(item, bool | int | float | complex | np.generic):
             return literal(item), scalar_type(item)
         check_name(item, "operand")
         if item in self.graph.scalars:

@@ -54,9 +54,11 @@ def literal(value: Any) -> Expr:
 
 
 def value_key(value: Any) -> Any:
-    """A plain value with its type, and floats by their bits."""
+    """A plain value with its type, and floats by their bits, also those of a complex number."""
     if isinstance(value, np.generic):
         return type(value), value.tobytes()
+    if type(value) is complex:
+        return type(value), (float.hex(value.real), float.hex(value.imag))
     return type(value), float.hex(value) if type(value) is float else value
 
 
@@ -92,6 +94,9 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lshift": operator.lshift,
     "rshift": operator.rshift,
     "invert": operator.invert,
+    "real": lambda value: value.real,
+    "imag": lambda value: value.imag,
+    "conjugate": lambda value: value.conjugate(),
     "max": max,
     "min": min,
     "cos": math.cos,

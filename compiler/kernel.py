@@ -90,6 +90,11 @@ class Load:
         return self.dtype.register
 
     @property
+    def zero(self) -> str:
+        """What stands for an element that is not there."""
+        return f"{self.ctype}()" if self.dtype.is_complex else "0"
+
+    @property
     def row(self) -> str:
         """The registers of a whole row."""
         return f"{self.register.removesuffix('_v')}_row"
@@ -124,6 +129,11 @@ class Reduction:
     join: Line
     round: str
     operator: str
+
+    @property
+    def shared_ctype(self) -> str:
+        """The type of partial results that other blocks read."""
+        return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
 
     def result(self, text: str) -> str:
         """The reduced value, rounded to its dtype where registers are wider."""
@@ -202,6 +212,11 @@ class Product:
     result: Line
     result_ctype: str
     depth: Extent
+
+    def outside(self, sign: str) -> str:
+        """What stands for an element outside of a factor; of complex ones the sign is nothing."""
+        is_complex = self.ctype.startswith("complex")
+        return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"
 
 
 # Templates whose blocks are tiles of matrices.

@@ -55,7 +55,8 @@ class LazyArray(TracedArray):
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
-        if name in PROPERTIES:
+        is_part = name in ("real", "imag") and self.value.dtype.is_complex  # memory of its own
+        if name in PROPERTIES and not is_part:
             return super().__getattr__(name)
         if name.startswith("__") or not hasattr(np.ndarray, name):
             return super().__getattr__(name)

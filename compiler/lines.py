@@ -217,6 +217,8 @@ def bind_product(node: Node, index: int, name: str) -> BoundProduct:
     slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
     step = f"acc[i][q][l] = {rename(code.fragment, slots)};"
     value = f"{dtype.round}(acc[i][q][l])" if dtype.round else "acc[i][q][l]"
+    if dtype.is_complex:  # padding adds zeros of either sign: none is left negative
+        value = f"{value} + {dtype.register}()"
     note = comment_for(node)
     accumulate = Line(Phase.ACCUMULATE, operator.name, step, note, (), code, index, node.where)
     text = f"const {dtype.register} {name} = {value};"

@@ -40,6 +40,9 @@ def c_literal(value: Any, dtype: DType) -> str:
     ('0.1f', '(-2LL)')
     """
     number = converted(value, dtype)
+    if dtype.is_complex:
+        parts = (c_literal(p, dtype.part) for p in (number.real, number.imag))
+        return f"{dtype.register}{{{', '.join(parts)}}}"
     if dtype is BOOL:
         return "true" if number else "false"
     if not dtype.is_float:

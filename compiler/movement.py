@@ -322,7 +322,7 @@ def _picked(name: str) -> Any:
         ):
             raise ShapeError(f"arg{name}: of an empty axis")
         best = a == getattr(a, name)(axis=axis, keepdims=True)
-        if dtypes.of(a.dtype).is_float:
+        if dtypes.of(a.dtype).kind in "fc":
             best = best | np.isnan(a)
         c = coordinate(a.tracer, extent, a.ndim - 1 - axis, I64)
         last = a.tracer.extent(extent)

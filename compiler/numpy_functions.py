@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import COMPLEX, is_complex
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
@@ -262,6 +263,8 @@ def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
     """The operator that a ufunc is; None for one of a user's, whatever its name is."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
+        if name in ("conj", "conjugate") and any(map(is_complex, operands)):
+            return OPERATORS["conjugate"]
         return UFUNCS.get(name)
     special = sys.modules.get("scipy.special")
     own = special is not None and getattr(special, name, None) is ufunc
@@ -288,6 +291,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ravel": _ravel,
     "copy": _copy,
     **LIKE,
+    **COMPLEX,
     **COMPOSED,
     **CONTRACTIONS,
     **NUMERICS,
@@ -320,5 +324,6 @@ METHODS: dict[str, Callable[..., Any]] = {
 PROPERTIES: dict[str, Callable[..., Any]] = {
     "T": _transpose,
     "mT": _matrix_transpose,
-    "real": lambda a: a,
+    "real": COMPLEX["real"],
+    "imag": COMPLEX["imag"],
 }

@@ -23,7 +23,7 @@ from opweave.compiler.ir import (
     extent_of,
     reduced_axes,
 )
-from opweave.opcodes.dtypes import F32, F64
+from opweave.opcodes.dtypes import C64, C128, F32, F64
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
@@ -96,7 +96,7 @@ def plan_product(
     """The accumulation plan of a product for given extents: also its class."""
     x, y = (v.shape for v in node.values)
     sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
-    has_blas = library and device.is_host and node.result.dtype in (F32, F64)
+    has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)
     if has_blas and min(sizes) >= BLAS_FROM:
         return ProductPlan("blas")
     return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))

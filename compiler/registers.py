@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.expr import expr_key
+from opweave.compiler.expr import Expr, expr_key
 from opweave.compiler.ir import Operand, Scalar
 from opweave.compiler.kernel import Param
 from opweave.compiler.literals import c_literal
@@ -40,6 +40,10 @@ class Registers(GroupOperands):
     def _scalar(self, scalar: Scalar) -> str:
         if scalar.expr.op == "literal":
             return c_literal(scalar.expr.args[0], scalar.dtype)
+        if scalar.dtype.is_complex:  # two parameters: an argument has 8 bytes at most
+            parts = (Expr(part, (scalar.expr,)) for part in ("real", "imag"))
+            texts = (self._scalar(Scalar(part, scalar.dtype.part)) for part in parts)
+            return f"{scalar.dtype.register}{{{', '.join(texts)}}}"
         key = expr_key(scalar.expr), scalar.dtype
         if key not in self.scalars:
             plain = scalar.expr.op == "argument"

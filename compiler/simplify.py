@@ -54,9 +54,14 @@ def _second_is(number: float) -> Callable[[Node], bool]:
     return check
 
 
+def _real_second_is(number: float) -> Callable[[Node], bool]:
+    """Not of complex numbers: an infinite part times 0 in the other is NaN."""
+    return lambda node: not node.result.dtype.is_complex and _second_is(number)(node)
+
+
 def _less_nothing(node: Node) -> bool:
     """Integers alone: of floats, it matters which zero is added."""
-    return not node.result.dtype.is_float and _second_is(0)(node)
+    return node.result.dtype.kind in "iub" and _second_is(0)(node)
 
 
 def _from_the_start(node: Node) -> bool:
@@ -72,11 +77,11 @@ def _is_root(node: Node) -> bool:
 IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("cast", _to_itself),  # x.astype(x.dtype) -> x
     ("positive", _to_itself),  # +x -> x
-    ("multiply", _second_is(1)),  # x * 1 -> x
-    ("divide", _second_is(1)),  # x / 1 -> x
+    ("multiply", _real_second_is(1)),  # x * 1 -> x
+    ("divide", _real_second_is(1)),  # x / 1 -> x
     ("add", _less_nothing),  # i + 0 -> i
     ("subtract", _less_nothing),  # i - 0 -> i
-    ("power", _second_is(1)),  # x ** 1 -> x
+    ("power", _real_second_is(1)),  # x ** 1 -> x
     ("slice", _from_the_start),  # x[0:n] -> x
 )
 # (operator, condition, other operator): the node is another operator on its first operand.

@@ -79,6 +79,8 @@ def static_key(value: Any) -> Any:
     """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
     if isinstance(value, float):
         return type(value), float(value).hex()
+    if isinstance(value, complex):
+        return type(value), (value.real.hex(), value.imag.hex())
     if isinstance(value, tuple | frozenset):
         return type(value), tuple(map(static_key, value))
     if isinstance(value, slice):  # which has no hash before Python 3.12

@@ -83,6 +83,10 @@ ROW_TILES: dict[tuple[int, int], TileShape] = {
     (64, 8): TileShape(32, 64, 16, 2, 4),
     (128, 8): TileShape(16, 128, 8, 2, 4),
     (256, 8): TileShape(8, 256, 8, 2, 4),
+    (32, 16): TileShape(32, 32, 16, 2, 2),
+    (64, 16): TileShape(16, 64, 8, 2, 4),
+    (128, 16): TileShape(8, 128, 8, 2, 4),
+    (256, 16): TileShape(8, 256, 2, 2, 4),
 }
 
 
@@ -107,6 +111,8 @@ def tile_shape(facts: Facts) -> TileShape:
         return TileShape(4, product.columns, 1, 4, product.columns)
     if product.columns:
         return ROW_TILES[product.columns, max(4, product.accumulator_bytes)]
+    if product.accumulator_bytes == 16 and product.tile in ("large", "medium"):
+        return TILES["small"]
     if product.accumulator_bytes == 8 and product.tile == "large":
         return TILES["medium"]
     return TILES[product.tile]

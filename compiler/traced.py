@@ -217,7 +217,7 @@ class TracedArray(ArrayOperators):
 
     def _power(self, exponent: Any) -> Operator:
         if type(exponent) in (int, float):
-            is_float = self.value.dtype.is_float
+            is_float = self.value.dtype.kind in "fc"
             is_square = type(exponent) is int and exponent == 2  # 2.0 makes floats of integers
             short = POWERS.get(exponent) if is_float or is_square else None
             if short is not None:
@@ -265,7 +265,7 @@ class TracedArray(ArrayOperators):
     __float__ = _refuse("float()", "keep it an array, or compute it outside")
     __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
     __index__ = _refuse("an index", "compute it outside the fused function")
-    __complex__ = _refuse("complex()", "complex numbers are not supported")
+    __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
@@ -312,6 +312,19 @@ class TracedScalar(NumberOperators):
 
     def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
         return self.tracer.apply(operator, operands, attrs)
+
+    @property
+    def real(self) -> Any:
+        return scalar_apply("real", [self])
+
+    @property
+    def imag(self) -> Any:
+        return scalar_apply("imag", [self])
+
+    def conjugate(self) -> Any:
+        return scalar_apply("conjugate", [self])
+
+    conj = conjugate
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         for arg in args:

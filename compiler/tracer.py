@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.complexes import defined
 from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent, Node, Value, Where
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
@@ -43,7 +44,7 @@ def is_boxed(
     node = nodes.get(value.id)
     if node is None:
         return value.id not in unboxed
-    if node.operator.name == "cast":
+    if node.operator.name in ("cast", "real", "imag"):
         return is_boxed(node.values[0], nodes, hidden, unboxed)
     if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
         source = node.values[0]
@@ -109,6 +110,8 @@ class Tracer:
             return self._composite(operator, operands, attrs or {})
         self.check_length(where)
         typed = [self._operand(operator, o, where) for o in operands]
+        if (found := defined(operator, operands, typed)) is not None:
+            return found
         results = self.builder.apply(operator, typed, attrs, where)
         wrapped = tuple(map(self.wrapped, results))
         if operator.kind is Kind.MOVE:
@@ -203,7 +206,7 @@ class Tracer:
             item = item[()]
         if self.describe is not None and is_array(item):
             return self.constant(item)
-        if isinstance(item, bool | int | float | np.generic):
+        if isinstance(item, bool | int | float | complex | np.generic):
             return self.literal(item), scalar_type(item)
         hint = (
             "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"

@@ -65,10 +65,10 @@ def check_name(name: Any, what: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """True for what is a number in a kernel: Python's bool, int and float, and NumPy's scalars."""
+    """True for a number in a kernel: Python's bool, int, float and complex, NumPy's scalars."""
     if isinstance(value, np.generic):
-        return np.generic.dtype.__get__(value).kind in "biuf" or _is_bfloat16(value)
-    return isinstance(value, bool | int | float)
+        return np.generic.dtype.__get__(value).kind in "biufc" or _is_bfloat16(value)
+    return isinstance(value, bool | int | float | complex)
 
 
 def _is_bfloat16(value: np.generic) -> bool:
@@ -76,12 +76,12 @@ def _is_bfloat16(value: np.generic) -> bool:
 
 
 def plain_number(value: Any) -> Any:
-    """A number as bool, int, float or a NumPy scalar exactly: a subclass loses what it added.
+    """A number of Python's own types or NumPy's exactly: a subclass loses what it added.
 
     Raises:
         DTypeError: not a number.
     """
-    if type(value) in (bool, int, float):
+    if type(value) in (bool, int, float, complex):
         return value
     if isinstance(value, np.generic) and is_number(value):
         return np.asarray(value)[()]
@@ -89,9 +89,11 @@ def plain_number(value: Any) -> Any:
         return float.__float__(value)
     if isinstance(value, int):
         return int.__int__(value)
+    if isinstance(value, complex):
+        return complex.__complex__(value)
     raise DTypeError(
-        f"{shown(value)} of type {type(value).__name__} is no number: expected bool, int, float "
-        "or a NumPy scalar"
+        f"{shown(value)} of type {type(value).__name__} is no number: expected bool, int, float, "
+        "complex or a NumPy scalar"
     )
 
 
@@ -109,6 +111,8 @@ def _amount(value: Any) -> Any:
     if hasattr(type(value), "__opweave_apply__"):
         return value
     plain = plain_number(value)
+    if isinstance(plain, complex | np.complexfloating):
+        raise TypeError
     return plain.item() if isinstance(plain, np.generic) else plain  # it widens nothing
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
+from opweave.opcodes.complexes import IMAG, REAL
 from opweave.opcodes.core import Kind, Operator, TypeRule
 
 Axis = int | tuple[int, ...] | None
@@ -43,7 +44,7 @@ def _wide(x: Any) -> Any:
     """float16 statistics are taken in float32, integer ones in float64, as NumPy does."""
     if x.dtype.name in ("float16", "bfloat16"):
         return x.astype(np.float32)
-    return x if x.dtype.kind == "f" else x.astype(np.float64)
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
 def _back(y: Any, x: Any) -> Any:
@@ -56,10 +57,15 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any:
-    """Mean of the squared deviations, in two passes as NumPy takes it."""
+    """Mean of the squared deviations, of complex ones by magnitude; in two passes as NumPy."""
     wide = _wide(x)
     deviation = wide - np.sum(wide, axis=axis, keepdims=True) / _count(x, axis)
-    total = np.sum(deviation * deviation, axis=axis, keepdims=keepdims)
+    if deviation.dtype.kind == "c":
+        re, im = REAL(deviation), IMAG(deviation)
+        squares = re * re + im * im
+    else:
+        squares = deviation * deviation
+    total = np.sum(squares, axis=axis, keepdims=keepdims)
     count = _count(x, axis)
     return _back(total / (count - ddof if ddof else count), x)
 

@@ -77,8 +77,8 @@ class OpCode:
         fragment: an expression over ``params``, or statements that ``return`` the result.  The
             slot ``T`` stands for the result's register type, ``S`` for its type in memory.
         params: names of the operands in the fragment.
-        dtypes: the kinds of the first operand (``f``, ``i``, ``u``, ``b``) it is for; ``m`` marks
-            the one for a signed and an unsigned 64-bit operand together.
+        dtypes: the kinds of the first operand (``f``, ``c``, ``i``, ``u``, ``b``) it is for; ``m``
+            marks the one for a signed and an unsigned 64-bit operand together.
         toggles: names of the ``#define`` toggles that the fragment tests.
         results: number of results; more than one only for statements that assign ``r0``, ``r1``...
         exact: the result is representable in its dtype, so float16 needs no rounding after it.
@@ -137,7 +137,7 @@ class Operator:
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
-            operands come as the Python types int and float.
+            operands come as the Python types int, float and complex.
         params: operand names.
         shape_rule: which extents of the operands must meet, and the shape of the results.
         mixes: channels of the last axis that it takes and makes, for a map whose op-codes see
@@ -222,7 +222,7 @@ class Operator:
         for operand in operands:
             if hasattr(operand, "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
-        if any(not isinstance(o, str | int | float | np.generic) for o in operands):
+        if any(not isinstance(o, str | int | float | complex | np.generic) for o in operands):
             if len(operands) < self.arity:
                 raise ArgumentError(
                     f"{self.name}: expected {self.arity} operands ({', '.join(self.params)}), "

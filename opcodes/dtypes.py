@@ -4,6 +4,7 @@ A type has two C spellings: ``storage`` is what lies in memory, ``register`` is 
 computes with.  float16 and bfloat16 compute in float and are rounded to their own precision after
 each operator, which for + - * / and sqrt equals computing in the narrow type itself
 (float32 has more than 2p + 2 bits for both; Figueroa, "When is double rounding innocuous?", 1995).
+A complex number is a pair of floats, its parts; digits and exponents of its row are a part's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class DType:
     Attributes:
         name: short name in generated source and messages, such as ``f32``.
         numpy_name: NumPy's name.
-        kind: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool.
+        kind: ``f`` float, ``c`` complex, ``i`` signed, ``u`` unsigned, ``b`` bool.
         itemsize: bytes in memory.
         storage: C type in memory.
         register: C type in a register.
@@ -61,6 +62,15 @@ class DType:
     def is_float(self) -> bool:
         return self.kind == "f"
 
+    @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @property
+    def part(self) -> DType:
+        """The type of a complex number's real part; any other type itself."""
+        return PARTS.get(self.name, self)
+
 
 F16 = DType("f16", "float16", "f", 2, "float16", "float", "round_f16", 11, -24)
 BF16 = DType("bf16", "bfloat16", "f", 2, "bfloat16", "float", "round_bf16", 8, -133)
@@ -75,11 +85,15 @@ U16 = DType("u16", "uint16", "u", 2, "uint16", "uint16")
 U32 = DType("u32", "uint32", "u", 4, "uint32", "uint32")
 U64 = DType("u64", "uint64", "u", 8, "uint64", "uint64")
 BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
+C64 = DType("c64", "complex64", "c", 8, "complex64", "complex64", "", 24, -149)
+C128 = DType("c128", "complex128", "c", 16, "complex128", "complex128", "", 53, -1074)
 
 ALL: tuple[DType, ...] = (
-    F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL,
+    F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL, C64, C128,
 )  # fmt: skip
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
+COMPLEX: tuple[DType, ...] = (C64, C128)
+PARTS = {"c64": F32, "c128": F64}
 _BY_NAME = {d.numpy_name: d for d in ALL}
 _EXPECTED = ", ".join(_BY_NAME)
 
@@ -132,7 +146,7 @@ def _of(dtype: Any) -> DType:
 
 
 def promote(*types: Any) -> DType:
-    """NumPy's promotion (NEP 50) of dtypes and of the weak types int and float.
+    """NumPy's promotion (NEP 50) of dtypes and of the weak types int, float and complex.
 
     A Python scalar keeps bfloat16 bfloat16; NumPy itself would widen it to float32.
 
@@ -142,12 +156,19 @@ def promote(*types: Any) -> DType:
     strong = [t for t in types if isinstance(t, DType)]
     weak = [t for t in types if not isinstance(t, DType)]
     if not strong:
-        return F64 if float in weak else I64
-    if BF16 in strong and all(t is BF16 or not t.is_float for t in strong):
+        return C128 if complex in weak else F64 if float in weak else I64
+    if keeps_bfloat16(types):
         weak = []
-    samples = {int: 1, float: 1.0}
+    samples = {int: 1, float: 1.0, complex: 1j}
     try:
         found = np.result_type(*[t.numpy for t in strong], *[samples[t] for t in weak])
     except TypeError as error:
         raise DTypeError(str(error)) from None
     return of(found)
+
+
+def keeps_bfloat16(types: tuple[Any, ...]) -> bool:
+    """True where numbers join bfloat16 as bfloat16: beside no wider type, and none complex."""
+    strong = [t for t in types if isinstance(t, DType)]
+    plain = all(t is BF16 or t.kind in "iub" for t in strong)
+    return BF16 in strong and plain and complex not in types

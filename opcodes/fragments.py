@@ -24,7 +24,7 @@ FORBIDDEN_TOKENS = {
 # What an expression may name besides its operands: slots and the types of registers.
 NAMED = frozenset(
     """T S SITE acc true false float16 bfloat16
-    int8 int16 int64 uint8 uint16 uint32 uint64""".split()
+    int8 int16 int64 uint8 uint16 uint32 uint64 complex64 complex128""".split()
 )
 PAIRS = {")": "(", "]": "[", "}": "{"}
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import (
+    complexes,
     composites,
     creation,
     functions,
@@ -31,7 +32,7 @@ from opweave.opcodes.errors import (
 from opweave.opcodes.ulps import stated
 
 OPERATORS: dict[str, Operator] = {
-    row.name: row
+    row.name: complexes.extended(row)
     for table in (
         maps.OPERATORS,
         functions.OPERATORS,
@@ -41,6 +42,7 @@ OPERATORS: dict[str, Operator] = {
         products.OPERATORS,
         composites.OPERATORS,
         pixels.OPERATORS,
+        complexes.OPERATORS,
     )
     for row in table
 }
@@ -154,7 +156,7 @@ def _made(
             f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
-    code = OpCode(name, Phase.EPILOGUE, fragment, params)
+    code = OpCode(name, Phase.EPILOGUE, fragment, params, dtypes="fciub")
     return Operator(
         name,
         Kind.MAP,

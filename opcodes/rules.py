@@ -1,6 +1,6 @@
 """Type rules: from operand types to the types of the loop and of its results.
 
-A rule takes the operand types (a ``DType``, or int or float for a weak Python scalar) and
+A rule takes the operand types (a ``DType``, or int, float or complex for a weak Python scalar) and
 the static attributes, and returns ``(loop types of the operands, result types)``.
 """
 
@@ -43,7 +43,7 @@ def by_value(ufunc: np.ufunc) -> TypeRule:
 
     @lru_cache(maxsize=4096)
     def rule(types: Types, attrs: Any = ()) -> Signature:
-        whole = [t for t in types if isinstance(t, DType) and not t.is_float]
+        whole = [t for t in types if isinstance(t, DType) and t.kind in "iub"]
         return resolve(tuple(I64 if t is int and whole else t for t in types), attrs)
 
     return rule
@@ -51,8 +51,7 @@ def by_value(ufunc: np.ufunc) -> TypeRule:
 
 def _keep_bfloat16(types: Types) -> Types:
     """A weak Python float joins bfloat16 as bfloat16, as it does every other float type."""
-    strong = [t for t in types if isinstance(t, DType)]
-    if BF16 in strong and all(t is BF16 or not t.is_float for t in strong):
+    if dtypes.keeps_bfloat16(types):
         return tuple(t if isinstance(t, DType) else BF16 for t in types)
     return types
 
@@ -72,7 +71,13 @@ def floating(types: Types, attrs: Any = ()) -> Signature:
 
 
 def float_of(dtype: DType) -> DType:
-    """The float type that holds a type."""
+    """The float type that holds a type.
+
+    Raises:
+        DTypeError: none holds a complex one.
+    """
+    if dtype.is_complex:
+        raise DTypeError(f"no meaning for {dtype.numpy_name}; take .real, .imag or abs()")
     return dtype if dtype.is_float else {1: F16, 2: F32}.get(dtype.itemsize, F64)
 
 
@@ -137,7 +142,7 @@ def summation(types: Types, attrs: Any = ()) -> Signature:
 def averaging(types: Types, attrs: Any = ()) -> Signature:
     """mean and var: integers give float64."""
     (source,) = types
-    to = source if source.is_float else F64
+    to = F64 if source.kind in "iub" else source
     return (source,), (to,)
 
 

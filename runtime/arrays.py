@@ -17,7 +17,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError
 
 _from_buffer: Any = c_char.from_buffer
-NUMBERS = (bool, int, float, np.generic)
+NUMBERS = (bool, int, float, complex, np.generic)
 # What selects what a function does, and is part of the guard wherever it stands.
 STATIC_TYPES = (
     str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType, FunctionType,
@@ -83,7 +83,8 @@ def array_type(name: str, array: Any) -> ArrayType:
         dtype = dtypes.of(array.dtype)
     except DTypeError as error:
         raise DTypeError(f"argument {name}: {error}") from None
-    if any(stride % dtype.itemsize for stride in array.strides) or pointer(array) % dtype.itemsize:
+    part = dtype.part.itemsize
+    if any(stride % dtype.itemsize for stride in array.strides) or pointer(array) % part:
         raise ArgumentError(
             f"argument {name}: its elements are not aligned to {dtype.itemsize} bytes; "
             "copy it with np.ascontiguousarray"

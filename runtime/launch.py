@@ -432,7 +432,7 @@ def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
 
 def partial_bytes(kernel: Kernel, rows: int) -> int:
     """Bytes of the partial results of a reduce kernel."""
-    return 8 * kernel.toggles["PARTS"] * rows * len(kernel.passes[0].reductions)
+    return 16 * kernel.toggles["PARTS"] * rows * len(kernel.passes[0].reductions)
 
 
 def array_scalar(array: np.ndarray[Any, Any], boxed: bool) -> Any:

@@ -65,6 +65,8 @@ OW_WRAP(uint8, uint32) OW_WRAP(uint16, uint32) OW_WRAP(uint32, uint32) OW_WRAP(u
 OW_INLINE int compare(int64 x, uint64 y) { return x < 0 || (uint64)x < y ? -1 : (uint64)x > y; }
 OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 
+#include "complex.cuh"
+
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
 // All of it without branches: a compiler multiplies them where many meet.
 template <class T> OW_INLINE bool divides_oddly(T y) { return (y == 0) | ((T(-1) < T(0)) & (y == T(-1))); }
@@ -222,6 +224,20 @@ template <> struct Convert<bfloat16> {
     template <class From> OW_INLINE float from(From x) { return round_bf16((float)x); }
 };
 template <class To, class From> OW_INLINE auto convert(From x) { return Convert<To>::from(x); }
+template <class R> struct Convert<Complex<R>> {
+    template <class From> OW_INLINE Complex<R> from(From x) { return {(R)x, R(0)}; }
+};
+// Of a complex number the real part, unless the other type is complex, or asks whether it is zero.
+template <class To> struct ConvertComplex {
+    template <class R> OW_INLINE auto from(Complex<R> x) { return Convert<To>::from(x.re); }
+};
+template <> struct ConvertComplex<bool> {
+    template <class R> OW_INLINE bool from(Complex<R> x) { return nonzero(x); }
+};
+template <class Q> struct ConvertComplex<Complex<Q>> {
+    template <class R> OW_INLINE Complex<Q> from(Complex<R> x) { return {(Q)x.re, (Q)x.im}; }
+};
+template <class To, class R> OW_INLINE auto convert(Complex<R> x) { return ConvertComplex<To>::from(x); }
 
 // 0..1 as 0..255, rounded half up; what lies outside is clipped, NaN is 0.
 template <class T> OW_INLINE uint8 quantised(T x) {
@@ -231,7 +247,7 @@ template <class T> OW_INLINE uint8 quantised(T x) {
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
 template <int N, class R, class S>
-OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, R outside = R(0)) {
+OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, R outside = R()) {
     if (inside >= N) {
 #if USE_VECTOR_IO
         load_vector<N>(r, p);
@@ -245,13 +261,13 @@ OW_UNROLL
     }
 }
 template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R(0)) {
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R()) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
 // One element: of each axis the place, the extent and the stride; 0 where a place lies outside.
 template <class R, class S> OW_INLINE R read_inside(bool inside, const S* p) {
-    return inside ? load(p) : R(0);
+    return inside ? load(p) : R();
 }
 template <class R, class S, class I, class... Axes>
 OW_INLINE R read_inside(bool inside, const S* p, I i, index_t n, index_t stride, Axes... axes) {
@@ -270,7 +286,7 @@ OW_UNROLL
         for (int l = 0; l < N; ++l) r[l] = load(p + l);
     } else {
 OW_UNROLL
-        for (int l = 0; l < N; ++l) r[l] = R(0);
+        for (int l = 0; l < N; ++l) r[l] = R();
         const int begin = first >= 0 ? 0 : first > -N ? -(int)first : N;
         const int end = extent - first < N ? (int)(extent - first) : N;
         OW_EACH_BETWEEN(l, begin, end, N) r[l] = load(p + (first + l) * stride);
@@ -324,7 +340,7 @@ template <int BYTES> struct Access {
     enum { WHOLE = BYTES & -BYTES, BYTES_EACH = WHOLE < 16 ? WHOLE : 16 };
 };
 
-// Partial results of reduction `k` for the row blockIdx.y: 8 bytes a part, reduction by reduction.
-template <class T> OW_INLINE volatile T* part_results(void* partials, int k, int parts) {
-    return (volatile T*)((char*)partials + ((index_t)(k * gridDim.y + blockIdx.y) * parts) * 8);
+// Partial results of reduction `k` for the row blockIdx.y: 16 bytes a part, reduction by reduction.
+template <class T> OW_INLINE typename Volatile<T>::type* part_results(void* partials, int k, int parts) {
+    return (typename Volatile<T>::type*)((char*)partials + ((index_t)(k * gridDim.y + blockIdx.y) * parts) * 16);
 }

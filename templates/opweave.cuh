@@ -67,5 +67,15 @@ static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
     for (int w = 0; w < WORDS; ++w) ((typename Word<EACH>::type*)p)[w] = words[w];
 }
 
+// Shuffles of complex numbers, part by part.
+template <class R>
+static __device__ __forceinline__ Complex<R> __shfl_sync(unsigned mask, Complex<R> z, int lane, int width) {
+    return {__shfl_sync(mask, z.re, lane, width), __shfl_sync(mask, z.im, lane, width)};
+}
+template <class R>
+static __device__ __forceinline__ Complex<R> __shfl_down_sync(unsigned mask, Complex<R> z, unsigned delta, int width) {
+    return {__shfl_down_sync(mask, z.re, delta, width), __shfl_down_sync(mask, z.im, delta, width)};
+}
+
 // Memory of the launch, named in the kernel: DYNAMIC_SHARED(float, tile);
 #define DYNAMIC_SHARED(TYPE, NAME) extern __shared__ TYPE NAME[]

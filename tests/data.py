@@ -12,12 +12,25 @@ from opweave.opcodes.errors import DTypeError
 
 DTYPES = [d.numpy_name for d in dtypes.ALL]
 FLOATS = [d.numpy_name for d in dtypes.FLOATS]
+COMPLEX = [d.numpy_name for d in dtypes.COMPLEX]
 TARGETS = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100"]
 
 FLOAT_SPECIALS = [
     0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.0, 2.5, -2.5, 3.0, 1e-3, -1e-3, 7.25, -7.25, 100.0,
     np.inf, -np.inf, np.nan, 1e-40, -1e-40, 6e-8, 65504.0, 3e38, -3e38, 88.7, -103.9, 1e-7, 20.0,
 ]  # fmt: skip
+
+
+# Parts of complex numbers, of which all pairs are taken.
+PART_SPECIALS = [0.0, -0.0, 1.0, -2.5, 1e-40, 3e38, np.inf, -np.inf, np.nan]
+
+
+def joined(re, im, name):
+    """Complex numbers of these parts."""
+    made = np.empty(np.shape(re), dtype_of(name))
+    with np.errstate(all="ignore"):
+        made.real, made.imag = re, im
+    return made
 
 
 def dtype_of(name):
@@ -30,6 +43,9 @@ def specials(name):
     if dtype.is_float:
         with np.errstate(all="ignore"):
             return np.array(FLOAT_SPECIALS).astype(dtype.numpy)
+    if dtype.is_complex:
+        parts = np.meshgrid(PART_SPECIALS, PART_SPECIALS)
+        return joined(parts[0].reshape(-1), parts[1].reshape(-1), name)
     if dtype.kind == "b":
         return np.array([False, True])
     limits = np.iinfo(dtype.numpy)
@@ -43,6 +59,8 @@ def values(name, count, seed=0):
     dtype = dtypes.of(name)
     if dtype.is_float:
         drawn = (rng.standard_normal(count) * 3).astype(dtype.numpy)
+    elif dtype.is_complex:
+        drawn = joined(rng.standard_normal(count) * 3, rng.standard_normal(count) * 3, name)
     elif dtype.kind == "b":
         drawn = rng.random(count) < 0.5
     else:
@@ -127,12 +145,15 @@ def hold(fused, args, *results):
 
 
 def wide(*args):
-    """Arguments with every float array in float64, for NumPy to compute with.
+    """Arguments with every float array in float64, or clongdouble, for NumPy to compute with.
 
     Python's numbers stay as they are: one that the arrays' type rounds has an error of its own.
     """
+    widest = {"f": np.float64, "c": np.clongdouble}
     made = [
-        a.astype(np.float64) if isinstance(a, np.ndarray) and dtypes.of(a.dtype).is_float else a
+        a.astype(widest[dtypes.of(a.dtype).kind])
+        if isinstance(a, np.ndarray) and dtypes.of(a.dtype).kind in widest
+        else a
         for a in args
     ]
     return made if len(made) > 1 else made[0]

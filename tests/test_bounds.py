@@ -241,7 +241,8 @@ def test_no_operand_within_its_error_moves_a_result_further_than_the_bound(arity
     errors = [rng.choice([0, 1e-6, 1e-2, 0.6], size) for _ in range(arity)]
     given = [Bounded(v, e) for v, e in zip(values, errors, strict=True)]
     inside = [points_inside(values, errors, rng) for _ in range(60)]
-    for row in maps(arity, *["float64"] * arity):
+    # of a complex result each part has a bound: tests/test_complex.py
+    for row in (r for r in maps(arity, *["float64"] * arity) if r.name != "join"):
         function = (lambda x: row(x)) if arity == 1 else (lambda x, y: row(x, y))  # noqa: B023
         graph = ow.fuse(function).lower(*values, target="host").graph
         node = next(n for n in graph.nodes if n.operator is row)

@@ -222,7 +222,7 @@ MISTAKES = [
     ([*TONEMAP, "--arg", "gama=2"], 2, ["'gama=2'", "did you mean gamma?"]),
     ([*TONEMAP, "--arg", "img=1"], 2, ["gives 'img' twice"]),
     ([*TONEMAP, "--arg", "f31[8]"], 2, ["f31 is no dtype", "bf16 (bfloat16)"]),
-    ([*TONEMAP, "--arg", "complex64[8]"], 2, ["complex64 is not supported", "i32 (int32)"]),
+    ([*TONEMAP, "--arg", "complex256[8]"], 2, ["complex256 is not supported", "i32 (int32)"]),
     ([*TONEMAP, "--arg", "f32[8,x]"], 2, ["'f32[8,x]'", "extents such as"]),
     ([*TONEMAP, "--arg", "f32[-8]"], 2, ["'f32[-8]'", "extents such as"]),
     ([*TONEMAP, "--arg", "f32[8]:T"], 2, ["expected the order :C or :F"]),

@@ -23,6 +23,13 @@ template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r
 
 #include "../common.cuh"
 
+#ifdef OW_VERIFY  // a lane passes 8 bytes at a time
+template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z, int source, int line) {
+    const R re = ow_exchange(mask, z.re, source, line);
+    return {re, ow_exchange(mask, z.im, source, line)};
+}
+#endif
+
 // Wide accesses mean narrow ones here, but must be aligned as a GPU asks.
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p) {
     ow_check_aligned(p, Access<N * sizeof(S)>::BYTES_EACH, __LINE__);
