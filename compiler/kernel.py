@@ -204,8 +204,8 @@ class Product:
     depth: Extent
 
 
-# Templates whose blocks are tiles of matrices.
-TILED = ("tile", "product", "product_rows")
+# Templates whose blocks are tiles of matrices, or bands of their columns.
+TILED = ("tile", "product", "product_rows", "columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,6 +342,8 @@ class Kernel:
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
         batch, rows, cols = self.elements(extents)
+        if self.template == "columns":
+            return batch * cols == 0
         reduces = any(step.reductions for step in self.passes)
         return batch * rows == 0 or (cols == 0 and not reduces)
 

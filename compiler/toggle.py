@@ -42,6 +42,7 @@ class Facts:
         row_chunks: chunks of one thread that cover the longest row of the class.
         product: of a product.
         staged_bytes: bytes of one element of each operand that is staged in shared memory.
+        columns: columns that a block walks together, where a reduction goes down columns.
     """
 
     device: Device
@@ -53,6 +54,7 @@ class Facts:
     row_chunks: int = 1
     product: ProductFacts | None = None
     staged_bytes: int = 0
+    columns: int = 1
 
 
 @dataclass(frozen=True)

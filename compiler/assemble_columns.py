@@ -1,0 +1,99 @@
+"""Kernels that reduce down columns: neighbouring columns side by side in the lanes of a vector.
+
+On the host a row kernel whose columns are no run of memory (``x.sum(axis=0)``) would read one
+element of every line that it touches.  Here a block takes a band of columns and goes down its
+rows, each column by the accumulation plan that a row kernel keeps: the bits are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from opweave.compiler.assemble_matrix import MatrixAssembler
+from opweave.compiler.assembler import Assembler
+from opweave.compiler.ir import Node, count
+from opweave.compiler.kernel import Line
+from opweave.compiler.layout import DimList, MatrixWalk, Walk, collapse
+from opweave.compiler.lines import COLUMN
+from opweave.compiler.operands import Key
+from opweave.compiler.toggle import Facts
+from opweave.opcodes.core import Phase
+
+# Columns from which a vector's lanes are worth filling with them.
+COLUMNS_FROM = 8
+# Most columns of a band, and bands that a matrix has at least, so that all cores have some.
+MOST_COLUMNS = 64
+BANDS = 4
+
+
+class Bands(NamedTuple):
+    """Dimensions of a space: those outside, the reduced ones as rows, and the columns."""
+
+    batch: tuple[DimList, ...]
+    rows: DimList
+    columns: DimList
+
+
+def bands_of(assembler: Assembler) -> Bands | None:
+    """How a row group is walked in bands of columns; None where the last axis is reduced."""
+    space, axes = assembler.form.space, assembler.form.axes
+    operands = assembler._walked()
+    long = [d for d, e in enumerate(space) if e != 1]
+    rows = collapse([d for d in long if d in axes], operands)
+    if len(rows) != 1 or long[-1] in axes:
+        return None
+    columns = collapse([d for d in long if d > rows[0][-1]], operands)[-1]
+    rest = [d for d in long if d not in axes and d not in columns]
+    return Bands(collapse(rest, operands), rows[0], columns)
+
+
+def walks_columns(assembler: Assembler) -> bool:
+    """True for a row group on the host whose columns lie side by side, enough of them."""
+    bands = bands_of(assembler) if assembler.device.is_host else None
+    if bands is None or assembler.tables or assembler._notes_faults():
+        return False
+    wide = count((assembler.form.space[d] for d in bands.columns), assembler.extents)
+    by_column = any(
+        o.own_dim(d) is not None
+        for o in assembler.coordinates.values()
+        for d in range(len(assembler.form.space))
+        if d not in bands.rows
+    )
+    made = [o for o in assembler.operands.values() if o.own_dim(bands.columns[-1]) is not None]
+    side_by_side = all(o.has_unit_stride(o.dims.index(bands.columns[-1])) for o in made)
+    return wide >= COLUMNS_FROM and side_by_side and not by_column
+
+
+class ColumnsAssembler(MatrixAssembler):
+    """A row group on the host that is walked in bands of columns; its row values are arrays."""
+
+    RUNNING = "[k][l]"
+    ROW_VALUE = "[l]"
+
+    @property
+    def template(self) -> str:
+        return "columns"
+
+    def _walk(self) -> Walk:
+        found = bands_of(self)
+        assert found is not None
+        return MatrixWalk(self.form.space, (*found.batch, found.rows), (found.columns,))
+
+    def _is_row_load(self, key: Key) -> bool:
+        """It is the same in every row, so that a band reads it once."""
+        return self.operands[key].own_dim(self.walk.outer[-1][-1]) is None
+
+    def facts(self) -> Facts:
+        columns = 1 << (count(self.walk.cols, self.extents) // BANDS).bit_length()
+        bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
+        return replace(super().facts(), large=False, row_chunks=1, columns=bounded)
+
+    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+        if node.result.id not in self.row_level:
+            return super()._bind(index, node, phase)
+        names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]
+        for value, name in zip(node.results, names, strict=True):
+            self.names[value.id] = f"{name}{self.ROW_VALUE}"
+        operands = [self.text(o, node.result.id in self.form.kept) for o in node.operands]
+        return self._bound(index, node, phase, operands, names, COLUMN)
