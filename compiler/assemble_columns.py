@@ -22,9 +22,8 @@ from opweave.opcodes.core import Phase
 
 # Columns from which a vector's lanes are worth filling with them.
 COLUMNS_FROM = 8
-# Most columns of a band, and bands that a matrix has at least, so that all cores have some.
+# Most columns of a band: its running values, LANES for each column, stay in the nearest cache.
 MOST_COLUMNS = 64
-BANDS = 4
 
 
 class Bands(NamedTuple):
@@ -85,7 +84,7 @@ class ColumnsAssembler(MatrixAssembler):
         return self.operands[key].own_dim(self.walk.outer[-1][-1]) is None
 
     def facts(self) -> Facts:
-        columns = 1 << (count(self.walk.cols, self.extents) // BANDS).bit_length()
+        columns = 1 << (count(self.walk.cols, self.extents) - 1).bit_length()
         bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
         return replace(super().facts(), large=False, row_chunks=1, columns=bounded)
 

@@ -8,7 +8,7 @@
 #define USE_VECTOR_IO     0    // 16-byte loads and stores
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             32   // accumulation plan: running values of one thread
-#define COLUMNS           32   // neighbouring columns that a block goes down together
+#define COLUMNS           64   // neighbouring columns that a block goes down together
 #include "opweave.cuh"
 
 #define EACH_COLUMN for (int l = 0; l < COLUMNS; ++l)
@@ -26,7 +26,7 @@ column_sum_row_f32(
 
     // pass 0: sum_f32
     float sum0_acc[LANES][COLUMNS];
-    for (int k = 0; k < LANES; ++k)
+    for (int k = 0; k < LANES && k / 2 <= rows; ++k)
         EACH_COLUMN sum0_acc[k][l] = 0;
     for (index_t row = 0; row < rows; ++row) {
         const int k = row % LANES;

@@ -248,7 +248,7 @@ CASES |= {
 }  # fmt: skip
 # Templates of the host alone.
 HOST_CASES = {
-    "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 45))], {}),
+    "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 69))], {}),
     "bands of values": (
         lambda x, w, s: ((x * w * s).sum(axis=0) + w, np.abs(x * s).sum(axis=0)),
         [array((37, 45)), array((45,)), array((37, 1))],
@@ -256,7 +256,7 @@ HOST_CASES = {
     ),
     "bands of a batch": (
         lambda x, w: x * w - x.sum(axis=1, keepdims=True) / 7,
-        [array((3, 5, 47)), array((3, 1, 1))],
+        [array((3, 5, 127)), array((3, 1, 1))],
         {},
     ),
     "bands of two batches": (
@@ -265,6 +265,7 @@ HOST_CASES = {
         {},
     ),
     "bands of few rows": (lambda x: x.prod(axis=0), [array((16, 45))], {}),
+    "bands of no rows": (lambda x: x.prod(axis=0), [array((0, 45))], {}),
 }
 CASES |= HOST_CASES
 HELPER_CASES = [
