@@ -2,7 +2,8 @@
 
 On the host a row kernel whose columns are no run of memory (``x.sum(axis=0)``) would read one
 element of every line that it touches.  Here a block takes a band of columns and goes down its
-rows, each column by the accumulation plan that a row kernel keeps: the bits are the same.
+rows, each column by the accumulation plan that a row kernel keeps: the bits are the same.  Short
+rows (``x.sum(axis=-1)`` of three columns) are columns of their transposed matrix.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from opweave.opcodes.core import Phase
 
 # Columns from which a vector's lanes are worth filling with them.
 COLUMNS_FROM = 8
+# Longest rows that are walked side by side though each of them is a run of memory.
+SHORT = 32  # a chunk of lanes
 # Most columns of a band: its running values, LANES for each column, stay in the nearest cache.
 MOST_COLUMNS = 64
 
@@ -35,33 +38,37 @@ class Bands(NamedTuple):
 
 
 def bands_of(assembler: Assembler) -> Bands | None:
-    """How a row group is walked in bands of columns; None where the last axis is reduced."""
+    """How a row group is walked in bands of columns; None where there are no rows or columns."""
     space, axes = assembler.form.space, assembler.form.axes
     operands = assembler._walked()
     long = [d for d, e in enumerate(space) if e != 1]
     rows = collapse([d for d in long if d in axes], operands)
-    if len(rows) != 1 or long[-1] in axes:
-        return None
-    columns = collapse([d for d in long if d > rows[0][-1]], operands)[-1]
-    rest = [d for d in long if d not in axes and d not in columns]
-    return Bands(collapse(rest, operands), rows[0], columns)
+    kept = collapse([d for d in long if d not in axes], operands)
+    return Bands(kept[:-1], rows[0], kept[-1]) if len(rows) == 1 and kept else None
 
 
 def walks_columns(assembler: Assembler) -> bool:
-    """True for a row group on the host whose columns lie side by side, enough of them."""
+    """True for a row group on the host that is better off in bands of columns, if enough of them.
+
+    That is one whose columns lie side by side, or whose rows are shorter than a vector.
+    """
     bands = bands_of(assembler) if assembler.device.is_host else None
     if bands is None or assembler.tables or assembler._notes_faults():
         return False
-    wide = count((assembler.form.space[d] for d in bands.columns), assembler.extents)
+    space = assembler.form.space
+    rows, columns = (
+        count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
+    )
     by_column = any(
         o.own_dim(d) is not None
         for o in assembler.coordinates.values()
-        for d in range(len(assembler.form.space))
+        for d in range(len(space))
         if d not in bands.rows
     )
-    made = [o for o in assembler.operands.values() if o.own_dim(bands.columns[-1]) is not None]
-    side_by_side = all(o.has_unit_stride(o.dims.index(bands.columns[-1])) for o in made)
-    return wide >= COLUMNS_FROM and side_by_side and not by_column
+    own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
+    side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
+    short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
+    return columns >= COLUMNS_FROM and (side_by_side or short) and not by_column
 
 
 class ColumnsAssembler(MatrixAssembler):

@@ -17,6 +17,10 @@ def extremes(x):
     return x.max(axis=0), x.min(axis=0), np.abs(x).sum(axis=0)
 
 
+def extremes_of_rows(x):
+    return x.max(axis=1), x.min(axis=1) - x.mean(axis=1)
+
+
 def softmax(x):
     e = np.exp(x - x.max(axis=0))
     return e / e.sum(axis=0)
@@ -51,6 +55,15 @@ CASES = {
     "two results a column": (lambda x: np.modf(x.sum(axis=0)), X),
     "a function a column": (lambda x: x - np.heaviside(x.mean(axis=0), 0.5), X),
     "places of rows": (lambda x: x.argmax(axis=0), X),
+    "short rows": (lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)), numbers(77, 3)),
+    "short rows of batches": (
+        lambda x, y: (x * y).sum(axis=2),
+        numbers(5, 1, 4),
+        numbers(1, 9, 4),
+    ),
+    "short rows of a slice": (extremes_of_rows, numbers(50, 12)[::2, 1:9:3]),
+    "places in short rows": (lambda x: x.argmin(axis=-1), numbers(77, 5, dtype="float64")),
+    "rows of a vector": (lambda x: x.var(axis=-1), numbers(77, 32, dtype="float64")),
     "float16": (standardise, numbers(77, 45, dtype="float16")),
     "bfloat16": (lambda x: x.sum(axis=0), numbers(77, 45, dtype="bfloat16")),
     "float64": (standardise, numbers(77, 45, dtype="float64")),
@@ -76,7 +89,7 @@ def same(some, others):
 
 
 @names
-def test_columns_side_by_side_are_walked_in_bands(name):
+def test_columns_side_by_side_and_short_rows_are_walked_in_bands(name):
     program, _ = lowered(name)
 
     assert {k.template for k in program.lowered.kernels} == {"columns"}
@@ -116,10 +129,18 @@ def test_columns_that_lie_apart_are_rows_with_the_same_bits(function):
     assert same(made(fused, [x]), made(fused, [apart]))
 
 
+@pytest.mark.parametrize("rows", [2, 3, 8, 31, 32])
+def test_short_rows_have_the_bits_of_columns(rows):
+    x = numbers(rows, 77)
+    across, down = (ow.fuse(lambda x, a=axis: (x * x).sum(axis=a)) for axis in (1, 0))
+
+    assert same(made(across, [np.ascontiguousarray(x.T)]), made(down, [x]))
+
+
 @pytest.mark.parametrize(
     ("shape", "axis"), [((77, 7), 0), ((77, 45), 1), ((5, 7, 45), (0, 2)), ((5, 9, 45), (1, 2))]
 )
-def test_few_columns_or_a_reduced_last_axis_make_a_row_kernel(shape, axis):
+def test_few_columns_or_long_rows_make_a_row_kernel(shape, axis):
     program = ow.fuse(lambda x: x.sum(axis=axis)).lower(numbers(*shape), target="host")
 
     assert [k.template for k in program.lowered.kernels] == ["row"]

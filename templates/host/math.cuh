@@ -87,6 +87,19 @@ OW_PICK_NUMBER(fmax, float, >=) OW_PICK_NUMBER(fmin, float, <=)
 OW_PICK_NUMBER(fmax, double, >=) OW_PICK_NUMBER(fmin, double, <=)
 OW_INLINE float fmaxf(float x, float y) { return fmax(x, y); }
 OW_INLINE float fminf(float x, float y) { return fmin(x, y); }
+#ifndef OW_VERIFY
+// Maximum and minimum of which NaN is one.  As in common.cuh, but by masks: where lanes are joined
+// g++ makes branches of two conditions, and nothing predicts them.
+#define OW_PICK_NAN(NAME, T, BITS, QUIET, ORDER) \
+    OW_INLINE T NAME(T x, T y) { \
+        const T picked = y ORDER x ? y : x; \
+        return host_##T(host_bits(picked) | ((BITS)0 - (BITS)(y != y) & QUIET)); \
+    }
+OW_PICK_NAN(max_nan, float, unsigned, 0x7fc00000u, >)
+OW_PICK_NAN(min_nan, float, unsigned, 0x7fc00000u, <)
+OW_PICK_NAN(max_nan, double, unsigned long long, 0x7ff8000000000000ULL, >)
+OW_PICK_NAN(min_nan, double, unsigned long long, 0x7ff8000000000000ULL, <)
+#endif
 #define OW_PICK(T) \
     OW_INLINE T max(T x, T y) { return x < y ? y : x; } \
     OW_INLINE T min(T x, T y) { return y < x ? y : x; }
