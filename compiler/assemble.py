@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opweave.compiler.assemble_columns import ColumnsAssembler, walks_columns
 from opweave.compiler.assemble_matrix import (
     ProductAssembler,
     ProductRowsAssembler,
@@ -68,9 +69,14 @@ def _assembler(
     device: Device,
     overrides: Mapping[str, int],
 ) -> Assembler:
-    """The assembler of a group: that of its form; a map that reads across its loop takes tiles."""
+    """The assembler of a group: that of its form, unless its operands lie across the loop.
+
+    Then a map takes tiles, and a row group on the host bands of columns.
+    """
     kind = ASSEMBLERS[schedule.groups[number].form.kind]
     made = kind(schedule, number, extents, spans, device, overrides)
+    if kind is Assembler and walks_columns(made):
+        return ColumnsAssembler(schedule, number, extents, spans, device, overrides)
     if not isinstance(made, MapAssembler) or kind is not MapAssembler:
         return made
     by_place = made.tables or made.coordinates

@@ -9,7 +9,7 @@ from opweave.compiler.ir import Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.layout import Access, Stride, Walk, access, in_order, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
-from opweave.compiler.lines import bind_map
+from opweave.compiler.lines import CHANNEL
 from opweave.compiler.operands import LARGE, Key
 from opweave.compiler.toggle import Facts
 from opweave.opcodes.core import Phase
@@ -87,12 +87,8 @@ class PixelAssembler(MapAssembler):
         operands = [self.text(o, False) for o in node.operands]
         if node.operator.mixes is not None:
             operands = [operands[0].removesuffix("[h]"), *operands[1:]]  # all channels at once
-        bound = bind_map(
-            node, index, phase, operands, names, channelwise=self._has_channels(node.result)
-        )
-        if bound.function:
-            self.functions[bound.function] = bound.function_name
-        return bound.line
+        each = CHANNEL if self._has_channels(node.result) else None
+        return self._bound(index, node, phase, operands, names, each)
 
     def _title(self) -> tuple[str, ...]:
         first, *rest = super()._title()

@@ -12,6 +12,7 @@ from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import (
     Bound,
+    Each,
     bind_coordinate,
     bind_gather,
     bind_map,
@@ -32,6 +33,10 @@ WIDEST = 65535 * 256
 
 class Assembler(TableReads):
     """State while one group becomes a kernel: names given so far, and parameters found."""
+
+    # How the running value at hand is taken from those of a reduction, and a row value from its.
+    RUNNING = "[l]"
+    ROW_VALUE = ""
 
     def __init__(
         self,
@@ -63,7 +68,19 @@ class Assembler(TableReads):
             return bind_coordinate(node, index, self.places[node.result.id], results[0])
         if node.tables:
             return bind_gather(node, index, self._table_read(node), operands, results[0])
-        bound: Bound = bind_map(node, index, phase, operands, results)
+        return self._bound(index, node, phase, operands, results)
+
+    def _bound(
+        self,
+        index: int,
+        node: Node,
+        phase: Phase,
+        operands: Sequence[str],
+        results: Sequence[str],
+        each: Each | None = None,
+    ) -> Line:
+        """The line of a map; the function that it calls, if any, becomes one of the kernel's."""
+        bound: Bound = bind_map(node, index, phase, operands, results, each)
         if bound.function:
             self.functions[bound.function] = bound.function_name
         return bound.line
@@ -133,9 +150,7 @@ class Assembler(TableReads):
         )
         order = list(self.operands)
         loads = tuple(
-            self._load(key)
-            for key in sorted(keys, key=order.index)
-            if self.access[key].kind != "splat"
+            self._load(key) for key in sorted(keys, key=order.index) if not self._is_row_load(key)
         )
         return lines, (*loads, *reversed(windows))
 
@@ -148,11 +163,15 @@ class Assembler(TableReads):
             self.names[node.result.id] = self.names[first]
             return None
         name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
-        self.names[node.result.id] = name
-        return bind_reduction(node, index, operand, name, "l")
+        self.names[node.result.id] = f"{name}{self.ROW_VALUE}"
+        return bind_reduction(node, index, operand, name, self.RUNNING)
 
     def _count(self, operator: str) -> int:
         return sum(n.startswith(operator) and n[len(operator) :].isdigit() for n in self.used)
+
+    def _is_row_load(self, key: Key) -> bool:
+        """An operand is read once a row."""
+        return self.access[key].kind == "splat"
 
     def _load(self, key: Key) -> Load:
         operand = self.operands[key]
@@ -179,7 +198,7 @@ class Assembler(TableReads):
         row_loads = tuple(
             self._load(key)
             for key in self.operands
-            if not key.is_output and (self.access[key].kind == "splat" or key.kept)
+            if not key.is_output and self._is_row_load(key)
         )
         row_stores = tuple(
             self._store(v) for v in self.group.outputs if v.id in self.form.row_values

@@ -45,6 +45,13 @@ def _product_threads(t: Mapping[str, int]) -> int:
     return t["BLOCK_M"] // t["THREAD_M"] * (t["BLOCK_N"] // t["THREAD_N"])
 
 
+def _bands(
+    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
+) -> tuple[int, int, int]:
+    """A block per band of columns, whatever the rows; the batch last."""
+    return batch * -(-cols // t["COLUMNS"]), 1, 1
+
+
 GEOMETRY: dict[str, Geometry] = {
     "map": Geometry(lambda t: t["BLOCK"], _map_grid),
     "pixel": Geometry(lambda t: t["BLOCK"], _map_grid),
@@ -57,6 +64,7 @@ GEOMETRY: dict[str, Geometry] = {
         lambda t: t["THREADS_PER_ROW"],
         lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
     ),
+    "columns": Geometry(lambda t: t["THREADS_PER_ROW"], _bands),
     "product": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
     "product_rows": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),

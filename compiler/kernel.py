@@ -219,8 +219,8 @@ class Product:
         return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"
 
 
-# Templates whose blocks are tiles of matrices.
-TILED = ("tile", "product", "product_rows")
+# Templates whose blocks are tiles of matrices, or bands of their columns.
+TILED = ("tile", "product", "product_rows", "columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,6 +357,8 @@ class Kernel:
     def is_empty(self, extents: Extents) -> bool:
         """True where a launch would write nothing."""
         batch, rows, cols = self.elements(extents)
+        if self.template == "columns":
+            return batch * cols == 0
         reduces = any(step.reductions for step in self.passes)
         return batch * rows == 0 or (cols == 0 and not reduces)
 

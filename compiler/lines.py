@@ -18,6 +18,19 @@ WIDEST = 110
 
 
 @dataclass(frozen=True)
+class Each:
+    """Values that are arrays of registers: their extent, the macro that walks them, its index."""
+
+    extent: str
+    loop: str
+    index: str
+
+
+CHANNEL = Each("CHANNELS", "EACH_CHANNEL", "h")
+COLUMN = Each("COLUMNS", "EACH_COLUMN", "l")
+
+
+@dataclass(frozen=True)
 class Bound:
     """A line, and the device function that it calls, if its fragment is statements."""
 
@@ -38,14 +51,14 @@ def bind_map(
     phase: Phase,
     operands: Sequence[str],
     results: Sequence[str],
-    channelwise: bool = False,
+    each: Each | None = None,
 ) -> Bound:
     """Inline an expression, or call the function of a statement fragment.
 
     x * scale  ->  const float v1 = x_v[l] * scale;  // multiply: f32[n0], line 2
     hue(x, c)  ->  float v1[3]; op_hue(v1, v0, c);
 
-    With ``channelwise`` results are arrays of channels, and operands name channel ``h``.
+    With ``each`` results are arrays, such as of channels, and operands name channel ``h``.
     """
     kinds = "".join(o.dtype.kind for o in node.operands)
     code = node.operator.opcode_for(kinds)
@@ -57,15 +70,15 @@ def bind_map(
         name = f"op_{code.name}_{node.operands[0].dtype}_{types[0]}"
         types_of = [o.dtype for o in node.operands]
         function = device_function(code, name, types_of, types, node.operator.mixes)
-        targets = [f"{r}[h]" for r in results] if channelwise and not mixes else list(results)
+        targets = [f"{r}[{each.index}]" for r in results] if each and not mixes else list(results)
         expression = f"{name}({', '.join([*(targets if code.results > 1 else ()), *operands])})"
     else:
         if mixes:
             operands = [*(f"{operands[0]}[{h}]" for h in range(mixes[0])), *operands[1:]]
         names = dict(zip(code.params, operands, strict=True))
         expression = rename(code.fragment, names | slots)
-    if channelwise:
-        text = _channels(expression, types, results, code, each=not node.operator.mixes)
+    if each:
+        text = _arrays(expression, types, results, code, each, mixes=bool(mixes))
     elif code.results > 1:
         text = _several(expression, types, results)
     else:
@@ -110,20 +123,30 @@ def bind_coordinate(node: Node, index: int, place: Access, result: str) -> Line:
     )
 
 
-def _channels(
-    expression: str, types: Sequence[DType], results: Sequence[str], code: OpCode, *, each: bool
+def _arrays(
+    expression: str,
+    types: Sequence[DType],
+    results: Sequence[str],
+    code: OpCode,
+    each: Each,
+    *,
+    mixes: bool,
 ) -> str:
-    """Results with channels: an expression for channel ``h``, or a call that makes all of them."""
-    declared = [f"{t.register} {r}[CHANNELS];" for t, r in zip(types, results, strict=True)]
-    if each and code.results == 1:
-        assigned = f"{results[0]}[h] = {rounded(expression, types[0], code)};"
-        return f"{declared[0]} EACH_CHANNEL {assigned}"
+    """Results that are arrays: an expression for each element, or a call that makes all of them.
+
+    float v1[CHANNELS]; EACH_CHANNEL v1[h] = v0[h] * 2;
+    """
+    h = each.index
+    declared = [f"{t.register} {r}[{each.extent}];" for t, r in zip(types, results, strict=True)]
+    if not mixes and code.results == 1:
+        assigned = f"{results[0]}[{h}] = {rounded(expression, types[0], code)};"
+        return f"{declared[0]} {each.loop} {assigned}"
     fixed = [
-        f"{r}[h] = {t.round}({r}[h]);" for t, r in zip(types, results, strict=True) if t.round
+        f"{r}[{h}] = {t.round}({r}[{h}]);" for t, r in zip(types, results, strict=True) if t.round
     ]
-    body = [f"{expression};", *(fixed if each else [f"EACH_CHANNEL {f}" for f in fixed])]
-    if each:
-        body = ["EACH_CHANNEL {", *body, "}"]
+    body = [f"{expression};", *([f"{each.loop} {f}" for f in fixed] if mixes else fixed)]
+    if not mixes:
+        body = [f"{each.loop} {{", *body, "}"]
     return " ".join([*declared, *body])
 
 
@@ -229,7 +252,7 @@ def bind_product(node: Node, index: int, name: str) -> BoundProduct:
 
 
 def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:
-    """Accumulate and reduce op-codes of a reduction.
+    """Accumulate and reduce op-codes of a reduction; ``lane`` takes its running value.
 
     sum  ->  acc[l] = acc[l] + x_v[l];  and  sum0 = sum0 + other;
     """
@@ -240,7 +263,7 @@ def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -
     slots = {"T": acc.register}
     accumulate = operator.opcode_for(kind, Phase.ACCUMULATE)
     join = operator.opcode_for(kind, Phase.REDUCE)
-    running = f"{name}_acc[{lane}]"
+    running = f"{name}_acc{lane}"
     text = f"{running} = {rename(accumulate.fragment, {'acc': running, 'x': operand} | slots)};"
     note = comment_for(node)
     plan = f"{node.plan}" if node.plan else ""

@@ -324,9 +324,9 @@ def _picked(name: str) -> Any:
         best = a == getattr(a, name)(axis=axis, keepdims=True)
         if dtypes.of(a.dtype).kind in "fc":
             best = best | np.isnan(a)
-        c = coordinate(a.tracer, extent, a.ndim - 1 - axis, I64)
+        c = coordinate(a.tracer, extent, a.ndim - 1 - axis, place_type(a.tracer, extent))
         last = a.tracer.extent(extent)
-        return np.where(best, c, last).min(axis=axis, keepdims=keepdims)
+        return np.where(best, c, last).min(axis=axis, keepdims=keepdims).astype(np.int64)
 
     return handler
 

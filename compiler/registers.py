@@ -33,7 +33,7 @@ class Registers(GroupOperands):
             return f"{self.windows[operand.id]}{self.LANE}"
         key = Key(operand.id, kept)
         register = f"{self.operands[key].name}_v"
-        if self.access[key].kind == "splat" or kept:
+        if self.access[key].kind == "splat":
             return register
         return f"{register}{self.LANE}"
 

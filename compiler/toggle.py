@@ -47,6 +47,7 @@ class Facts:
         moved: bytes that are read and written for one element.
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
+        columns: columns that a block walks together, where a reduction goes down columns.
     """
 
     device: Device
@@ -63,6 +64,7 @@ class Facts:
     moved: int = 8
     in_chunks: int = 1
     one_by_one: int = 0
+    columns: int = 1
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,14 @@ ROW = (
         ),
     ),
 )
+COLUMNS = (
+    Toggle(
+        "COLUMNS",
+        "neighbouring columns that a block goes down together",
+        lambda f: f.columns,
+        "power of two",
+    ),
+)
 REDUCE = (
     Toggle(
         "PARTS",

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from opweave.compiler.ir import Plan
 from opweave.compiler.toggle import Facts, Toggle
 from opweave.compiler.toggle_tables import (
+    COLUMNS,
     COMMON,
     MAP,
     MOST_ELEMENTS,
@@ -32,6 +33,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "map": (*COMMON, *MAP),
     "pixel": (*COMMON, *PIXEL),
     "row": (*COMMON, SHUFFLE, *PLAN, *ROW),
+    "columns": (*COMMON, *PLAN, *COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),

@@ -26,6 +26,17 @@ OW_INLINE double double_of(uint64 u) { double x; OW_COPY(&x, &u, 8); return x; }
 
 template <class T, int N> OW_INLINE constexpr int lanes_of(T (&)[N]) { return N; }
 
+// Calls step(half) with half = HALF, HALF / 2, ..., 1, each of them a constant to the compiler.
+template <int N> struct Constant {
+    OW_SPECIAL constexpr operator int() const { return N; }
+};
+template <int HALF, class Step> OW_INLINE void each_half(Step step) {
+    if constexpr (HALF > 0) {
+        step(Constant<HALF>());
+        each_half<HALF / 2>(step);
+    }
+}
+
 // Limits of the types, for identities of reductions.
 template <class T> OW_INLINE T infinity();
 template <> OW_SPECIAL float infinity<float>() { return float_of(0x7f800000u); }

@@ -1,14 +1,20 @@
 """The host's float functions stay within the ULP that the operator table states for them."""
 
 import ctypes
+import re
 import subprocess
 
 import numpy as np
 import pytest
 from data import applied
+from fits import FITS, coefficients, text
+from fits import largest_error as error_of_fit
 
 import opweave as ow
+from opweave.compiler.names import TEMPLATES
 from opweave.opcodes import OPERATORS
+from opweave.runtime import hostcc
+from opweave.runtime.build import HOST_INCLUDE
 
 pytestmark = pytest.mark.host
 # Where the functions are hard, besides everywhere: (low, high).
@@ -145,3 +151,58 @@ def test_whole_quotients_keep_their_stated_ulp(dtype):
         largest_error(quotient, wide_x // wide_y, dtype) <= OPERATORS["floor_divide"].ulp.host.f32
     )
     assert largest_error(rest, wide_x % wide_y, dtype) <= OPERATORS["remainder"].ulp.host.f32
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_header_has_the_coefficients_of_a_fit(name):
+    fit = FITS[name]
+    headers = "".join(p.read_text() for p in sorted((TEMPLATES / "host").glob("*.cuh")))
+    found = ", ".join(text(fit, c) for c in coefficients(fit))
+
+    assert f"{found})" in re.sub(r"\s+", " ", headers)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_keeps_its_error(name):
+    assert error_of_fit(FITS[name], coefficients(FITS[name])) <= FITS[name].error
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", RANGES)
+def test_a_vector_and_its_rest_have_the_same_bits(name, dtype):
+    x = arguments(name, np.dtype(dtype))[:: COUNT // 25][:71]
+    fused = ow.fuse(applied([OPERATORS[name]]))
+    alone = [fused(x[n : n + 1])[0] for n in range(x.size)]
+
+    np.testing.assert_array_equal(fused(x)[0], np.concatenate(alone))
+
+
+# Functions of one and of two arguments whose loops the compiler makes vectors of.
+VECTORS = {
+    "float": "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh "
+             "asinh acosh atanh cbrt erf erfc sqrt rsqrt",
+    "double": "exp log sqrt rsqrt",
+}  # fmt: skip
+PAIRS = {"float": "atan2 hypot pow fmax fmin", "double": "fmax fmin"}
+
+
+def test_loops_of_the_functions_become_vectors():
+    if not hostcc.is_gcc():
+        pytest.skip("asks g++ what it did")
+    loops = {}
+    for names, operands in ((VECTORS, "x[i]"), (PAIRS, "x[i], x[i + n]")):
+        for ctype in names:
+            for name in names[ctype].split():
+                loops[f"{ctype} {name}"] = (
+                    f"void {name}_{ctype}(const {ctype}* __restrict__ x, {ctype}* __restrict__ y, "
+                    f"int n) {{ for (int i = 0; i < n; ++i) y[i] = {name}({operands}); }}"
+                )
+    source = "\n".join([*loops.values(), '#line 1 "end"', ""])
+    include = [*(f"-I{path}" for path in HOST_INCLUDE), "-include", "opweave.cuh"]
+    flags = [f for f in hostcc.flags("run", fast=False) if f != "-shared"]
+    told = ["-fopt-info-vec-optimized", "-S", "-o", "/dev/null", "-"]
+    command = [*hostcc.host_compiler().command, "-DUSE_VECTOR_IO=0", *flags, *include, *told]
+    ran = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+    lines = {int(n) for n in re.findall(r"^<stdin>:(\d+):\d+: optimized", ran.stderr, re.M)}
+
+    assert [n for line, n in enumerate(loops, 1) if line not in lines] == []

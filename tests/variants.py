@@ -55,6 +55,10 @@ def column_sum(x):
     return (x * x).sum(axis=0)
 
 
+def standardise(x):
+    return (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-6)
+
+
 def norm(x):
     return np.sqrt((x * x).sum())
 
@@ -174,6 +178,7 @@ VARIANTS = [
     Variant("layer norm f16", layer_norm, ((13, 768), (768,), (768,)), "float16"),
     Variant("rms norm", rms_norm, ((6, 4096), (4096,)), toggles={"THREADS_PER_ROW": 64}),
     Variant("columns", column_sum, ((129, 77),), toggles={"THREADS_PER_ROW": 1}),
+    Variant("standardise", standardise, ((129, 77),), toggles={"THREADS_PER_ROW": 1}),
     Variant("norm small", norm, ((40, 50),), toggles={"THREADS_PER_ROW": 32}),
     Variant("norm large", norm, ((300, 500),), toggles={"PARTS": 32}),
     Variant("norm larger", norm, ((1000, 500),), toggles={"PARTS": 128}),

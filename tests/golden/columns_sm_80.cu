@@ -19,10 +19,9 @@
 // sum: 1 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
 static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
 {
-#pragma unroll
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l)
-            acc[l] = acc[l] + acc[l + half];
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+    });
     return acc[0];
 }
 

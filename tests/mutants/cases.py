@@ -246,6 +246,29 @@ CASES |= {
     "reciprocals of bytes": (unsigned, pairs([0, 1, 2, 3, 7, 8, 200, 255], np.uint8), {}),
     "unsigned": (unsigned, pairs([0, 1, 2, 3, 7, 63, 64, 2**40, 2**63], np.uint64), {}),
 }  # fmt: skip
+# Templates of the host alone.
+HOST_CASES = {
+    "bands": (lambda x: np.tanh(x - 9 - (x - 9).max(axis=0)), [array((70, 69))], {}),
+    "bands of values": (
+        lambda x, w, s: ((x * w * s).sum(axis=0) + w, np.abs(x * s).sum(axis=0)),
+        [array((37, 45)), array((45,)), array((37, 1))],
+        {"LANES": 8},
+    ),
+    "bands of a batch": (
+        lambda x, w: x * w - x.sum(axis=1, keepdims=True) / 7,
+        [array((3, 5, 127)), array((3, 1, 1))],
+        {},
+    ),
+    "bands of two batches": (
+        lambda x, w: (x * w).sum(axis=2),
+        [array((2, 3, 11, 45)), array((2, 1, 11, 45))],
+        {},
+    ),
+    "bands of short rows": (lambda x: x * 3 - x.min(axis=1, keepdims=True), [array((70, 5))], {}),
+    "bands of few rows": (lambda x: x.prod(axis=0), [array((16, 45))], {}),
+    "bands of no rows": (lambda x: x.prod(axis=0), [array((0, 45))], {}),
+}
+CASES |= HOST_CASES
 HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",

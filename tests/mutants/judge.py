@@ -14,11 +14,12 @@ import numpy as np
 from simt import flattened
 
 import opweave as ow
-from mutants.cases import CASES, HELPER_CASES
+from mutants.cases import CASES, HELPER_CASES, HOST_CASES
 from mutants.make import SWAPS, Mutant, mutants
 from opweave.compiler import render
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError, OpweaveError
+from opweave.runtime.executors import SanitizeExecutor, VerifyExecutor
 from opweave.sanitizer import sanitize
 
 SCHEDULES = (1, 0, 2)
@@ -29,7 +30,8 @@ TARGET = "sm_80"
 def program(case: str):
     """A case as lowered by the templates as they are."""
     function, arguments, toggles = CASES[case]
-    made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=TARGET)
+    target = "host" if case in HOST_CASES else TARGET
+    made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=target)
     assert len(made.kernels) == 1, case
     return made
 
@@ -44,7 +46,7 @@ def outcome(case: str, source: str, schedule: int):
     made = program(case)
     changed = made._edited(replace(made.lowered, sources=(source,)))
     try:
-        results = changed.verify(*CASES[case][1], schedule=schedule)
+        results = run(changed, VerifyExecutor(schedule), case)
     except CompileError:
         return "does not compile"
     except OpweaveError as error:
@@ -54,11 +56,19 @@ def outcome(case: str, source: str, schedule: int):
     ]
 
 
+def run(changed, executor, case: str):
+    return changed._run(executor, changed._arguments(tuple(CASES[case][1]), {}))
+
+
 def is_found(case: str, source: str) -> bool:
     """True if the SIMT checker finds something in a source."""
     made = program(case)
     changed = made._edited(replace(made.lowered, sources=(source,)))
     try:
+        if case in HOST_CASES:  # one thread
+            executor = SanitizeExecutor()
+            run(changed, executor, case)
+            return any(launch.faults for launch in executor.seen)
         return not sanitize(changed, *CASES[case][1], schedules=2).ok
     except OpweaveError:
         return True

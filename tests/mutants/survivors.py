@@ -29,6 +29,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         r"const index_t chunks = |c <= chunks",
         "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
     ),
+    (r"half <= rows", "Lanes that no row reached hold the identity, which changes no other."),
     (r"raised <= high", "The two are equal."),
     (r"int begin = first (> 0|>= \(0, true\))", "A run from place 0 begins at 0 on either side."),
     (

@@ -1,0 +1,116 @@
+"""The polynomials of the host's functions: how their coefficients are found, and how good they are.
+
+    python tests/fits.py      # each with its coefficients, and its largest relative error
+
+Each is the interpolation of a function at the Chebyshev nodes of its interval, which is within a
+small factor of the best polynomial of its degree, in long double and then rounded.
+``templates/host`` has the numbers; ``tests/test_host_math.py`` holds them to this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+L = np.longdouble
+PI = L("3.14159265358979323846264338327950288")
+SQRT2 = math.sqrt(2)
+
+
+class Fit(NamedTuple):
+    """A function on an interval, the degree of its polynomial, and the error that it may have.
+
+    ``single``: the coefficients are floats.
+    """
+
+    function: Callable
+    low: float
+    high: float
+    degree: int
+    error: float
+    single: bool = False
+
+
+def by_number(function: Callable[[float], float]) -> Callable:
+    return lambda x: np.array([function(float(v)) for v in x], L)
+
+
+def odd_tail(function: Callable) -> Callable:
+    """(f(x) / x - 1) / x**2 at z = x**2: what is left of an odd function behind x."""
+    return lambda z: (function(np.sqrt(z)) / np.sqrt(z) - 1) / z
+
+
+def exp_tail(r):
+    """What is left of exp(r) behind 1 + r, over r**2; near 0 by its series."""
+    series = sum(r**k / math.factorial(k + 2) for k in range(9))
+    with np.errstate(all="ignore"):
+        return np.where(np.abs(r) < 0.01, series, (np.expm1(r) - r) / r**2)
+
+
+def log_tail(f):
+    """What is left of log(1 + f) behind f - f**2 / 2, over f**3."""
+    return (np.log1p(f) - f + f**2 / 2) / f**3
+
+
+def erf_ratio(z):
+    """erf(x) / x at z = x**2."""
+    return by_number(math.erf)(np.sqrt(z)) / np.sqrt(z)
+
+
+def scaled_erfc(t):
+    """exp(x**2) erfc(x) at t = (x - 2.5) / (x + 2.5)."""
+    x = np.float64(2.5 * (1 + t) / (1 - t)).astype(L)
+    return np.exp(x * x) * by_number(math.erfc)(x)
+
+
+HALF_LN2 = math.log(2) / 2
+FITS: dict[str, Fit] = {
+    "wide exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 7, 2e-12),
+    "double exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 10, 1e-16),
+    "wide log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 5, 1e-12),
+    "double log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 7, 1e-15),
+    "float log": Fit(log_tail, SQRT2 / 2 - 1, SQRT2 - 1, 8, 2e-7, single=True),
+    "asin": Fit(odd_tail(np.arcsin), 0, 0.25, 8, 1e-11),
+    "atan": Fit(odd_tail(np.arctan), 0, (SQRT2 - 1) ** 2, 7, 1e-11),
+    "erf": Fit(erf_ratio, 0, 1, 8, 2e-12),
+    "erfc": Fit(scaled_erfc, -1, (10.1 - 2.5) / (10.1 + 2.5), 12, 1e-10),
+}
+
+
+def coefficients(fit: Fit) -> list[float]:
+    """Coefficients of the interpolation at the Chebyshev nodes, highest power first."""
+    count = fit.degree + 1
+    nodes = np.cos((2 * np.arange(count, dtype=L) + 1) * PI / (2 * count))
+    x = (L(fit.low) + L(fit.high)) / 2 + (L(fit.high) - L(fit.low)) / 2 * nodes
+    divided = fit.function(x)
+    for j in range(1, count):  # Newton's divided differences
+        divided[j:] = (divided[j:] - divided[j - 1 : -1]) / (x[j:] - x[:-j])
+    made = np.zeros(1, L)
+    for j in reversed(range(count)):
+        made = np.append(L(0), made) - np.append(x[j] * made, L(0))
+        made[0] += divided[j]
+    kind = np.float32 if fit.single else np.float64
+    return [float(kind(c)) for c in made[count - 1 :: -1]]
+
+
+def text(fit: Fit, found: float) -> str:
+    """A coefficient as it stands in the source."""
+    return f"{np.float32(found)!s}f" if fit.single else repr(found)
+
+
+def largest_error(fit: Fit, found: list[float]) -> float:
+    """The largest relative error of a polynomial over its interval."""
+    x = np.linspace(L(fit.low), L(fit.high), 20_002)[1:-1]
+    x = x[np.abs(x) > 1e-3]  # nearer to 0 some of the functions themselves lose digits
+    made = np.polyval(np.array(found, L), x)
+    return float(np.max(np.abs(made / fit.function(x) - 1)))
+
+
+if __name__ == "__main__":
+    for name, fit in FITS.items():
+        found = coefficients(fit)
+        print(f"{name}: {', '.join(text(fit, c) for c in found)}")
+        print(f"  relative error {largest_error(fit, found):.1e}")

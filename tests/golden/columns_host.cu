@@ -1,0 +1,51 @@
+// column_sum_row_f32
+// fused: multiply, sum
+// x: f32[n0, n1] -> out: f32[n1]
+// accumulation plan: 1 threads x 32 lanes a row, joined pairwise
+// rows n0, columns n1; template columns.cu.j2, target host
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
+#define LANES             32   // accumulation plan: running values of one thread
+#define COLUMNS           64   // neighbouring columns that a block goes down together
+#include "opweave.cuh"
+
+#define EACH_COLUMN for (int l = 0; l < COLUMNS; ++l)
+
+extern "C" __global__ void __launch_bounds__(THREADS_PER_ROW)
+column_sum_row_f32(
+    const float* __restrict__ x,
+    float* __restrict__ out,
+    const index_t rows,
+    const index_t cols)
+{
+    // index: a block takes COLUMNS columns from the first row to the last
+    const index_t bands = (cols + COLUMNS - 1) / COLUMNS;
+    const index_t j0 = (index_t)blockIdx.x * COLUMNS;
+
+    // pass 0: sum_f32
+    float sum0_acc[LANES][COLUMNS];
+    for (int k = 0; k < LANES && k / 2 <= rows; ++k)
+        EACH_COLUMN sum0_acc[k][l] = 0;
+    for (index_t row = 0; row < rows; ++row) {
+        const int k = row % LANES;
+        float x_v[COLUMNS];
+        load_chunk(x_v, x + row * cols + j0, cols - j0);
+        EACH_COLUMN {
+            const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
+            sum0_acc[k][l] = sum0_acc[k][l] + v0;  // sum: f32[n1], line 2
+        }
+    }
+    // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int k = 0; k < half && half < rows; ++k)
+            EACH_COLUMN sum0_acc[k][l] = sum0_acc[k][l] + sum0_acc[k + half][l];
+    float sum0[COLUMNS];
+    EACH_COLUMN sum0[l] = sum0_acc[0][l];
+
+    // store: values of the columns
+    float out_v[COLUMNS];
+    EACH_COLUMN out_v[l] = sum0[l];
+    store_chunk(out + j0, out_v, cols - j0);
+}
