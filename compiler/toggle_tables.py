@@ -108,13 +108,14 @@ PIXEL = (
         "power of two",
     ),
 )
+ROWS_PER_BLOCK = Toggle(
+    "ROWS_PER_BLOCK",
+    "rows of one block",
+    lambda f: 1 if f.device.is_host else max(1, 128 // _plan(f).threads),
+    "power of two",
+)
 ROW = (
-    Toggle(
-        "ROWS_PER_BLOCK",
-        "rows of one block",
-        lambda f: 1 if f.device.is_host else max(1, 128 // _plan(f).threads),
-        "power of two",
-    ),
+    ROWS_PER_BLOCK,
     Toggle(
         "USE_REGISTER_ROW",
         "the row stays in registers between passes",
@@ -142,6 +143,27 @@ REDUCE = (
         "PARTS",
         "accumulation plan: blocks that share a row",
         lambda f: _plan(f).parts,
+        "power of two",
+    ),
+)
+SCAN_COLUMNS = (
+    Toggle(
+        "BLOCK",
+        "threads in a block",
+        lambda f: 1 if f.device.is_host else 64,
+        "power of two",
+        block_fits,
+    ),
+    Toggle(
+        "VECTOR",
+        "neighbouring columns of one thread",
+        lambda f: 64 if f.device.is_host else max(1, 4 // f.itemsize),
+        "power of two",
+    ),
+    Toggle(
+        "CHUNKS",
+        "rows of one round, all read before the first is taken",
+        lambda f: 1 if f.device.is_host else 8,
         "power of two",
     ),
 )

@@ -19,6 +19,7 @@ from opweave.opcodes import (
     products,
     reductions,
     rules,
+    scans,
 )
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
@@ -38,6 +39,7 @@ OPERATORS: dict[str, Operator] = {
         creation.OPERATORS,
         gathers.OPERATORS,
         reductions.OPERATORS,
+        scans.OPERATORS,
         products.OPERATORS,
         composites.OPERATORS,
         pixels.OPERATORS,
