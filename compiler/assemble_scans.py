@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from opweave.compiler.assemble_matrix import MatrixAssembler
 from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, Value
-from opweave.compiler.kernel import Keep, Line, Load, Pass, Reduction
+from opweave.compiler.kernel import Keep, Line, Load, Param, Pass, Reduction
 from opweave.compiler.layout import MatrixWalk, Walk, collapse
 from opweave.compiler.lines import bind_reduction, comment_for
 from opweave.compiler.toggle import Facts
@@ -45,12 +45,13 @@ class Needs:
 class ScanAssembler(Assembler):
     """Rows that are scanned tile by tile."""
 
+    def facts(self) -> Facts:
+        narrow = any(v.dtype.round for _, n in self.nodes for v in (*n.values, *n.results))
+        special = any(n.operator.cost.special for _, n in self.nodes)
+        return replace(super().facts(), heavy=narrow or special)
+
     def _passes(self) -> tuple[list[Line], list[Pass]]:
-        before = [
-            self._bind(i, n, Phase.PROLOGUE)
-            for i, n in self.nodes
-            if n.result.id in self.row_level
-        ]
+        before = self._row_lines()
         needs = self._needs()
         loads = self._loads(needs)
         passes = []
@@ -64,6 +65,11 @@ class ScanAssembler(Assembler):
             passes.append(Pass(loads, tuple(lines), (), stores, (), scans, keeps))
             loads = ()
         return before, passes
+
+    def _row_lines(self) -> list[Line]:
+        """What is the same along a row of the walk; no scan is."""
+        here = [(i, n) for i, n in self.nodes if n.result.id in self.row_level]
+        return [self._bind(i, n, Phase.PROLOGUE) for i, n in here]
 
     def _count_passes(self) -> int:
         return 1 + max(self.form.levels.values())
@@ -160,7 +166,8 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         """One pass: every element goes through all scans before the next row."""
-        needs, lines, scans = self._needs(), [], []
+        before, lines, scans = self._row_lines(), [], []
+        needs = self._needs()
         loads = self._loads(needs)
         for number in range(self._count_passes()):
             lines += self._lines(needs, number)
@@ -169,7 +176,10 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
                 scans.append(scan)
                 lines += results
         stores = tuple(map(self._store, self.group.outputs))
-        return [], [Pass(loads, tuple(lines), (), stores, (), tuple(scans))]
+        return before, [Pass(loads, tuple(lines), (), stores, (), tuple(scans))]
+
+    def _extents(self) -> list[Param]:
+        return [*super()._extents(), *self.table_extents.values()]
 
     def _step(self, index: int, node: Node) -> tuple[Reduction, list[Line]]:
         """A scan, the line that takes the next element, and one that rounds the result.

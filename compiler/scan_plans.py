@@ -14,6 +14,9 @@ from opweave.compiler.ir import Extents, Node, ScanPlan, count, extent_of, scann
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
 MOST_THREADS = 512
 LANES = 4
+# From here on barriers take most of the time of a tile, so it is as large as registers allow.
+LONG_ROW = 65536
+LONG_BYTES = 64  # of one operand in the registers of a thread
 HOST_LANES = 64
 # Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
 # they are shorter than what the threads of a warp take at once.
@@ -30,8 +33,15 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     beside = count(shape[axis + 1 :], extents)
     rows = beside * count(shape[:axis], extents)
     if device.is_host:
-        return ScanPlan(1, HOST_LANES, abreast=beside >= HOST_ABREAST)
+        if beside >= HOST_ABREAST:
+            return ScanPlan(1, HOST_LANES, abreast=True)
+        return ScanPlan(1, min(HOST_LANES, 1 << max(0, cols - 1).bit_length()))
     if beside > 1 and (rows >= MANY_ROWS or cols <= SHORT_ROW):
         return ScanPlan(1, LANES, abreast=True)
     threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
-    return ScanPlan(threads, LANES)
+    return ScanPlan(threads, LANES if cols <= LONG_ROW else LONG_BYTES // _held_bytes(node))
+
+
+def _held_bytes(node: Node) -> int:
+    """Bytes of an element in a register: at least those of a register."""
+    return max(4, node.result.dtype.itemsize)

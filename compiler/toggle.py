@@ -42,6 +42,7 @@ class Facts:
         row_chunks: chunks of one thread that cover the longest row of the class.
         product: of a product.
         staged_bytes: bytes of one element of each operand that is staged in shared memory.
+        heavy: of a scan, an element takes special functions or conversions besides.
     """
 
     device: Device
@@ -53,6 +54,7 @@ class Facts:
     row_chunks: int = 1
     product: ProductFacts | None = None
     staged_bytes: int = 0
+    heavy: bool = False
 
 
 @dataclass(frozen=True)

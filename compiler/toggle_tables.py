@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from opweave.compiler.ir import Plan
 from opweave.compiler.toggle import Facts, Toggle
 
@@ -145,6 +147,23 @@ REDUCE = (
         lambda f: _plan(f).parts,
         "power of two",
     ),
+)
+# Elements that a host thread takes at once where nothing but the scan is computed: they stay in
+# registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
+# unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).
+LIGHT_LANES = 8
+SCAN = (
+    SHUFFLE,
+    PLAN[0],
+    replace(
+        PLAN[1],
+        choose=lambda f: (
+            min(LIGHT_LANES, _plan(f).lanes)
+            if f.device.is_host and not f.heavy
+            else _plan(f).lanes
+        ),
+    ),
+    ROWS_PER_BLOCK,
 )
 SCAN_COLUMNS = (
     Toggle(

@@ -22,6 +22,7 @@ from opweave.compiler.toggle_tables import (
     REDUCE,
     ROW,
     ROWS_PER_BLOCK,
+    SCAN,
     SCAN_COLUMNS,
     SHUFFLE,
 )
@@ -35,7 +36,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "pixel": (*COMMON, *PIXEL),
     "row": (*COMMON, SHUFFLE, *PLAN, *ROW),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
-    "scan": (*COMMON, SHUFFLE, *PLAN, ROWS_PER_BLOCK),
+    "scan": (*COMMON, *SCAN),
     "scan_columns": (*COMMON, *SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
