@@ -13,6 +13,7 @@ from opweave.compiler.assemble_matrix import (
     reads_across,
 )
 from opweave.compiler.assemble_pixels import PixelAssembler
+from opweave.compiler.assemble_scans import ScanAssembler, ScanColumnsAssembler
 from opweave.compiler.assembler import Assembler, MapAssembler, ReduceAssembler
 from opweave.compiler.device import Device
 from opweave.compiler.ir import Extents
@@ -27,6 +28,8 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
     "pixel": PixelAssembler,
     "row": Assembler,
     "reduce": ReduceAssembler,
+    "scan": ScanAssembler,
+    "scan_columns": ScanColumnsAssembler,
     "product": ProductAssembler,
     "product_rows": ProductRowsAssembler,
     "vendor": VendorAssembler,

@@ -22,6 +22,7 @@ from opweave.compiler.ir import Graph, Node, ProductPlan, Scalar, Value, count, 
 from opweave.compiler.literals import converted
 from opweave.compiler.reference import numpy_attributes
 from opweave.compiler.rounding import gamma, largest, spacing
+from opweave.compiler.scan_bounds import scan_error
 from opweave.opcodes.dtypes import F32, F64, DType
 
 Array = np.ndarray[Any, Any]
@@ -102,6 +103,9 @@ class _Bounds:
         values = self._apply(node, [o.value for o in operands])
         if node.is_reduction:
             return [self._reduced(node, operands[0], values[0])]
+        if node.is_scan:
+            error = scan_error(node, operands[0], values[0], self.extents)
+            return [Bounded(values[0], self._settled(node, values[0], error))]
         if node.is_view:
             numbers = [o.value for o in operands[1:]]
             attrs = numpy_attributes(node, self.extents)
@@ -215,6 +219,12 @@ class _Bounds:
             error = error + 0.5 * spacing(reach, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         return np.where(overflows, np.inf, error)
+
+    def _settled(self, node: Node, value: Array, error: Array) -> Array:
+        """The error of what was accumulated, once it is rounded to its dtype."""
+        dtype = node.result.dtype
+        picks = node.operator.name in ("cummax", "cummin")
+        return error if picks or not dtype.is_float else self._stored(value, error, dtype)
 
     def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
         axes = reduced_axes(node)

@@ -81,7 +81,7 @@ class Edit:
         """
         index, new = self._find(name), self._elementwise(code)
         old = self.graph.nodes[index]
-        if old.is_reduction or len(old.results) > 1:
+        if old.is_reduction or old.is_scan or len(old.results) > 1:
             raise EditError(f"replace {shown(name)}: only elementwise op-codes can be exchanged")
         first, *rest = old.operands
         if new.operator.arity != len(old.operands) or new.operands:

@@ -37,6 +37,10 @@ ROLES: dict[tuple[Kind, Kind], str] = {
     (Kind.MAP, Kind.REDUCE): "prologue: computed as the reduction reads its operand",
     (Kind.REDUCE, Kind.MAP): "epilogue: applied to the reduced row before the store",
     (Kind.REDUCE, Kind.REDUCE): "same row: both reductions in one kernel",
+    (Kind.CREATE, Kind.SCAN): "prologue: no memory is filled",
+    (Kind.MAP, Kind.SCAN): "prologue: computed as the scan reads its operand",
+    (Kind.SCAN, Kind.MAP): "epilogue: applied to each running value before the store",
+    (Kind.SCAN, Kind.SCAN): "same row: both scans in one kernel",
     (Kind.CONTRACT, Kind.MAP): "epilogue: applied to the product before the store",
     (Kind.CONTRACT, Kind.REDUCE): "rows: a block holds whole rows of the product and reduces them",
 }

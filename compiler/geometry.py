@@ -41,6 +41,13 @@ def _tiles(tile_rows: str, tile_cols: str) -> Callable[..., tuple[int, int, int]
     return grid
 
 
+def _column_grid(
+    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
+) -> tuple[int, int, int]:
+    """All columns of a batch, then the next; a thread walks all of its rows."""
+    return batch * -(-cols // (t["BLOCK"] * t["VECTOR"])), 1, 1
+
+
 def _product_threads(t: Mapping[str, int]) -> int:
     return t["BLOCK_M"] // t["THREAD_M"] * (t["BLOCK_N"] // t["THREAD_N"])
 
@@ -65,6 +72,14 @@ GEOMETRY: dict[str, Geometry] = {
         lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
     ),
     "columns": Geometry(lambda t: t["THREADS_PER_ROW"], _bands),
+    "scan": Geometry(
+        lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
+        lambda t, batch, rows, cols, has_rows: (-(-rows // t["ROWS_PER_BLOCK"]), 1, 1),
+    ),
+    "scan_columns": Geometry(
+        lambda t: t["BLOCK"],
+        _column_grid,
+    ),
     "product": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
     "product_rows": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),

@@ -134,6 +134,39 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class ScanPlan(Plan):
+    """The accumulation plan of a scan: which elements meet in which order.
+
+    A single thread takes a row's elements in rising order.  Several take it in tiles of
+    ``threads * lanes`` elements.  A thread joins its ``lanes`` consecutive elements in rising
+    order; the threads of a warp join theirs in steps of 1, 2, 4... (Hillis and Steele, "Data
+    parallel algorithms", 1986); the warps meet in rising order behind what came before the tile.
+    An element is what came before its warp, joined to what came before its thread there, joined to
+    its own run.
+
+    Attributes:
+        abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
+            changes no bit.
+    """
+
+    abreast: bool = False
+
+    def depth(self, extent: Any) -> Any:
+        """Longest chain of roundings up to the last of ``extent`` elements, a number or many."""
+        if self.threads == 1:
+            return extent
+        tiles = (extent - 1) // (self.threads * self.lanes) + 1
+        warps = max(1, self.threads // 32)
+        within = self.lanes - 1 + (min(self.threads, 32) - 1).bit_length()
+        return within + tiles * warps + 1
+
+    def __str__(self) -> str:
+        if self.threads == 1:
+            return "element by element"
+        return f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
+
+
+@dataclass(frozen=True)
 class ProductPlan:
     """The accumulation plan of a product.
 
@@ -207,6 +240,10 @@ class Node:
     @property
     def is_reduction(self) -> bool:
         return self.operator.kind is Kind.REDUCE
+
+    @property
+    def is_scan(self) -> bool:
+        return self.operator.kind is Kind.SCAN
 
     @property
     def is_product(self) -> bool:
@@ -405,6 +442,12 @@ def extent_of(extent: Extent, extents: Extents) -> int:
 def count(shape: Iterable[Extent], extents: Extents) -> int:
     """Number of elements of a shape."""
     return product(extent_of(e, extents) for e in shape)
+
+
+def scanned_axis(node: Node) -> int:
+    """The axis that a scan goes along."""
+    (axis,) = normal_axes(node.attr("axis"), len(node.values[0].shape))
+    return axis
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:

@@ -120,7 +120,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction of one pass: ``accumulate`` and ``reduce`` are statements over registers."""
+    """A reduction or scan of one pass: its op-codes as statements over registers."""
 
     name: str
     ctype: str
@@ -145,14 +145,33 @@ class Reduction:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """A value that a later pass of a scan needs: ``value`` is the register's text."""
+
+    name: str
+    value: str
+    dtype: DType
+
+    @property
+    def register(self) -> str:
+        return f"{self.name}_kept"
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+
+@dataclass(frozen=True)
 class Pass:
-    """One walk along the columns."""
+    """One walk along the columns; of scans, one along the elements of a tile."""
 
     loads: tuple[Load, ...]
     lines: tuple[Line, ...]
     reductions: tuple[Reduction, ...]
     stores: tuple[Store, ...]
     row_lines: tuple[Line, ...]
+    scans: tuple[Reduction, ...] = ()
+    keeps: tuple[Keep, ...] = ()
 
     @property
     def uses_column(self) -> bool:
@@ -164,8 +183,13 @@ class Pass:
         return any("at_index" in tokens(line.text) for line in self.lines)
 
     @property
+    def has_windows(self) -> bool:
+        return any(load.access.kind == "window" for load in self.loads)
+
+    @property
     def title(self) -> str:
-        names = [r.operator for r in self.reductions] + [f"store {s.name}" for s in self.stores]
+        names = [r.operator for r in (*self.reductions, *self.scans)]
+        names += [f"store {s.name}" for s in self.stores]
         return ", ".join(names)
 
 
@@ -219,8 +243,8 @@ class Product:
         return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"
 
 
-# Templates whose blocks are tiles of matrices, or bands of their columns.
-TILED = ("tile", "product", "product_rows", "columns")
+# Templates whose blocks are tiles of matrices, or columns of them.
+TILED = ("tile", "product", "product_rows", "columns", "scan_columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,6 +328,16 @@ class Kernel:
         return list(found.values())
 
     @property
+    def scans(self) -> list[Reduction]:
+        """All scans, in order."""
+        return [s for p in self.passes for s in p.scans]
+
+    @property
+    def scan_functions(self) -> list[Reduction]:
+        """One scan per distinct function."""
+        return list({s.operator: s for s in self.scans}.values())
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return GEOMETRY[self.template].threads(self.toggles)
@@ -328,8 +362,9 @@ class Kernel:
             out += [_load_line(load) for load in step.loads if load.register not in seen]
             seen |= {load.register for load in step.loads}
             out += step.lines
-            out += [r.accumulate for r in step.reductions]
-            out += [r.join for r in step.reductions]
+            met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
+            out += [r.accumulate for r in met]
+            out += [r.join for r in met]
             out += step.row_lines
             out += [_store_line(store) for store in step.stores]
         out += [_store_line(store) for store in self.row_stores]

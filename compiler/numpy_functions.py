@@ -21,6 +21,7 @@ from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
 from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name
 from opweave.compiler.reshaping import counted_axis, reshaped
+from opweave.compiler.scanning import SCANS
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
@@ -274,6 +275,7 @@ def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **REDUCTIONS,
+    **SCANS,
     "where": _where,
     "clip": _clip,
     "round": _round,
@@ -305,6 +307,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     for name in (
         *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round"),
         *("take", "repeat", "argmax", "argmin", "diagonal", "trace"),
+        *("cumsum", "cumprod"),
     )
 } | {
     "astype": _astype,

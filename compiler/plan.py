@@ -1,4 +1,4 @@
-"""Plan: every reduction and product gets its accumulation plan, before anything is fused.
+"""Plan: every reduction, scan and product gets its accumulation plan, before anything is fused.
 
 The plan is a pure function of the shape class, the dtype and the target; so a fused reduction
 meets its elements in the same order as an unfused one, and its bits are the same.
@@ -19,10 +19,12 @@ from opweave.compiler.ir import (
     Node,
     Plan,
     ProductPlan,
+    ScanPlan,
     count,
     extent_of,
     reduced_axes,
 )
+from opweave.compiler.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
@@ -109,9 +111,10 @@ def plan(
     override: Callable[[Plan], Plan] = lambda p: p,
     library: bool = True,
 ) -> Graph:
-    """Give every reduction and product its plan; ``override`` is the user's, through the toggles.
+    """Give every reduction, scan and product its plan.
 
-    ``library`` allows products of the vendor's.
+    ``override`` is the user's change to plans, through the toggles.  ``library`` allows products
+    of the vendor's.
 
     s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
     """
@@ -120,6 +123,8 @@ def plan(
         if node.is_reduction:
             found = plan_for(classify(node, extents, device), device)
             return replace(node, plan=override(found))
+        if node.is_scan:
+            return replace(node, plan=override(plan_scan(node, extents, device)))
         if node.is_product:
             return replace(node, plan=plan_product(node, extents, device, library))
         return node
@@ -129,12 +134,14 @@ def plan(
 
 def plan_class(
     graph: Graph, extents: Extents, device: Device, library: bool = True
-) -> tuple[RowClass | ProductPlan, ...]:
-    """The classes of all reductions and products: what the schedule of a graph depends on."""
-    return tuple(
-        classify(node, extents, device)
-        if node.is_reduction
-        else plan_product(node, extents, device, library)
-        for node in graph.nodes
-        if node.is_reduction or node.is_product
-    )
+) -> tuple[RowClass | ScanPlan | ProductPlan, ...]:
+    """The classes of all reductions, scans and products: what the schedule depends on."""
+    found: list[RowClass | ScanPlan | ProductPlan] = []
+    for node in graph.nodes:
+        if node.is_reduction:
+            found.append(classify(node, extents, device))
+        elif node.is_scan:
+            found.append(plan_scan(node, extents, device))
+        elif node.is_product:
+            found.append(plan_product(node, extents, device, library))
+    return tuple(found)

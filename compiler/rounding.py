@@ -17,6 +17,12 @@ def gamma(depth: int, accumulator: DType) -> float:
     return total / (1 - total) if total < 1 else float("inf")
 
 
+def gammas(depths: Array, accumulator: DType) -> Array:
+    """``gamma`` of many depths."""
+    total = np.asarray(depths) * 2.0**-accumulator.digits
+    return np.where(total < 1, total / np.where(total < 1, 1 - total, 1), np.inf)
+
+
 def largest(dtype: DType) -> float:
     """The largest finite number of a float type."""
     top = {"f16": 16, "bf16": 128, "f32": 128, "f64": 1024}[dtype.name]

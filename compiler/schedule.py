@@ -2,13 +2,16 @@
 
     schedule ::= graph group* decision*
     group    ::= form nodes space axes plan
-    form     ::= "map" | "pixel" | "row" | "reduce" | "product" | "product_rows" | "vendor"
+    form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_columns" | "product"
+               | "product_rows" | "vendor"
 
 A *map* group computes every value at every point of its space.  A *pixel* group does so with the
 last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also
 reduces: the reduced axes are the columns, the others the rows; values that are constant along a
-row are row values.  A *reduce* group shares each row between several blocks.  A *product* group
-multiplies matrices and applies maps to the result; with reductions along its rows it is
+row are row values.  A *reduce* group shares each row between several blocks.  A *scan* group
+carries running values along its rows, through maps before, between and behind; a *scan_columns*
+group does so along the outer axis that is scanned, for neighbouring columns at once.  A *product*
+group multiplies matrices and applies maps to the result; with reductions along its rows it is
 *product_rows*.  A *vendor* group is a product that a library computes.  Views are in no group.
 """
 
@@ -24,11 +27,13 @@ from opweave.compiler.ir import (
     Plan,
     ProductPlan,
     Scalar,
+    ScanPlan,
     Shape,
     Value,
     Where,
     operand_key,
     reduced_axes,
+    scanned_axis,
 )
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
@@ -45,9 +50,9 @@ class Form:
     Attributes:
         kind: one of the grammar's forms.
         space: the iteration space.
-        axes: reduced axes of the space, empty for maps.
-        plan: the accumulation plan that all reductions share.
-        levels: value id -> number of reductions before it.
+        axes: reduced or scanned axes of the space, empty for maps.
+        plan: the accumulation plan that all reductions or scans share.
+        levels: value id -> number of reductions or scans before it.
         row_values: ids of values that are constant along a row.
         kept: ids of row values without the reduced axes (``keepdims=False``).
         channels: values of a pixel, where the loop goes over pixels.
@@ -156,11 +161,13 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
     ):
         return "only loops over elements and rows know the place of an element"
     if mixing and not all(n.is_map for n in nodes):
-        return "a loop over pixels neither reduces nor multiplies"
+        return "a loop over pixels neither reduces nor scans nor multiplies"
     if mixing:
         return _pixel_form(nodes, mixing, outputs)
     if any(n.is_product for n in nodes):
         return _product_form(graph, nodes, outputs)
+    if any(n.is_scan for n in nodes):
+        return _scan_form(nodes, outputs)
     if any(n.is_reduction for n in nodes):
         return _row_form(nodes, outputs)
     return _map_form("map", nodes, outputs)
@@ -208,6 +215,8 @@ def _product_form(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Form
         return "an operand of a product is read by every tile that needs it: stored first"
     if plan.unit == "blas":
         return "the vendor's product is a kernel of its own" if rest else _vendor(product)
+    if any(n.is_scan for n in rest):
+        return "a block has no whole row of a product in order: a scan reads it from memory"
     if not any(n.is_reduction for n in rest):
         found = _map_form("product", nodes, outputs)
         if isinstance(found, Form) and found.space != product.result.shape:
@@ -270,6 +279,42 @@ def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
         frozenset(walk.row_values),
         frozenset(walk.kept),
     )
+
+
+def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
+    """Scans along one axis of one space, with maps before, between and behind them."""
+    scans = [n for n in nodes if n.is_scan]
+    first = scans[0]
+    space, axis, plan = first.result.shape, scanned_axis(first), first.plan
+    assert isinstance(plan, ScanPlan)
+    if any(n.is_reduction for n in nodes):
+        return "a reduction knows its result behind the row's last element, a scan at each"
+    for node in scans[1:]:
+        if (node.result.shape, scanned_axis(node)) != (space, axis):
+            return "scans go along different axes or over different spaces"
+        if node.plan != plan:
+            return f"accumulation plans differ ({plan} and {node.plan})"
+    if any(v.shape != space for v in outputs):
+        return "a value is smaller than the scanned array and must be stored"
+    levels: dict[int, int] = {}
+    row_values: set[int] = set()
+    for node in nodes:
+        shape = node.result.shape
+        try:
+            fits = broadcast_shape([shape, space]) == space
+        except ShapeError:
+            fits = False
+        if not fits:
+            return "extents differ"
+        level = max((levels.get(v.id, 0) for v in node.values), default=0) + node.is_scan
+        along = ((1,) * (len(space) - len(shape)) + shape)[axis]
+        for value in node.results:
+            levels[value.id] = level
+            if along == 1 != space[axis]:
+                row_values.add(value.id)
+    if plan.abreast and plan.threads == 1:
+        return Form("scan_columns", space, (axis,), plan, levels)
+    return Form("scan", space, (axis,), plan, levels, frozenset(row_values))
 
 
 class _Walk:

@@ -29,10 +29,10 @@ class TableReads(Registers):
         self.table_extents: dict[str, Param] = {}
         self.makers = {r.id: node for _, node in self.nodes for r in node.results}
         self.row_level = set(self.form.row_values)
-        if self.form.kind == "map" and self.tables and self.walk.outer:
+        if self.form.kind in ("map", "scan_columns") and self.tables and self.walk.outer:
             stored = {v.id for v in self.group.outputs}
             for _, node in self.nodes:
-                if self._is_row_level(node) and node.result.id not in stored:
+                if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:
                     self.row_level.add(node.result.id)
 
     def _is_row_level(self, node: Node) -> bool:

@@ -48,6 +48,7 @@ class Facts:
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
         columns: columns that a block walks together, where a reduction goes down columns.
+        heavy: of a scan, an element takes special functions or conversions besides.
     """
 
     device: Device
@@ -65,6 +66,7 @@ class Facts:
     in_chunks: int = 1
     one_by_one: int = 0
     columns: int = 1
+    heavy: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ from opweave.compiler.toggle_tables import (
     PLAN,
     REDUCE,
     ROW,
+    ROWS_PER_BLOCK,
+    SCAN,
+    SCAN_COLUMNS,
     SHUFFLE,
 )
 from opweave.compiler.toggle_tiles import PRODUCT, STATIC_SHARED_BYTES, TILE
@@ -35,6 +38,8 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "row": (*COMMON, SHUFFLE, *PLAN, *ROW),
     "columns": (*COMMON, *PLAN, *COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
+    "scan": (*COMMON, *SCAN),
+    "scan_columns": (*COMMON, *SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
     "product_rows": (
@@ -42,7 +47,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
         *PRODUCT,
         SHUFFLE,
         *PLAN,
-        *(t for t in ROW if t.name != "ROWS_PER_BLOCK"),
+        *(t for t in ROW if t is not ROWS_PER_BLOCK),
     ),
     "vendor": (),
 }
@@ -189,6 +194,7 @@ TOGETHER: dict[str, Callable[[Mapping[str, int], Facts], None]] = {
     "map": _check_map,
     "pixel": _check_map,
     "row": _check_row,
+    "scan": _check_row,
     "tile": _check_tile,
     "product": _check_product,
     "product_rows": _check_product_rows,

@@ -19,6 +19,7 @@ from opweave.compiler.expr import Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
 from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, operator_of
+from opweave.compiler.scanning import ACCUMULATES, accumulated
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import is_number
@@ -134,6 +135,8 @@ class TracedArray(ArrayOperators):
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
             return self._reduce(ufunc.__name__, out, *args, **kwargs)
+        if method == "accumulate" and operator is not None and ufunc.__name__ in ACCUMULATES:
+            return self._accumulate(ufunc.__name__, out, *args, **kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         where = kwargs.pop("where", True) if out is not None else True  # else: what NumPy leaves
@@ -159,6 +162,13 @@ class TracedArray(ArrayOperators):
             del kwargs["dtype"]
         handler = FUNCTIONS[REDUCES[name]]
         return self._call(f"np.{name}.reduce", handler, (a,), {"axis": axis, **kwargs})
+
+    def _accumulate(self, name: str, out: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+        """``np.add.accumulate`` and its kin, whose axis is 0 unless given."""
+        shown = f"np.{name}.accumulate"
+        target = None if out is None else out[0]
+        given = (ACCUMULATES[name], shown, a, axis, dtype, target)
+        return self._call(shown, accumulated, given, {})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function.__name__)

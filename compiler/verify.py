@@ -110,7 +110,7 @@ def check_group_order(schedule: Schedule) -> Iterator[str]:
 
 def check_plans(schedule: Schedule) -> Iterator[str]:
     for node in schedule.graph.nodes:
-        if (node.is_reduction or node.is_product) and node.plan is None:
+        if (node.is_reduction or node.is_scan or node.is_product) and node.plan is None:
             yield f"{node!r} has no accumulation plan"
 
 

@@ -14,7 +14,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.ir import Axes, Graph, Node, Operand, Scalar, Shape, Value, reduced_axes
+from opweave.compiler.ir import (
+    Axes,
+    Graph,
+    Node,
+    Operand,
+    Scalar,
+    Shape,
+    Value,
+    reduced_axes,
+    scanned_axis,
+)
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.shapes import viewed_shape
 
@@ -38,6 +48,7 @@ def settle_views(graph: Graph) -> Graph:
 
     y = exp(x.T) + b        ->  y = (exp(x) + b[:, None]).T
     s = sum(x.T, axis=0)    ->  s = sum(x, axis=1)
+    c = cumsum(x.T, axis=0) ->  c = cumsum(x, axis=1).T
     z = relu((x @ w).T)     ->  z = relu(x @ w).T
     """
     return _Settling(graph).graph()
@@ -100,6 +111,8 @@ class _Settling:
                 self._view(node)
             elif node.is_reduction and node.values[0].id in self.views:
                 self._reduction(node)
+            elif node.is_scan and node.values[0].id in self.views:
+                self._scan(node)
             elif not self._sunk(node):
                 self.nodes.append(node)
         outputs = tuple(
@@ -195,6 +208,18 @@ class _Settling:
         self.nodes.append(replace(node, operands=(base,), results=(made,), attrs=attrs))
         kept = axes if node.attr("keepdims") else _without(axes, reduced)
         self.replaced[node.result.id] = self._viewed(made, kept, node)
+
+    def _scan(self, node: Node) -> None:
+        """Scan the base of a view along the axis that is meant, and view the result."""
+        base, axes = self._base(node.values[0])
+        axis = axes[scanned_axis(node)]
+        if axis is None:  # a new one of extent 1
+            self.nodes.append(node)
+            return
+        attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
+        made = self._new(node.result, base.shape)
+        self.nodes.append(replace(node, operands=(base,), results=(made,), attrs=attrs))
+        self.replaced[node.result.id] = self._viewed(made, axes, node)
 
     def _sunk(self, node: Node) -> bool:
         """Apply a map to the bases of its operands, and view the result; False: not possible."""

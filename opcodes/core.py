@@ -131,9 +131,9 @@ class Operator:
     Attributes:
         name: unique name, as in NumPy where NumPy has it.
         kind: what it does to its iteration space.
-        opcodes: the op-codes; for a map one per kind of dtype, for a reduction an accumulate and
-            a reduce op-code, for a product an accumulate op-code.  Empty for a composite and for
-            a view.
+        opcodes: the op-codes; for a map one per kind of dtype, for a reduction or a scan an
+            accumulate and a reduce op-code, for a product an accumulate op-code.  Empty for a
+            composite and for a view.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
@@ -144,8 +144,10 @@ class Operator:
             each channel of the first operand as an operand of its own.
         cost: operations per element.
         ulp: largest error of one evaluation per executor and precision, with its source.
-        identity: for reductions and products, the C expression of the empty one per dtype kind.
-        accumulator: for reductions and products, the dtype to accumulate in for a result dtype.
+        identity: for reductions, scans and products, the C expression of the empty one per dtype
+            kind.
+        accumulator: for reductions, scans and products, the dtype to accumulate in for a result
+            dtype.
         needs_nonempty: the reduction of nothing is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
         tables: leading operands that are read at places which the others name, and so are stored.

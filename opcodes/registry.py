@@ -20,6 +20,7 @@ from opweave.opcodes import (
     products,
     reductions,
     rules,
+    scans,
 )
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
@@ -39,6 +40,7 @@ OPERATORS: dict[str, Operator] = {
         creation.OPERATORS,
         gathers.OPERATORS,
         reductions.OPERATORS,
+        scans.OPERATORS,
         products.OPERATORS,
         composites.OPERATORS,
         pixels.OPERATORS,

@@ -99,6 +99,19 @@ def reduced_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     return tuple(e for d, e in enumerate(shapes[0]) if d not in axes)
 
 
+def scanned_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    """The operand's shape.
+
+    Raises:
+        ShapeError: no such axis, or not one.
+    """
+    axis = attrs["axis"]
+    if axis is None or isinstance(axis, tuple):
+        raise ShapeError(f"a scan goes along one axis, found axis={shown(axis)}")
+    normal_axes(axis, len(shapes[0]))
+    return shapes[0]
+
+
 def viewed_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """Dimension ``d`` of a view is dimension ``axes[d]`` of its operand, or new for None.
 
@@ -176,6 +189,7 @@ def no_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
 
 BROADCAST = ShapeRule(broadcast_pairs, broadcast_shape)
 REDUCED = ShapeRule(no_pairs, reduced_shape)
+SCANNED = ShapeRule(no_pairs, scanned_shape)
 VIEWED = ShapeRule(no_pairs, viewed_shape)
 SLICED = ShapeRule(no_pairs, sliced_shape)
 RESHAPED = ShapeRule(no_pairs, lambda shapes, attrs: attrs["shape"])

@@ -52,6 +52,7 @@ def _rows(operator: Operator) -> Iterator[Row]:
                 yield Row(operator.name, dtype.numpy_name, executor, *found)
 
 
+ROUNDING = ("sum", "prod", "cumsum", "cumprod", "matmul")
 # Sums and products: each step is rounded; the bound grows with the depth of the plan.
 STEP = f"{IEEE} a step; gamma_n of the accumulation plan"
 WIDE = "; in float32, then rounded"
@@ -59,9 +60,9 @@ WIDE = "; in float32, then rounded"
 
 def _figure(operator: Operator, dtype: DType, executor: str) -> tuple[float, str] | None:
     """ULP and source, or None for what is exact or has no meaning for the dtype."""
-    if operator.kind in (Kind.REDUCE, Kind.CONTRACT):
+    if operator.kind in (Kind.REDUCE, Kind.SCAN, Kind.CONTRACT):
         step = f"{STEP}{WIDE}" if dtype.round else STEP
-        return (0.5, step) if operator.name in ("sum", "prod", "matmul") else None
+        return (0.5, step) if operator.name in ROUNDING else None
     if operator.kind is not Kind.MAP or operator.name == "cast":
         return (0.5, IEEE) if operator.name == "cast" else None
     try:

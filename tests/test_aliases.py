@@ -15,6 +15,8 @@ FUNCTIONS = {
     "map": ow.fuse(lambda x, y: x * 2 - y),
     "row": ow.fuse(lambda x, y: x - (x * y).sum(axis=-1, keepdims=True)),
     "columns": ow.fuse(lambda x, y: y - x.sum(axis=0)),
+    "scan": ow.fuse(lambda x, y: np.cumsum(x * y, axis=-1) - x),
+    "scan of columns": ow.fuse(lambda x, y: np.cumsum(x, axis=0) + y),
     "transposed": ow.fuse(lambda x, y: (x + y.T.T).T.T * 2),
 }
 UNFUSED = {name: fused.unfused() for name, fused in FUNCTIONS.items()}

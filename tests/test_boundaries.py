@@ -28,6 +28,10 @@ FORMS = {
     "row of columns": (lambda x: (x * x).sum(axis=0), lambda n: [(n, 4)], "f4"),
     "reduce": (lambda x: (x * x).sum(), lambda n: [(n, 7)], "f4"),
     "reduce, no identity": (lambda x: x.max(), lambda n: [(n, 2)], "f4"),
+    "scan": (lambda x: x - x.cumsum(axis=-1), lambda n: [(3, n)], "f4"),
+    "scan, many": (lambda x: x.cumsum(axis=-1), lambda n: [(n, 5)], "i4"),
+    "scan of columns": (lambda x: x.cumsum(axis=0).cumsum(axis=0), lambda n: [(n, 20)], "f4"),
+    "scan of columns, many": (lambda x: x.cumsum(axis=1), lambda n: [(2, 5, n)], "u1"),
     "product": (lambda x, w: x @ w + 1, lambda n: [(n, 5), (5, n)], "f4"),
     "product, inner": (lambda x, w: x @ w, lambda n: [(3, n), (n, 2)], "f4"),
     "product of rows": (lambda x, w: softmax(x @ w), lambda n: [(n, 6), (6, n)], "f4"),
@@ -78,7 +82,8 @@ def test_empty_arrays_of_every_shape(shape):
     x = np.ones(shape, np.float32)
 
     def function(x):
-        return x + 1, x.sum(), x.sum(axis=0), x.T, x.prod(axis=-1), x.any(), x.all()
+        scans = x.cumsum(), x.cumsum(axis=0), np.maximum.accumulate(x, axis=-1)
+        return x + 1, x.sum(), x.sum(axis=0), x.T, x.prod(axis=-1), x.any(), x.all(), *scans
 
     for expected, made in zip(function(x), ow.fuse(function)(x), strict=True):
         np.testing.assert_array_equal(expected, made)

@@ -19,6 +19,8 @@ FUNCTIONS = {
     "row": lambda x: x - x.mean(axis=-1, keepdims=True),
     "column": lambda x: x - x.max(axis=0),
     "whole": lambda x: np.sqrt((x * x).sum() + 1),
+    "scan": lambda x: x.cumsum(axis=-1) - x,
+    "scan of columns": lambda x: x.cumsum(axis=0) * 2,
     "several": lambda x: (x.sum(axis=-1), x * 2, x.max(axis=-1, keepdims=True)),
 }
 LAYOUTS = {

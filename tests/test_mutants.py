@@ -33,6 +33,10 @@ NOT_NEEDED = {
     # one tile along the inner dimension: nothing is written again
     "product in batches": {1},
     "product in whole tiles": {1},
+    # between two tiles' uses of a scan's shared array stand the barriers of the other scan
+    "scan of a block": {1, 7},
+    "scan through memory": {5, 11},
+    "scan of a block through memory": {5, 11},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
     "reduce through memory": {4},

@@ -42,6 +42,9 @@ AUDIT = {
                                              unreal(2**16, 8, dtype="f32")]),
     "product of rows": (lambda x, w: softmax(x @ w), lambda: [
         unreal(2**16, 2**16, dtype="f32"), unreal(2**16, 64, dtype="f32")]),
+    "scan": (lambda x: x.cumsum(1), lambda: [unreal(2**20, 2**12)]),
+    "scan, long": (lambda x: np.maximum.accumulate(x), lambda: [unreal(BIG)]),
+    "scan of columns": (lambda x: x.cumsum(1), lambda: [unreal(2, 2**15, 2**16)]),
     "pixel": (lambda x: ow.pixels.saturation(x, 1.5), lambda: [unreal(2**16, 2**14, 3, dtype="f32")]),
     "tile": (lambda x, y: x.T * y, lambda: [unreal(2**16, 2**16), unreal(2**16, 2**16)]),
     "window": (lambda x: np.roll(x, 1, 1), lambda: [unreal(2**16, 2**16)]),
@@ -50,7 +53,7 @@ AUDIT = {
 }  # fmt: skip
 # What depends on an extent or a stride, and may exceed 31 bits.
 LONG = re.compile(
-    r"\b(rows|cols|depth|width|row|first|j0|m0|n0|k0|chunk|chunks|n\d+(_n\d+)*|\w+_s\d+|r\d|q\d)\b"
+    r"\b(rows|cols|depth|width|row|row0|tiles|across|batch|first|j0|m0|n0|k0|chunk|chunks|n\d+(_n\d+)*|\w+_s\d+|r\d|q\d)\b"
 )
 NARROW = re.compile(r"\b(?:int|unsigned)\s+(\w+)\s*=\s*([^;]+);")
 BLOCK = re.compile(r"(\(index_t\))?blockIdx\.\w\s*\*")
@@ -109,6 +112,8 @@ FAR = {
     "row kept": lambda x: x - x.min(axis=1, keepdims=True),
     "reduce": lambda x: x.astype(np.int64).sum(),
     "columns": lambda x: x.max(axis=0),
+    "scan": lambda x: x.cumsum(axis=1),
+    "scan of columns": lambda x: np.maximum.accumulate(x, axis=0),
     "tile": lambda x: x.T + np.uint8(1),
     "window": lambda x: np.roll(x, 1, 1),
     "places": lambda x: x[[2, 0, -1, 2]][:, [23, 0, 3]],

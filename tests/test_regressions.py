@@ -19,7 +19,8 @@ host = pytest.mark.host
 NAMES = ["c", "l", "j", "j0", "row", "lane", "width", "chunks", "active", "first", "last", "part",
          "mine", "other", "load", "store", "load_chunk", "max_nan", "WARP_SHARE", "BLOCK", "x_v",
          "out_v", "x_s0", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
-         "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "x_row", "x_kept", "n0_n1"]  # fmt: skip
+         "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "x_row", "x_kept", "n0_n1",
+         "tile", "tiles", "carry", "cumsum0", "cumsum0_carry", "row0", "before", "start"]  # fmt: skip
 
 
 def named(template, name):
@@ -32,7 +33,8 @@ def named(template, name):
 @pytest.mark.parametrize("target", ["host", "sm_80"])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_argument_may_have_any_name(name, target):
-    for template in ("x * {n} + 1", "(np.exp(x) * {n}).sum(axis=-1) + x.max()"):
+    for template in ("x * {n} + 1", "(np.exp(x) * {n}).sum(axis=-1) + x.max()",
+                     "(x * {n}).cumsum(axis=-1) + x"):  # fmt: skip
         function = named(template, name)
         for second in (2.5, M + 1):
             program = ow.fuse(function).lower(M, second, target=target)

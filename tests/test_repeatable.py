@@ -22,7 +22,7 @@ def array(*shape):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
 
 
-# Ten kernels: each way in which threads and blocks meet.
+# Twelve kernels: each way in which threads and blocks meet.
 KERNELS = {
     "map": (lambda x: np.exp(x) * 1.1, [array(600)], {}),
     "row of a warp": (softmax, [array(3, 70)], {}),
@@ -31,6 +31,12 @@ KERNELS = {
     "columns": (lambda x: x.sum(axis=0), [array(37, 21)], {}),
     "row values": (lambda x: x.max(axis=1) - x.mean(axis=1), [array(5, 90)], {}),
     "blocks that meet": (lambda x: (x * x).sum(), [array(9000)], {"PARTS": 4}),
+    "scan of a block": (lambda x: np.cumsum(x, axis=1), [array(2, 2100)], {}),
+    "scan through memory": (
+        lambda x: np.cumsum(x, axis=1),
+        [array(3, 300)],
+        {"USE_WARP_SHUFFLE": 0},
+    ),
     "product": (lambda x, w: x @ w, [array(21, 17), array(17, 19)], {}),
     "product of rows": (lambda x, w: softmax(x @ w), [array(9, 7), array(7, 20)], {}),
     "tile": (lambda x, y: x.T * y, [array(33, 30), array(30, 33)], {}),
@@ -61,6 +67,8 @@ ON_HOST = {
     "row": (softmax, [array(300, 400)]),
     "reduce": (lambda x: (x * x).sum(), [array(300_000)]),
     "columns": (lambda x: x.sum(axis=0), [array(500, 300)]),
+    "scan": (lambda x: np.cumsum(x, axis=1), [array(300, 400)]),
+    "scan of columns": (lambda x: np.cumsum(x, axis=0), [array(500, 300)]),
     "product": (lambda x, w: ow.relu(x @ w), [array(40, 20), array(20, 30)]),
 }
 

@@ -108,6 +108,22 @@ def bordered(x):
     return y * 2
 
 
+def running_mean(x):
+    return np.cumsum(x, axis=-1) / np.arange(1, x.shape[-1] + 1, dtype=np.float32)
+
+
+def drawdown(x):
+    return x - np.maximum.accumulate(x, axis=-1)
+
+
+def sums_of_sums(x):
+    return np.exp(x) / np.exp(x).cumsum(0).cumsum(0)
+
+
+def running_total(x):
+    return np.cumsum(x)
+
+
 @dataclass(frozen=True)
 class Variant:
     """``kernels``: how many; ``toggles``: values that the first must have."""
@@ -214,6 +230,30 @@ VARIANTS = [
     Variant("places", laplacian, ((40, 50),)),
     Variant("windows of rows", picked_softmax, ((12, 100),)),
     Variant("borders", bordered, ((11, 2050),), "float16"),
+    Variant("scan 30", drawdown, ((50, 30),), toggles={"THREADS_PER_ROW": 8}),
+    Variant("scan 64", drawdown, ((50, 64),), toggles=VECTOR | {"THREADS_PER_ROW": 16}),
+    Variant("scan 1000", running_mean, ((7, 1000),), toggles=VECTOR | {"THREADS_PER_ROW": 32}),
+    Variant("scan 1001", running_mean, ((7, 1001),), toggles=SCALAR),
+    Variant("scan 2000", drawdown, ((3, 2000),), toggles={"THREADS_PER_ROW": 64}),
+    Variant("scan 4000", drawdown, ((2, 4000),), toggles={"THREADS_PER_ROW": 128}),
+    Variant("scan 9000", running_total, ((9000,),), toggles={"THREADS_PER_ROW": 256}),
+    Variant("scan 20000", running_total, ((20000,),), toggles={"THREADS_PER_ROW": 512}),
+    Variant("scan 70000", drawdown, ((70000,),), toggles={"THREADS_PER_ROW": 512, "LANES": 16}),
+    Variant("scan long f64", drawdown, ((70000,),), "float64", toggles={"LANES": 8}),
+    Variant("scan f16", running_mean, ((7, 1000),), "float16", toggles=VECTOR),
+    Variant("scan bf16", drawdown, ((7, 1000),), "bfloat16", toggles=VECTOR),
+    Variant("scan f64", running_mean, ((7, 1000),), "float64", toggles=VECTOR),
+    Variant("scan u8", running_total, ((3000,),), "uint8", toggles=VECTOR),
+    Variant("scan strided", drawdown, ((7, 100),), layout="strided"),
+    Variant("scan columns", sums_of_sums, ((40, 77),), toggles={"CHUNKS": 8, "VECTOR": 1}),
+    Variant(
+        "scan columns u8",
+        lambda x: np.maximum.accumulate(x, 1),
+        ((5, 37, 48),),
+        "uint8",
+        toggles=VECTOR | {"VECTOR": 4},
+    ),
+    Variant("scan columns strided", sums_of_sums, ((40, 50),), layout="strided"),
     Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
 ]
 

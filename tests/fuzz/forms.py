@@ -20,7 +20,8 @@ SYMBOLS = {
     "greater_equal": ">=", "equal": "==", "not_equal": "!=", "matmul": "@",
 }  # fmt: skip
 PREFIXES = {"negative": "-", "positive": "+", "invert": "~"}
-METHODS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip")
+METHODS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "cumsum",
+           "cumprod")  # fmt: skip
 # Array functions that are no operators by their name, but call one.
 CALLS = {"cast": "{{0}}.astype({dtype!r})", "copy": "{{0}}.copy()"}
 
@@ -144,6 +145,19 @@ def _reduce(rank: int, rng: Rng) -> str:
     return f"np.{name}.reduce({{0}}, axis={rng.integers(-rank, rank)})"
 
 
+ACCUMULATED = ("add", "multiply", "maximum", "minimum", "logical_or", "logical_and")
+
+
+def _accumulate(rank: int, rng: Rng) -> str:
+    axis = rng.integers(-rank, rank)
+    if rng.random() < 0.5:
+        return f"np.{rng.choice(ACCUMULATED)}.accumulate({{0}}, axis={axis})"
+    name = rng.choice(["cumsum", "cumsum", "cumprod", "nancumsum", "nancumprod"])
+    if rng.random() < 0.25:
+        return f"np.{name}({{0}})"
+    return f"{{0}}.{name}({axis})" if name in METHODS else f"np.{name}({{0}}, axis={axis})"
+
+
 def _by_extent(rank: int, rng: Rng) -> str:
     extent = "size" if rng.random() < 0.3 else f"shape[{rng.integers(rank)}]"
     return f"{{0}} {rng.choice(['*', '/', '+'])} {{0}}.{extent}"
@@ -230,6 +244,7 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "zeros_like": (0, _creation),
     "round": (0, _round),
     "ufunc.reduce": (1, _reduce),
+    "ufunc.accumulate": (1, _accumulate),
     "shape, size": (1, _by_extent),
     "roll": (1, _roll),
     "concatenate": (1, _join),
@@ -243,8 +258,8 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
 
 # How often operators of a kind are drawn, against each other.
 WEIGHTS = {
-    Kind.MAP: 1.0, Kind.REDUCE: 3.0, Kind.CONTRACT: 5.0, Kind.COMPOSITE: 1.5, Kind.MOVE: 0.0,
-    Kind.CREATE: 0.0,
+    Kind.MAP: 1.0, Kind.REDUCE: 3.0, Kind.SCAN: 3.0, Kind.CONTRACT: 5.0, Kind.COMPOSITE: 1.5,
+    Kind.MOVE: 0.0, Kind.CREATE: 0.0,
 }  # fmt: skip
 
 

@@ -207,12 +207,43 @@ with np.errstate(all="ignore"):
             {},
         ),
     }
+
+
+def scanned(x):
+    e = np.exp(x)
+    return e / e.cumsum(axis=-1), np.maximum.accumulate(x, axis=-1)
+
+
+def scanned_columns(x, y):
+    return (x * y).cumsum(axis=1) - x, np.minimum.accumulate(x, axis=1)
+
+
+def scanned_halves(x, y):
+    h = x.astype(np.float16)
+    return h.cumsum(axis=-1) * y, h.cumprod(axis=-1)
+
+
 SMALL = {"CHUNKS": 2, "BLOCK": 32}
 THROUGH_MEMORY = {"USE_WARP_SHUFFLE": 0}
+PAIRS = {"BLOCK": 32, "VECTOR": 2}
 NAIVE = {"BLOCK_M": 16, "BLOCK_N": 16, "THREAD_M": 1, "THREAD_N": 1, "WIDTH": 1}
 WIDE = [array((40, 21)), array((21, 200)), array((200,))]
 LOW = np.full((3, 130), -(2**31), np.int32)
 CASES |= {
+    "scan of few threads": (scanned, [array((6, 45)) - 3], {}),
+    "scan of a warp": (scanned, [array((5, 300)) - 3], {}),
+    "scan of a block": (scanned, [array((3, 2500)) - 3], {}),
+    "scan of one row": (lambda x: np.cumsum(x), [array((1500,))], {}),
+    "scan through memory": (scanned, [array((5, 300)) - 3], THROUGH_MEMORY),
+    "scan of a block through memory": (scanned, [array((3, 2500)) - 3], THROUGH_MEMORY),
+    "scan element by element": (scanned, [array((37, 45)) - 3], {"THREADS_PER_ROW": 1,
+                                                                "ROWS_PER_BLOCK": 32}),
+    "scan of halves": (scanned_halves, [array((6, 150)), array((6, 1))], {}),
+    "scan of one row through memory": (lambda x: np.cumsum(x), [array((1500,))], THROUGH_MEMORY),
+    "scan of columns": (scanned_columns, [array((2, 21, 75)), array((21, 1))], PAIRS),
+    "scan of whole columns": (lambda x: x.cumsum(axis=1), [array((2, 9, 128))], PAIRS),
+    "scan of few columns": (lambda x: x.cumsum(axis=0), [array((23, 70))], {"VECTOR": 4}),
+    "scan of windows": (lambda x, i: x[i].cumsum(axis=0), [array((9, 40)), np.array([3, 0, -1] * 4)], {}),
     "windows": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((3, 2100))], SMALL),
     "windows in steps": (lambda x: np.roll(x, 3, 1), [array((3, 4200))[:, ::2]], SMALL),
     "places": (lambda x: np.roll(x, 1, 0) + np.roll(x, 3, 1), [array((7, 33))], {}),

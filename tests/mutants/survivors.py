@@ -30,6 +30,27 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "More rounds, in which every chunk lies behind the row and its guard lets nothing through.",
     ),
     (r"half <= rows", "Lanes that no row reached hold the identity, which changes no other."),
+    (
+        r"scan\.cu\.j2:\d+: .*(tile <= tiles|const index_t tiles = )",
+        "One more tile, all of which lies behind the row: nothing of it is stored.",
+    ),
+    (
+        r"scan\.cu\.j2:\d+: .*`const bool active = threadIdx\.x >= THREADS_PER_ROW;`",
+        "The only row is taken by other threads of the block, which do the same.",
+    ),
+    (
+        r"scan_columns\.cu\.j2:\d+: .*row0 <= rows",
+        "One more round, in which the last row is read again and none is stored.",
+    ),
+    (
+        r"scan_columns\.cu\.j2:\d+: widen a bound: `for \(int c = 0; c < CHUNKS",
+        "One more row in registers that nobody reads; arrays of a thread's own are not checked "
+        "(docs/trust.md, row 11).",
+    ),
+    (
+        r"offset <= WARP_SHARE",
+        "One more step, over a distance that no two threads of a row's warp have.",
+    ),
     (r"raised <= high", "The two are equal."),
     (r"int begin = first (> 0|>= \(0, true\))", "A run from place 0 begins at 0 on either side."),
     (

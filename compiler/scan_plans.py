@@ -1,0 +1,47 @@
+"""Plans of scans: pure functions of the shape class, the dtype and the target, as all plans are.
+
+On the host a row is NumPy's own loop, so that its bits are NumPy's.  On a GPU a row that lies
+along the memory is shared by the threads of a block; rows that lie side by side are walked by a
+thread each, neighbours by neighbours, as long as there are enough of them to fill a device.
+"""
+
+from __future__ import annotations
+
+from opweave.compiler.device import Device
+from opweave.compiler.ir import Extents, Node, ScanPlan, count, extent_of, scanned_axis
+
+# Longest row for a number of threads; longer rows take MOST_THREADS.
+ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
+MOST_THREADS = 512
+LANES = 4
+# From here on barriers take most of the time of a tile, so it is as large as registers allow.
+LONG_ROW = 65536
+LONG_BYTES = 64  # of one operand in the registers of a thread
+HOST_LANES = 64
+# Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
+# they are shorter than what the threads of a warp take at once.
+MANY_ROWS = 4096
+SHORT_ROW = 32 * LANES
+# Rows side by side from which a host thread walks several at once.
+HOST_ABREAST = 16
+
+
+def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
+    """The accumulation plan of a scan for given extents: also its class."""
+    shape, axis = node.result.shape, scanned_axis(node)
+    cols = extent_of(shape[axis], extents)
+    beside = count(shape[axis + 1 :], extents)
+    rows = beside * count(shape[:axis], extents)
+    if device.is_host:
+        if beside >= HOST_ABREAST:
+            return ScanPlan(1, HOST_LANES, abreast=True)
+        return ScanPlan(1, min(HOST_LANES, 1 << max(0, cols - 1).bit_length()))
+    if beside > 1 and (rows >= MANY_ROWS or cols <= SHORT_ROW):
+        return ScanPlan(1, LANES, abreast=True)
+    threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
+    return ScanPlan(threads, LANES if cols <= LONG_ROW else LONG_BYTES // _held_bytes(node))
+
+
+def _held_bytes(node: Node) -> int:
+    """Bytes of an element in a register: at least those of a register."""
+    return max(4, node.result.dtype.itemsize)

@@ -1,0 +1,96 @@
+"""The scans: what a reduction has of every beginning of a row, an element for each.
+
+``acc`` is what came before, ``x`` the next element; the reduce op-code joins a run of elements to
+those before it.  Which runs there are is not said here: that is the plan (compiler/scan_plans.py).
+NumPy calls them cumsum and cumprod, and ``accumulate`` of a ufunc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes import dtypes, rules
+from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.reductions import HIGHEST, LOWEST
+from opweave.opcodes.shapes import SCANNED
+
+
+def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
+    """``ufunc.accumulate`` along one axis, the last unless given."""
+
+    def scanned(x: Any, axis: int = -1, dtype: Any = None) -> Any:
+        to = None if dtype is None else dtypes.of(dtype).numpy
+        return ufunc.accumulate(x, axis=index(axis), dtype=to)
+
+    return scanned
+
+
+def scan(
+    name: str,
+    ufunc: np.ufunc,
+    join: dict[str, str],
+    identity: dict[str, str],
+    rule: TypeRule,
+    *,
+    dtype_attr: bool = False,
+) -> Operator:
+    """Make a scan from a row; ``join`` is written over ``acc`` and ``x`` per dtype kind.
+
+    The identity, in front of an element, must leave all of its bits as they are.
+    """
+    codes = [
+        OpCode(name, phase, text, ("acc", "x"), dtypes=kinds)
+        for phase in (Phase.ACCUMULATE, Phase.REDUCE)
+        for kinds, text in join.items()
+    ]
+    return Operator(
+        name,
+        Kind.SCAN,
+        tuple(codes),
+        _meaning(ufunc),
+        rule,
+        shape_rule=SCANNED,
+        identity={kind: text for kinds, text in identity.items() for kind in kinds},
+        accumulator=rules.wide_float,
+        attrs=(("axis", -1), *((("dtype", None),) if dtype_attr else ())),
+    )
+
+
+OPERATORS: tuple[Operator, ...] = (
+    scan(
+        "cumsum",
+        np.add,
+        {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"},
+        {"f": "-T(0)", "iu": "0", "b": "false"},  # 0.0 in front would lose the sign of -0.0
+        rules.summation,
+        dtype_attr=True,
+    ),
+    scan(
+        "cumprod",
+        np.multiply,
+        {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"},
+        {"fiu": "1", "b": "true"},
+        rules.summation,
+        dtype_attr=True,
+    ),
+    scan(
+        "cummax",
+        np.maximum,
+        {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"},
+        LOWEST,
+        rules.first,
+    ),
+    scan(
+        "cummin",
+        np.minimum,
+        {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"},
+        HIGHEST,
+        rules.first,
+    ),
+    scan("cumany", np.logical_or, {"b": "acc || x"}, {"b": "false"}, rules.truth),
+    scan("cumall", np.logical_and, {"b": "acc && x"}, {"b": "true"}, rules.truth),
+)

@@ -1,0 +1,59 @@
+// sums_of_sums_scan_columns_f32
+// fused: exp, cumsum, cumsum, divide
+// x: f32[n0, n1] -> out: f32[n0, n1]
+// accumulation plan: element by element
+// rows n0, columns n1; template scan_columns.cu.j2, target sm_80
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define BLOCK             64   // threads in a block
+#define VECTOR            1    // neighbouring columns of one thread
+#define CHUNKS            8    // rows of one round, all read before the first is taken
+#include "opweave.cuh"
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+sums_of_sums_scan_columns_f32(
+    const float* __restrict__ x,
+    float* __restrict__ out,
+    const index_t rows,
+    const index_t cols)
+{
+    // index: a thread has VECTOR columns of a batch
+    const index_t j0 = ((index_t)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
+
+    // what came before a row
+    float cumsum0[VECTOR];
+    float cumsum1[VECTOR];
+#pragma unroll
+    for (int l = 0; l < VECTOR; ++l) {
+        cumsum0[l] = -float(0);
+        cumsum1[l] = -float(0);
+    }
+
+    for (index_t row0 = 0; row0 < rows; row0 += CHUNKS) {
+        // load: all rows of a round before the first is taken, the last one again behind it
+        float x_v[CHUNKS][VECTOR];
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t row = row0 + c < rows ? row0 + c : rows - 1;
+            load_chunk(x_v[c], x + row * cols + j0, cols - j0);
+        }
+
+        // cumsum_f32, cumsum_f32, store out
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const index_t row = row0 + c;
+            const index_t width = row < rows ? cols : 0;
+            float out_v[VECTOR];
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
+                const float v0 = exp(x_v[c][l]);  // exp: f32[n0, n1], line 2
+                cumsum0[l] = cumsum0[l] + v0;  // cumsum: f32[n0, n1], line 2
+                cumsum1[l] = cumsum1[l] + cumsum0[l];  // cumsum: f32[n0, n1], line 2
+                const float v3 = v0 / cumsum1[l];  // divide: f32[n0, n1], line 2
+                out_v[l] = v3;
+            }
+            store_chunk(out + row * cols + j0, out_v, width - j0);
+        }
+    }
+}

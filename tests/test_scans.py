@@ -1,0 +1,454 @@
+"""Scans: cumsum and its kin, and ``accumulate`` of ufuncs: types, shapes, bits, kernels, bounds."""
+
+import numpy as np
+import pytest
+from data import DTYPES, FLOATS, TARGETS, dtype_of, like_numpy, values
+
+import opweave as ow
+from opweave.compiler.ir import ScanPlan
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes import errors as e
+from opweave.opcodes.core import Kind
+
+host = pytest.mark.host
+SCANS = [r.name for r in OPERATORS.values() if r.kind is Kind.SCAN]
+EXACT = ["cummax", "cummin", "cumany", "cumall"]
+
+
+def array(*shape, dtype=np.float32, seed=5):
+    rng = np.random.default_rng([seed, *shape])
+    if np.dtype(dtype).kind in "iu":
+        return rng.integers(-9 if np.dtype(dtype).kind == "i" else 0, 9, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def numpys(x, expected):
+    """Bits apart from the sign and the payload of a NaN."""
+    return np.where(np.isnan(x), x.dtype.type(np.nan), x).tobytes() == expected.tobytes()
+
+
+# NumPy's functions
+
+FUNCTIONS = {
+    "cumsum": lambda x: np.cumsum(x),
+    "cumsum of columns": lambda x: np.cumsum(x, axis=0),
+    "cumsum of rows": lambda x: np.cumsum(x, axis=-1),
+    "cumsum, method": lambda x: x.cumsum(1),
+    "cumsum, dtype": lambda x: np.cumsum(x, axis=1, dtype=np.float64),
+    "cumprod": lambda x: np.cumprod(x * 0.5 + 1, axis=0),
+    "cumprod, method": lambda x: (x + 1).cumprod(axis=1, dtype=np.float64),
+    "nancumsum": lambda x: np.nancumsum(np.where(x > 1, np.nan, x), axis=1),
+    "nancumprod": lambda x: np.nancumprod(np.where(x > 1, np.nan, x), 0),
+    "cumulative_sum": lambda x: np.cumulative_sum(x, axis=1),
+    "cumulative_prod": lambda x: np.cumulative_prod(x, axis=0),
+    "add.accumulate": lambda x: np.add.accumulate(x),
+    "multiply.accumulate": lambda x: np.multiply.accumulate(x, axis=1),
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x, 1),
+    "minimum.accumulate": lambda x: np.minimum.accumulate(x),
+    "logical_or.accumulate": lambda x: np.logical_or.accumulate(x > 2, axis=1),
+    "logical_and.accumulate": lambda x: np.logical_and.accumulate(x < 2),
+    "of a transposed array": lambda x: np.cumsum(x.T, axis=0),
+    "of a slice": lambda x: np.cumsum(x[::-2, 3:], axis=1),
+    "of a scan along another axis": lambda x: x.cumsum(0).cumsum(1),
+    "of a broadcast": lambda x: np.cumsum(np.broadcast_to(x[0], x.shape), axis=0),
+    "with out=": lambda x: np.cumsum(x, axis=1, out=np.zeros_like(x)),
+    "with out= of a ufunc": lambda x: np.add.accumulate(x, out=np.zeros_like(x)),
+    "undone by diff": lambda x: np.diff(np.cumsum(x, axis=1), axis=1),
+    "of places": lambda x: x * np.cumsum(np.arange(x.shape[1])),
+    "of rolled columns": lambda x: np.roll(x, 3, axis=1).cumsum(axis=0),
+    "of rows at places": lambda x: x[[3, 0, -1, 3]].cumsum(axis=0) * 2,
+    "of elements at places": lambda x: np.cumsum(x[:, [3, 0, -1, 3]], axis=1),
+    "of columns in an order": lambda x: np.take_along_axis(x, x.astype(int) % 9, 0).cumsum(0),
+    "beside places": lambda x: x.cumsum(0) * np.arange(9)[:, None] + np.arange(43) * x.cumsum(0),
+    "from a row of weights": lambda x: np.cumsum(x * x[0], axis=0) + x[:, :1],
+}
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_numpys(name, target):
+    like_numpy(FUNCTIONS[name], array(9, 43), target=target)
+
+
+@host
+@pytest.mark.parametrize("name", ["nancumsum", "nancumprod", "cumsum", "cumprod"])
+def test_a_function_of_integers_widens_them_as_numpy_does(name):
+    for dtype in ("int8", "uint8", "int32", "bool"):
+        like_numpy(lambda x: getattr(np, name)(x), array(31) > 0 if dtype == "bool"
+                   else array(31, dtype=dtype), target="host")  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_every_scan_of_every_type_keeps_its_bound(dtype, axis, target):
+    x = values(dtype, 7 * 150, seed=3).reshape(7, 150)[:, 40:]
+    if dtypes.of(dtype).is_float:
+        x = np.where(np.isfinite(x), x, np.asarray(1, x.dtype)).astype(x.dtype)
+    rows = [OPERATORS[name] for name in SCANS]
+    fused = ow.fuse(lambda x: tuple(row(x, axis=axis) for row in rows))
+    made = fused.lower(x, target=target)(x)
+
+    assert fused.check(x, target=target).ok
+    assert len(fused.lower(x, target=target).kernels) == 1
+    for row, found in zip(rows, made, strict=True):
+        with np.errstate(all="ignore"):
+            expected = row.numpy(x, axis=axis)
+        assert found.dtype == expected.dtype
+        if row.name in EXACT or not dtypes.of(found.dtype).is_float:
+            np.testing.assert_array_equal(expected, found)
+
+
+@host
+@pytest.mark.parametrize("asked", ["float16", "float32", "int8", "uint16", "bool", "float64"])
+def test_dtype_is_what_numpy_adds_in(asked):
+    x = np.abs(array(5, 60)) + 1
+    fused = ow.fuse(lambda x: np.cumsum(x, axis=1, dtype=asked))
+
+    assert fused(x).dtype == asked
+    assert fused.check(x).ok
+
+
+@host
+def test_integers_wrap_as_numpys():
+    x = np.full((3, 700), 2**62 - 7, np.int64)
+    small = np.full(700, 100, np.int8)
+
+    for target in ("host", "sm_80"):
+        made = ow.fuse(lambda x: x.cumsum(1)).lower(x, target=target)(x)
+        np.testing.assert_array_equal(x.cumsum(1), made)
+        narrow = ow.fuse(lambda x: x.cumsum(dtype=np.int8)).lower(small, target=target)(small)
+        np.testing.assert_array_equal(small.cumsum(dtype=np.int8), narrow)
+
+
+# Bits
+
+
+@host
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_on_the_host_the_bits_are_numpys(name, axis, dtype):
+    x = array(67, 131, dtype=dtype)
+    x[3, 5], x[60, 2], x[4, 7] = np.nan, np.inf, -0.0
+    with np.errstate(all="ignore"):
+        expected = OPERATORS[name].numpy(x != 0 if name in EXACT[2:] else x, axis=axis)
+    made = ow.fuse(lambda x: OPERATORS[name](x, axis=axis))(x)
+
+    assert numpys(made, expected)
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_minus_zeros_stay(target):
+    x = np.full((3, 300), -0.0, np.float32)
+    x[1, 200:] = 0.0
+    for axis in (0, 1):
+        fused = ow.fuse(lambda x, a=axis: (x.cumsum(a), x.cumprod(a)))
+        expected = x.cumsum(axis), x.cumprod(axis)
+        for want, found in zip(expected, fused.lower(x, target=target)(x), strict=True):
+            assert want.tobytes() == found.tobytes()
+
+
+@host
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_special_values_are_carried_as_numpy_does(name, bad, target):
+    x = np.ones((3, 700), np.float32)
+    x[1, 333], x[2, 5], x[2, 600] = bad, np.inf, -np.inf
+    with np.errstate(all="ignore"):
+        expected = OPERATORS[name].numpy(x, axis=1)
+    made = ow.fuse(lambda x: OPERATORS[name](x, axis=1)).lower(x, target=target)(x)
+
+    np.testing.assert_array_equal(expected, made)
+
+
+FORMS = {
+    "prologue and epilogue": lambda x: np.cumsum(np.exp(x) * 2, axis=-1) / 3,
+    "columns": lambda x: np.exp(x).cumsum(0) * 2,
+    "several": lambda x: (x.cumsum(1), np.maximum.accumulate(x, 1), x * x),
+    "one behind another": lambda x: (x.cumsum(1) * 0.5).cumprod(1) - x,
+    "kept between passes": lambda x: np.exp(x) / np.exp(x).cumsum(1),
+    "kept down columns": lambda x: np.exp(x) / np.exp(x).cumsum(0).cumsum(0),
+    "drawdown": lambda x: x - np.maximum.accumulate(x, axis=1),
+    "16-bit": lambda x: x.astype(np.float16).cumsum(1) + x.astype(np.float16).cumprod(0),
+    "with a row value": lambda x: np.cumsum(x * np.exp(x[:, :1]), axis=1) + x[0],
+    "with a column value": lambda x: np.cumsum(x * x[:, :1] + x[0], axis=0),
+    "before a reduction": lambda x: x.cumsum(1).max(axis=1),
+    "of a softmax": lambda x: ow.softmax(x).cumsum(1),
+}
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_75", "sm_90a"])
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("shape", [(5, 37), (3, 2100)], ids=str)
+def test_fused_and_unfused_bits_agree(name, shape, target):
+    x = array(*shape)
+    fused = ow.fuse(FORMS[name])
+    made = fused.lower(x, target=target)(x)
+    alone = fused.unfused().lower(x, target=target)(x)
+    pairs = zip(made, alone, strict=True) if isinstance(made, tuple) else [(made, alone)]
+
+    assert fused.check(x, target=target).ok
+    assert all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+TOGGLES = [
+    {"USE_WARP_SHUFFLE": 0}, {"USE_VECTOR_IO": 0}, {"USE_64BIT_INDEX": 1}, {"ROWS_PER_BLOCK": 4},
+    {"USE_WARP_SHUFFLE": 0, "ROWS_PER_BLOCK": 4}, {"BLOCK": 128}, {"VECTOR": 4}, {"CHUNKS": 2},
+]  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize("toggles", TOGGLES, ids=str)
+@pytest.mark.parametrize("shape", [(9, 60), (3, 1200), (2, 4100)], ids=str)
+def test_a_toggle_changes_no_bit(shape, toggles):
+    x = array(*shape)
+    for function in (lambda x: np.cumsum(x, 1) * x, lambda x: np.cumsum(x[:, :70], 0)):
+        fused = ow.fuse(function)
+        expected = fused.lower(x, target="sm_80")(x)
+        found = fused.with_toggles(**toggles).lower(x, target="sm_80")(x)
+
+        assert expected.tobytes() == found.tobytes()
+
+
+@host
+@pytest.mark.parametrize("threads", [1, 2, 8, 32, 64, 128])
+def test_threads_of_a_row_replace_the_plan_fused_and_unfused_alike(threads):
+    x = array(3, 530)
+    fused = ow.fuse(lambda x: np.cumsum(x * 2, 1) + 1).with_toggles(
+        THREADS_PER_ROW=threads, LANES=2, ROWS_PER_BLOCK=max(1, 32 // threads)
+    )
+    program = fused.lower(x, target="sm_80")
+
+    assert program.kernels[0].data.plan == ScanPlan(threads, 2)
+    assert program.check(x).ok
+    alone = fused.unfused().lower(x, target="sm_80")(x)
+    assert program(x).tobytes() == alone.tobytes()
+
+
+@host
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("shape", [(5, 30), (3, 1000), (2, 2050), (2, 9000)], ids=str)
+def test_every_schedule_of_threads_gives_the_same_bits(shape, target):
+    x = array(*shape)
+    program = ow.fuse(lambda x: np.cumsum(x, 1) / np.maximum.accumulate(x, 1)).lower(
+        x, target=target
+    )
+    found = {program.verify(x, schedule=s).tobytes() for s in (0, 1, 2, 3)}
+
+    assert len(found) == 1
+
+
+# Shapes
+
+EXTENTS = [0, 1, 2, 3, 7, 31, 32, 33, 127, 128, 129, 257]
+
+
+@host
+@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_any_extent_along_and_beside_the_axis(extent, target):
+    for shape in ((3, extent), (extent, 5), (extent, 20), (2, extent, 3), (2, 4, extent)):
+        x = array(*shape)
+        for axis in range(len(shape)):
+            program = ow.fuse(lambda x, a=axis: np.cumsum(x, a)).lower(x, target=target)
+            made = program(x)
+            assert made.shape == shape
+            assert program.check(x).ok
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_an_array_without_dimensions_becomes_a_row_of_one(target):
+    x = np.array(1.5, np.float32)
+    for function in (lambda x: np.cumsum(x), lambda x: x.cumprod()):
+        made = ow.fuse(function).lower(x, target=target)(x)
+        assert (made.shape, made.tolist()) == ((1,), [1.5])
+
+
+LAYOUTS = {
+    "Fortran": np.asfortranarray(array(12, 40)),
+    "every other column": array(12, 80)[:, ::2],
+    "backwards": array(12, 40)[::-1, ::-1],
+    "broadcast rows": np.broadcast_to(array(40), (12, 40)),
+    "broadcast columns": np.broadcast_to(array(12, 1), (12, 40)),
+    "moved": np.moveaxis(array(4, 20, 7), 0, 2),
+    "middle": array(3, 30, 24)[:, ::3],
+    "planes": array(5, 2, 6, 18),
+}
+
+
+@host
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_any_order_in_memory_gives_the_bits_of_a_copy(layout, target):
+    x = LAYOUTS[layout]
+    for axis in (None, *range(x.ndim)):
+        fused = ow.fuse(lambda x, a=axis: np.cumsum(x, a))
+        made, copied = (fused.lower(a, target=target)(a) for a in (x, x.copy()))
+        assert made.tobytes() == copied.tobytes()
+
+
+@host
+@pytest.mark.parametrize("rows", [4095, 4096])
+def test_columns_are_walked_abreast_where_there_are_many(rows):
+    x = array(130, rows)
+    program = ow.fuse(lambda x: np.cumsum(x, 0)).lower(x, target="sm_80")
+
+    assert program.kernels[0].data.template == ("scan" if rows < 4096 else "scan_columns")
+    assert program.kernels[0].data.plan.threads == (
+        128 if rows < 128 else 32 if rows < 4096 else 1
+    )
+
+
+# Kernels
+
+KERNELS = [
+    ("a product and its sums", lambda x, w: np.cumsum(x * w, axis=-1), 1),
+    ("a running mean", lambda x, w: np.cumsum(x, -1) / np.arange(1, x.shape[-1] + 1), 1),
+    ("down columns", lambda x, w: np.exp(x).cumsum(0) * 2, 1),
+    ("a drawdown", lambda x, w: x - np.maximum.accumulate(x, axis=-1), 1),
+    ("several scans of one row", lambda x, w: (x.cumsum(1), (x * x).cumsum(1)), 1),
+    ("a scan behind a scan", lambda x, w: x.cumsum(1).cumsum(1), 1),
+    ("a transposed scan", lambda x, w: np.cumsum(x.T * 2, axis=0) + 1, 1),
+    ("along two axes", lambda x, w: x.cumsum(0).cumsum(1), 2),
+    ("a scan and a reduction", lambda x, w: x.cumsum(1) / x.sum(1, keepdims=True), 2),
+    ("a scan that is sliced", lambda x, w: x.cumsum(1)[:, 1:] * 2, 2),
+    ("a special function of a row of weights", lambda x, w: np.cumsum(x * np.exp(w), axis=0), 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize(("function", "kernels"), [k[1:] for k in KERNELS],
+                         ids=[k[0] for k in KERNELS])  # fmt: skip
+def test_as_few_kernels_as_scans_allow(function, kernels, target):
+    x, w = array(40, 300), array(300)
+
+    assert kernels == len(ow.fuse(function).lower(x, w, target=target).kernels)
+
+
+def test_a_row_is_read_once_for_all_scans_of_it():
+    x = array(40, 300)
+    explained = ow.fuse(lambda x: np.exp(x) / np.exp(x).cumsum(1)).explain(x)
+
+    assert explained.bytes_moved == 2 * x.nbytes
+    assert "tiles" in ow.fuse(lambda x: x.cumsum(1)).explain(x, target="sm_80").text
+
+
+def test_the_reason_why_a_scan_stands_apart_is_explained():
+    explained = ow.fuse(lambda x: x.cumsum(1) / x.sum(1, keepdims=True)).explain(array(4, 9))
+
+    assert any("a reduction knows its result" in d for d in explained.decisions)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_row_of_a_warp_is_scanned_by_shuffles_in_16_byte_accesses(target):
+    x = array(64, 1024)
+    kernel = ow.fuse(lambda x: np.cumsum(x, 1)).lower(x, target=target).kernels[0]
+
+    for found in ("SHFL.UP", "LDG.E.128", "STG.E.128"):
+        assert found in kernel.sass
+    assert "BAR.SYNC" not in kernel.sass
+
+
+@pytest.mark.nvrtc
+def test_eight_rows_of_a_column_are_read_before_the_first_is_added():
+    x = array(512, 4096)
+    sass = ow.fuse(lambda x: np.cumsum(x, 0)).lower(x, target="sm_90a").kernels[0].sass
+    order = [w for w in sass.replace(";", " ").split() if w.startswith(("LDG", "FADD", "STG"))]
+
+    assert "LDG LDG LDG LDG LDG LDG LDG LDG" in " ".join(w.split(".")[0] for w in order)
+
+
+# Bounds
+
+
+@host
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_bound_grows_along_the_row(dtype):
+    x = np.ones((1, 5000), dtype_of(dtype)) / dtype_of(dtype).type(64)
+    (bound,) = ow.bounds.derive(ow.fuse(lambda x: np.cumsum(x, 1)), x)
+    error = bound.error[0]
+
+    assert error[0] <= error[100] < error[4999]
+    assert np.all(np.diff(error) >= -1e-12 * error[1:]) or dtypes.of(dtype).round
+    assert np.isfinite(error).all()
+
+
+def test_the_depth_of_a_plan_counts_the_roundings_of_an_element():
+    assert [ScanPlan(1, 64).depth(n) for n in (1, 2, 100)] == [1, 2, 100]
+    warp, block = ScanPlan(32, 4), ScanPlan(256, 4)
+    assert [warp.depth(n) for n in (1, 128, 129)] == [3 + 5 + 1 + 1, 3 + 5 + 1 + 1, 3 + 5 + 2 + 1]
+    assert [block.depth(n) for n in (1024, 1025)] == [3 + 5 + 8 + 1, 3 + 5 + 16 + 1]
+
+
+@host
+def test_a_wrong_sum_is_outside_of_its_bound():
+    x = np.abs(array(2, 600))
+    program = ow.fuse(lambda x: np.cumsum(x, 1)).lower(x, target="sm_80")
+    source = program.source.replace("carry = carry + all", "carry = all")
+
+    assert source != program.source
+    with pytest.raises(e.CheckError):
+        program.compile(source=source).check(x)
+
+
+# Refusals
+
+X = array(3, 4)
+REFUSED = [
+    (lambda x: np.cumsum(x, axis=2), e.ShapeError, "axis 2 does not exist"),
+    (lambda x: np.cumsum(x, axis=(0, 1)), e.ShapeError, "axis must be an integer"),
+    (lambda x: np.add.accumulate(x, axis=None), e.ShapeError, "axis must be an integer"),
+    (lambda x: np.cumulative_sum(x), e.ShapeError, "expected an axis"),
+    (lambda x: np.cumulative_sum(x, axis=0, include_initial=True), e.UnsupportedError, "first"),
+    (lambda x: np.maximum.accumulate(x, dtype=int), e.UnsupportedError, "dtype="),
+    (lambda x: np.subtract.accumulate(x), e.UnsupportedError, "np.subtract.accumulate"),
+    (lambda x: np.cumsum(x, 0, out=np.zeros(x.shape)), e.UnsupportedError, "give dtype="),
+    (lambda x: np.cumsum(x, 0, out=x), e.UnsupportedError, "writes into an argument"),
+    (lambda x: OPERATORS["cumsum"](x, axis=None), e.ShapeError, "along one axis"),
+    (lambda x: OPERATORS["cumsum"](x, axis=(0,)), e.ShapeError, "along one axis"),
+    (lambda x: np.cumsum(x, 0, dtype="complex64"), e.DTypeError, "complex64"),
+]
+
+
+@pytest.mark.parametrize(("function", "error", "text"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused_says_so(function, error, text):
+    with pytest.raises(error, match=text) as found:
+        ow.fuse(function).lower(X, target="sm_80")
+
+    assert "test_scans.py" in str(found.value)
+
+
+@host
+@pytest.mark.parametrize("function", [
+    lambda x: np.subtract.accumulate(x) * 2, lambda x: np.cumulative_sum(x, axis=0, include_initial=True) + 1,
+    lambda x: np.cumsum(x * 2, 0, out=np.zeros(x.shape)) + x,
+])  # fmt: skip
+def test_what_is_refused_runs_in_parts(function):
+    np.testing.assert_allclose(function(X), ow.fuse(function)(X), rtol=1e-6)
+
+
+@host
+def test_an_op_code_list_may_scan():
+    k = ow.kernel([ow.load("x"), ow.opcodes.cumsum(axis=1), ow.opcodes.multiply(2.0), ow.store()])
+
+    np.testing.assert_allclose(np.cumsum(X, 1) * 2, k(X), rtol=1e-6)
+    k = k.insert(ow.opcodes.negative, before="store")
+    np.testing.assert_allclose(-np.cumsum(X, 1) * 2, k(X), rtol=1e-6)
+
+
+@host
+def test_a_kernel_with_a_scan_takes_another_op_code():
+    kernel = ow.fuse(lambda x: np.cumsum(x * 2, 1)).lower(X).kernels[0]
+    made = kernel.insert(ow.opcodes.clip(0, 1), before="cumsum")
+
+    np.testing.assert_allclose(np.cumsum(np.clip(X * 2, 0, 1), 1), made(X), rtol=1e-6)
+    with pytest.raises(e.EditError, match="only elementwise"):
+        kernel.replace("cumsum", ow.opcodes.exp)
