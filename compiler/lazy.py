@@ -21,7 +21,7 @@ from opweave.compiler.capture import Place
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Value, Where
 from opweave.compiler.lazy_array import LazyArray
-from opweave.compiler.segments import Given, Segment, cut
+from opweave.compiler.segments import Given, Segment, cut, reshaped_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array
@@ -167,12 +167,20 @@ class LazyTracer(Tracer):
         """
         held = [a for a in (r() for r in list(self._live.values())) if a is not None]
         values = {a.value.id: a.value for a in held if a.value.id not in self.given}
+        views = reshaped_views(self, values, {a.value.id for a in held})
+        roots = [view.root for view in views if view.root.id not in self.given]
+        values = {
+            **{n: v for n, v in values.items() if n not in {view.value.id for view in views}},
+            **{root.id: root for root in roots},
+        }
         total = 0
         if values:
             segment = cut(self, list(values.values()))
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
+        for view in views:
+            self._there(view.value, view.of(self.given[view.root.id].array, self.builder.extents))
         # nothing is open, and what nobody holds is gone, as in Python
         self.builder.nodes.clear()
         kept = {a.value.id for a in held} | self.arguments
