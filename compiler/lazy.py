@@ -18,9 +18,11 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
+from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Value, Where
-from opweave.compiler.lazy_array import LazyArray
+from opweave.compiler.lazy_array import BREAKS, LazyArray
+from opweave.compiler.libraries import replaced
 from opweave.compiler.segments import Given, Segment, cut, reshaped_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
@@ -120,7 +122,7 @@ class LazyTracer(Tracer):
         if name in ("numpy", "cupy"):
             return LazyNamespace(found, self)
         is_random = type(found).__module__.startswith("numpy.random")
-        return LazyCalls(found, self) if name in RANDOM or is_random else found
+        return LazyCalls(found, self) if name in RANDOM or is_random else replaced(found)
 
     def number(self, item: Any) -> TracedScalar:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
@@ -340,6 +342,11 @@ class LazyNamespace(Namespace):
             self._tracer.asking += 1
             try:
                 return self._tracer.seen_of(found(*args, **kwargs))
+            except BREAKS as error:
+                plain = getattr(self._module, name)
+                if name not in CREATORS:
+                    raise  # NumPy has been asked
+                return self._tracer.eagerly(f"np.{name}", error, plain, args, kwargs)
             finally:
                 self._tracer.asking -= 1
 
