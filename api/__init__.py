@@ -44,6 +44,8 @@ linear = OPERATORS["linear"]
 erf = OPERATORS["erf"]
 erfc = OPERATORS["erfc"]
 tgamma = OPERATORS["tgamma"]
+lgamma = OPERATORS["lgamma"]
+logsumexp = OPERATORS["logsumexp"]
 
 _LAZY = {
     "fuse": "fused",
@@ -74,9 +76,11 @@ __all__ = [
     "fuse",
     "gelu",
     "kernel",
+    "lgamma",
     "linear",
     "load",
     "log_softmax",
+    "logsumexp",
     "opcodes",
     "operator",
     "pixels",

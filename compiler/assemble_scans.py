@@ -128,12 +128,12 @@ class ScanAssembler(Assembler):
 
     def _scan(self, index: int, node: Node) -> Reduction:
         """A scan of a tile: its elements are put in place before the threads meet."""
-        found, operand = self._bound(index, node)
+        found, operand = self._bound_scan(index, node)
         return replace(
             found, accumulate=replace(found.accumulate, text=f"{found.name}[l] = {operand};")
         )
 
-    def _bound(self, index: int, node: Node) -> tuple[Reduction, str]:
+    def _bound_scan(self, index: int, node: Node) -> tuple[Reduction, str]:
         """A scan under a name of its own, whose results are one for each lane; its operand."""
         operand = self.text(node.operands[0], False)
         name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
@@ -186,7 +186,7 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
 
         cumsum0[l] = cumsum0[l] + x_v[l];
         """
-        found, operand = self._bound(index, node)
+        found, operand = self._bound_scan(index, node)
         running = self.names[node.result.id]
         text = f"{running} = {found.joined(running, operand)};"
         found = replace(found, accumulate=replace(found.accumulate, text=text))

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.expr import Expr, literal
-from opweave.compiler.gathering import coordinate, gathered, is_below, place_type
+from opweave.compiler.gathering import (
+    checked,
+    coordinate,
+    gathered,
+    is_below,
+    is_place,
+    place_type,
+)
 from opweave.compiler.indexing import bounds, expanded, indexed
 from opweave.compiler.ir import Extent
 from opweave.compiler.reshaping import number_of
@@ -134,6 +141,9 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
     for axis, item in enumerate(items):
         extent = target.value.shape[axis]
         c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
+        if is_place(item):
+            inside.append(c == checked(tracer, item, extent))
+            continue
         found = bounds(target, item, axis)
         if found is None:
             along.append((c, extent))

@@ -9,7 +9,7 @@ section 4.2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -24,10 +24,16 @@ from opweave.compiler.reference import numpy_attributes
 from opweave.compiler.rounding import gamma, largest, spacing
 from opweave.compiler.scan_bounds import scan_error
 from opweave.opcodes.dtypes import F32, F64, DType
+from opweave.opcodes.ulps import UNSTATED
 
 Array = np.ndarray[Any, Any]
 # Monotone operators from floats to integers: an error of an operand moves them by whole steps.
 STEPS = frozenset(("cast", "to_uint8"))
+# Operators that ask for the numbers next to one in its own type: their wide values are of it, too.
+OF_TYPE = frozenset(("nextafter", "spacing"))
+# Operators whose result is little beside the terms that it is made of: the size of those, which
+# its error refers to.  The logarithm of gamma is 0 at 1, at 2, and between the poles below.
+TERMS: dict[str, Callable[[Array], Array]] = {"lgamma": lambda x: np.where(x > 0, 1.0, 16.0)}
 # Where channels mix, a value on the way is at most so many times the largest channel times the
 # largest amount: three channels, each with a coefficient of up to three terms (hue_rotation).
 TERMS_OF_CHANNELS = 9
@@ -122,10 +128,18 @@ class _Bounds:
             # an infinite amount of a difference that rounds to nothing may be anything
             amounts = [np.abs(o.value) for o in operands[1:]]
             top = np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts])
+        if node.operator.name in TERMS:
+            top = TERMS[node.operator.name](operands[0].value)
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):
             made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))
-        return made
+        unstated = UNSTATED.get((node.operator.name, self.executor))
+        if unstated is None:
+            return made
+        low, high = unstated
+        reach = (operands[0].value + operands[0].error, operands[0].value - operands[0].error)
+        lost = (reach[0] > low) & (reach[1] < high)
+        return [Bounded(b.value, np.where(lost, np.inf, b.error)) for b in made]
 
     def _gathered(self, node: Node, operands: list[Bounded], value: Array) -> Bounded:
         """The errors of the elements that are read; anything where a place is undecided."""
@@ -147,6 +161,9 @@ class _Bounds:
         if node.operator.name == "cast":
             return [self._cast(operands[0], node.result.dtype)]
         attrs = numpy_attributes(node, self.extents)
+        if node.operator.name in OF_TYPE:
+            kinds = [o.dtype.numpy for o in node.operands]
+            operands = [np.asarray(o).astype(k) for o, k in zip(operands, kinds, strict=True)]
         if node.result.dtype.is_float:
             attrs.pop("dtype", None)
         result = node.operator.numpy(*operands, **attrs)
@@ -164,7 +181,7 @@ class _Bounds:
     ) -> Array:
         """Add the operator's own error, and mark what may overflow.
 
-        ``top`` is the largest channel, which the error of an operator that mixes refers to.
+        ``top`` is the largest channel, or term, which the error of the operator refers to.
         """
         if not dtype.is_float:
             # a rounding that goes the other way shows in the result's own unit

@@ -265,6 +265,8 @@ BREAKS: dict[str, Break] = {
     "modf": _whole,
     "frexp": _binade,
     "tgamma": _pole_of_gamma,
+    "lgamma": _pole_of_gamma,
+    "spacing": _binade,
 }
 
 

@@ -92,11 +92,16 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def iscomplex(x: Any) -> Any:
-    return OPERATORS["imag"](x) != 0 if is_complex(x) else np.zeros_like(x, dtype=np.bool_)
+    return OPERATORS["imag"](x) != 0 if is_complex(x) else _throughout(x, False)
 
 
 def isreal(x: Any) -> Any:
-    return OPERATORS["imag"](x) == 0 if is_complex(x) else np.ones_like(x, dtype=np.bool_)
+    return OPERATORS["imag"](x) == 0 if is_complex(x) else _throughout(x, True)
+
+
+def _throughout(x: Any, value: bool) -> Any:
+    """An array of one truth; a NumPy bool of an array without dimensions."""
+    return np.full_like(x, value, dtype=np.bool_)[... if x.ndim else ()]
 
 
 def squared_size(a: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.complexes import is_complex, squared_size
+from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -46,12 +46,22 @@ def flip(m: Any, axis: Any = None) -> Any:
     return reduce(lambda a, d: a[_along("flip", d, a.ndim, slice(None, None, -1))], axes, m)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    if prepend is not None or append is not None:
+        a = _with_ends(a, counted_axis("diff", axis, a.ndim), prepend, append)
     for _ in range(n):
         upper = a[_along("diff", axis, a.ndim, slice(1, None))]
         lower = a[_along("diff", axis, a.ndim, slice(None, -1))]
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
+
+
+def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
+    """An array between two others, or numbers, along an axis."""
+    parts = [part if part is None else lifted(a.tracer, part) for part in (prepend, append)]
+    shape = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
+    parts = [np.broadcast_to(p, shape) if p is not None and not p.ndim else p for p in parts]
+    return np.concatenate([p for p in (parts[0], a, parts[1]) if p is not None], axis)
 
 
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -78,20 +88,39 @@ def vdot(a: Any, b: Any, /) -> Any:
     return np.conjugate(a.reshape(-1)) @ b.reshape(-1)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
+    keepdims: bool = False,
+) -> Any:  # fmt: skip
+    """
+    Raises:
+        UnsupportedError: weights that are neither of the array's dimensions nor along one axis.
+    """
     if weights is None:
-        return a.mean(axis=axis, keepdims=keepdims)
-    if getattr(weights, "ndim", 0) != a.ndim:
-        raise UnsupportedError("average: expected weights of as many dimensions as the array")
-    total = weights.sum(axis=axis, keepdims=keepdims)
-    return (a * weights).sum(axis=axis, keepdims=keepdims) / total
+        found = a.mean(axis=axis, keepdims=keepdims)
+        total: Any = a.size / found.size if found.ndim else a.size
+        return (found, np.full_like(found, total)[...]) if returned else found
+    weights = lifted(a.tracer, weights)
+    if weights.ndim != a.ndim:
+        if weights.ndim != 1 or axis is None or isinstance(axis, tuple):
+            raise UnsupportedError("average: expected weights of as many dimensions as the array")
+        behind = a.ndim - 1 - counted_axis("average", axis, a.ndim)
+        weights = np.broadcast_to(weights[(slice(None), *[None] * behind)], a.shape)
+    whole = a.dtype.kind in "biu"
+    to = np.result_type(a.dtype, weights.dtype, *(["f8"] if whole else []))
+    total = weights.sum(axis=axis, keepdims=keepdims, dtype=to)
+    product = a.astype(to) * weights.astype(to)
+    found = product.sum(axis=axis, keepdims=keepdims) / total
+    return (found, total) if returned else found
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    axis = counted_axis("trapezoid", axis, y.ndim)
     if x is not None:
-        if x.ndim != 1 or axis not in (-1, y.ndim - 1):
-            raise UnsupportedError("trapezoid: expected points of one dimension, along the last")
-        dx = diff(x)
+        x = lifted(y.tracer, x)
+        dx = diff(x) if x.ndim == 1 else diff(x, axis=axis)
+        if x.ndim == 1:
+            dx = dx[(slice(None), *[None] * (y.ndim - 1 - axis))]
     ends = (slice(1, None), slice(None, -1))
     upper, lower = (y[_along("trapezoid", axis, y.ndim, part)] for part in ends)
     return (dx * (upper + lower) / 2.0).sum(axis=axis)
@@ -146,7 +175,12 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 def isclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    _floats("isclose", *(x for x in (a, b) if not isinstance(x, int | float)))
+    tracer = tracer_of(a, b, rtol, atol)
+    a, b = weak_or_lifted(tracer, a), weak_or_lifted(tracer, b)
+    if hasattr(b, "dtype"):
+        b = b.astype(np.result_type(b.dtype, 1.0))  # NumPy subtracts in a type that holds both
+    elif isinstance(b, int):
+        b = float(b)
     close = (abs(a - b) <= atol + rtol * abs(b)) & np.isfinite(b) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
@@ -158,19 +192,25 @@ def allclose(
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    if not copy:
-        raise UnsupportedError("nan_to_num: copy=False writes into its argument")
-    _floats("nan_to_num", x)
-    top = dtypes.of(x.dtype).numpy.type
-    limits = np.finfo(top) if x.dtype.kind == "f" else None
-    if limits is None:
-        raise UnsupportedError(f"nan_to_num: {x.dtype}")
+    if not _is_float(x):
+        return x.copy() if copy else x
+    limits = _limits(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    x = np.where(np.isnan(x), nan, x)
-    return np.where(x == np.inf, high, np.where(x == -np.inf, low, x))
+    found = np.where(np.isnan(x), nan, x)
+    found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
+    if copy:
+        return found if found.ndim else found[()]
+    x[...] = found
+    return x
+
+
+def _limits(dtype: Any) -> Any:
+    if dtype.kind == "f":
+        return np.finfo(dtype)
+    raise UnsupportedError(f"nan_to_num: {dtype}")
 
 
 def _without_nan(name: str, fill: float) -> Callable[..., Any]:
@@ -191,9 +231,14 @@ def _extreme(name: str, fill: float) -> Callable[..., Any]:
             return getattr(a, name)(axis=axis, keepdims=keepdims)
         lost = np.isnan(a)
         found = getattr(np.where(lost, fill, a), name)(axis=axis, keepdims=keepdims)
-        return np.where(lost.all(axis=axis, keepdims=keepdims), np.nan, found)
+        return _unboxed(np.where(lost.all(axis=axis, keepdims=keepdims), np.nan, found))
 
     return handler
+
+
+def _unboxed(found: Any) -> Any:
+    """Of an array without dimensions the number that NumPy returns."""
+    return found if found.ndim else found[()]
 
 
 def _count(a: Any, axis: Any, keepdims: bool) -> Any:
@@ -214,26 +259,11 @@ def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -
     apart = np.where(np.isnan(a), 0, a - nanmean(a, axis, keepdims=True))
     total = (apart * apart).sum(axis=axis, keepdims=keepdims)
     degrees = _count(a, axis, keepdims) - ddof
-    return np.where(degrees > 0, (total / degrees).astype(a.dtype), np.nan)
+    return _unboxed(np.where(degrees > 0, (total / degrees).astype(a.dtype), np.nan))
 
 
 def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
     return np.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims))
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Of vectors; of a matrix without an axis, Frobenius."""
-    if not is_complex(x):
-        _floats("norm", x)
-    if ord is not None and not (isinstance(axis, int) or (axis is None and x.ndim == 1)):
-        raise UnsupportedError("norm: orders of matrix norms; give one axis")
-    if ord is None or ord == 2:
-        return np.sqrt(squared_size(x).sum(axis=axis, keepdims=keepdims))
-    sizes = abs(x)
-    if ord in (1, np.inf, -np.inf):
-        name = {1: "sum", np.inf: "max", -np.inf: "min"}[ord]
-        return getattr(sizes, name)(axis=axis, keepdims=keepdims)
-    raise UnsupportedError(f"norm: ord={ord!r}: expected None, 1, 2, inf or -inf")
 
 
 def _at_least(rank: int) -> Callable[..., Any]:
@@ -279,7 +309,6 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "nanmean": nanmean,
     "nanvar": nanvar,
     "nanstd": nanstd,
-    "norm": norm,
     "atleast_1d": _at_least(1),
     "atleast_2d": _at_least(2),
     "atleast_3d": _at_least(3),

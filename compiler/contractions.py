@@ -14,37 +14,58 @@ import numpy as np
 
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate, gathered, place_type
+from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import counted_axis, number_of, symbol_of
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
-SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)?(->[A-Za-z]*)?")
+SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
+# So many operands of one contraction become code.
+MOST_OPERANDS = 8
 
 
 def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
-    """Of one or two operands, each axis with a letter of its own.
+    """Of any operands, two at a time from left to right; a letter twice takes the diagonal.
 
     Raises:
-        UnsupportedError: more operands, an ellipsis, an operand's diagonal, or options.
+        UnsupportedError: an ellipsis, options, or more operands than become code.
         ShapeError: letters and axes do not fit.
     """
     options.pop("optimize", None)
     if options:
         raise UnsupportedError(f"einsum({', '.join(options)}=...)")
     text = subscripts.replace(" ", "") if isinstance(subscripts, str) else ""
-    if not text or not SUBSCRIPTS.fullmatch(text) or not 1 <= len(operands) <= 2:
+    if not text or not SUBSCRIPTS.fullmatch(text) or not 1 <= len(operands) <= MOST_OPERANDS:
         raise UnsupportedError(f"einsum({shown(subscripts)}) of {len(operands)} operands")
     left, _, out = text.partition("->")
     terms = left.split(",")
     if "->" not in text:
         letters = "".join(terms)
         out = "".join(sorted(c for c in letters if letters.count(c) == 1))
-    _check_letters(terms, out, operands)
-    if len(operands) == 1:
-        return _ordered(
-            _without(operands[0], terms[0], out), [c for c in terms[0] if c in out], out
-        )
-    return _contracted(operands[0], terms[0], operands[1], terms[1], out)
+    tracer = tracer_of(*operands)
+    arrays = [lifted(tracer, operand) for operand in operands]
+    _check_letters(terms, out, arrays)
+    a, first = _on_diagonals(arrays[0], terms[0])
+    for position in range(1, len(arrays)):
+        b, second = _on_diagonals(arrays[position], terms[position])
+        later = "".join([out, *terms[position + 1 :]])
+        kept = "".join(c for c in dict.fromkeys(first + second) if c in later)
+        kept = out if position == len(arrays) - 1 else kept
+        a, first = _contracted(a, first, b, second, kept), kept
+    return _ordered(_without(a, first, out), [c for c in first if c in out], out)
+
+
+def _on_diagonals(operand: Any, term: str) -> tuple[Any, str]:
+    """An operand with a letter for each axis: what has one twice is its diagonal."""
+    while len(set(term)) < len(term):
+        twice = next(c for c in term if term.count(c) > 1)
+        axes = [d for d, c in enumerate(term) if c == twice][:2]
+        m, n = (number_of(operand.tracer, operand.shape[d]) for d in axes)
+        if m != n and not operand.tracer.builder.require(Expr("eq", (m, n))):
+            raise ShapeError(f"einsum: axes of different extents are both {twice!r}")
+        operand = diagonal(operand, 0, *axes)
+        term = "".join(c for d, c in enumerate(term) if d not in axes) + twice
+    return operand, term
 
 
 def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> None:
@@ -55,8 +76,6 @@ def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> N
             raise ShapeError(
                 f"einsum: {term!r} has {len(term)} letters for {operand.ndim} dimensions"
             )
-        if len(set(term)) < len(term):
-            raise UnsupportedError(f"einsum: the diagonal {term!r}")
     if len(set(out)) < len(out) or not set(out) <= set("".join(terms)):
         raise ShapeError(f"einsum: {out!r} names an axis twice, or one that no operand has")
 
@@ -146,7 +165,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     for p, q in pairs:
         second[q] = first[p]
     out = [c for c in first if c not in second] + [c for c in second if c not in first]
-    return _contracted(a, "".join(first), b, "".join(second), "".join(out))
+    found = _contracted(a, "".join(first), b, "".join(second), "".join(out))
+    return found if found.ndim else np.copy(found)  # an array, as of all that is reshaped
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:

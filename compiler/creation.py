@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate
+from opweave.compiler.lifting import arrays_in, is_traced_array, lifted
 from opweave.compiler.movement import arange
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
@@ -72,7 +74,9 @@ def full_like(
 ) -> Any:  # fmt: skip
     """Of the shape and dtype of another array, unless others are given."""
     extents = a.shape if shape is None else shape if isinstance(shape, tuple | list) else (shape,)
-    return created(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype)
+    if is_traced_array(fill_value) and fill_value.ndim:
+        raise UnsupportedError("full_like: expected a number to fill with; use np.broadcast_to")
+    return _full(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype)
 
 
 def _like(fill: int) -> Callable[..., Any]:
@@ -92,7 +96,10 @@ def _shaped(fill: int) -> Callable[..., Any]:
 
 
 def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
-    return created(tracer, shape, fill_value, dtype)
+    if not is_traced_array(fill_value):
+        return created(tracer, shape, fill_value, dtype)
+    value = fill_value if dtype is None else fill_value.astype(dtype)
+    return broadcast_to(value, shape).copy()
 
 
 def _spread(array: Any, over: Any) -> Any:
@@ -167,13 +174,51 @@ def _linspace(
     return made if dtype is None else made.astype(dtype)
 
 
-# Of numbers, where one of them is traced; None where the numbers themselves are asked for.
+def _array(
+    tracer: Tracer, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
+) -> Any:
+    """Of a traced array, or of a list with traced arrays in it; in C order."""
+    if order not in ("K", "A", "C"):
+        raise UnsupportedError(f"array: order={order!r}: expected 'C'; transpose instead")
+    found = lifted(tracer, object)
+    if dtype is not None and dtypes.of(dtype) is not found.value.dtype:
+        return found.astype(dtype)
+    return np.copy(found) if copy and is_traced_array(object) else found
+
+
+def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return _array(tracer, a, dtype, copy=False, order=order or "K")
+
+
+def _contiguous(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+    found = _array(tracer, a, dtype, copy=False)
+    return found if found.ndim else found.reshape(1)
+
+
+# Of numbers and arrays, where one of them is traced; None where the numbers are asked for.
 COUNTED: dict[str, Callable[..., Any]] = {
+    "array": _array,
+    "asarray": _as_array,
+    "asanyarray": _as_array,
+    "ascontiguousarray": _contiguous,
     "arange": _arange,
     "eye": _eye,
     "identity": _eye,
     "linspace": _linspace,
 }
+
+
+# Functions that a module has in the place of its own.
+CREATORS = frozenset((*SHAPED, *COUNTED))
+
+
+def _takes(handler: Callable[..., Any], tracer: Tracer, args: Any, kwargs: Any) -> bool:
+    """True where a handler has all the arguments of a call."""
+    try:
+        signature(handler).bind(tracer, *args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,11 +227,14 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def counted(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
+        tracer = next((a.tracer for a in arrays_in(given)), tracer)
         if tracer is None:
             return plain(*args, **kwargs)
-        found = COUNTED[name](tracer, *args, **kwargs)
-        if found is not None:
-            return found
+        handler = COUNTED[name]
+        if _takes(handler, tracer, args, kwargs):
+            found = handler(tracer, *args, **kwargs)
+            if found is not None:
+                return found
         values = {key: tracer.concrete(value) for key, value in kwargs.items()}
         return plain(*map(tracer.concrete, args), **values)
 

@@ -83,8 +83,15 @@ def checked(tracer: Tracer, places: Any, extent: Extent) -> Any:
 
 
 def takes_arrays(items: Sequence[Any]) -> bool:
-    """One of the items of an index is an array or a list."""
-    return any(isinstance(item, list) or getattr(item, "ndim", 0) for item in items)
+    """One of the items of an index is an array or a list, or a place that is traced."""
+    return any(
+        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
+    )
+
+
+def is_place(item: Any) -> bool:
+    """True for a traced integer without dimensions, which indexes as a number does."""
+    return hasattr(item, "value") and getattr(item, "ndim", 1) == 0 and item.dtype.kind in "iu"
 
 
 def indices_of(array: TracedArray, item: Any) -> Any:
@@ -95,6 +102,8 @@ def indices_of(array: TracedArray, item: Any) -> Any:
     """
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, np.int64)
+    if is_place(item):
+        return item
     if not getattr(item, "ndim", 0):
         return array.tracer.concrete(item)
     if not hasattr(item, "tracer"):
@@ -153,6 +162,8 @@ def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
 
 def _placed(tracer: Tracer, given: Any, axis: int, extent: Extent, trailing: int) -> Any:
     """Indices as places, with as many dimensions behind as the result has."""
+    if is_place(given):
+        return checked(tracer, given, extent)
     if not getattr(given, "ndim", 0):
         return tracer.scalar(place_of(tracer, index(given), axis, extent))
     if trailing:

@@ -18,10 +18,12 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
+from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Value, Where
-from opweave.compiler.lazy_array import LazyArray
-from opweave.compiler.segments import Given, Segment, cut
+from opweave.compiler.lazy_array import BREAKS, LazyArray
+from opweave.compiler.libraries import replaced
+from opweave.compiler.segments import Given, Segment, cut, reshaped_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array
@@ -125,7 +127,7 @@ class LazyTracer(Tracer):
         if name in ("numpy", "cupy"):
             return LazyNamespace(found, self)
         is_random = type(found).__module__.startswith("numpy.random")
-        return LazyCalls(found, self) if name in RANDOM or is_random else found
+        return LazyCalls(found, self) if name in RANDOM or is_random else replaced(found)
 
     def number(self, item: Any) -> TracedScalar:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
@@ -172,12 +174,20 @@ class LazyTracer(Tracer):
         """
         held = [a for a in (r() for r in list(self._live.values())) if a is not None]
         values = {a.value.id: a.value for a in held if a.value.id not in self.given}
+        views = reshaped_views(self, values, {a.value.id for a in held})
+        roots = [view.root for view in views if view.root.id not in self.given]
+        values = {
+            **{n: v for n, v in values.items() if n not in {view.value.id for view in views}},
+            **{root.id: root for root in roots},
+        }
         total = 0
         if values:
             segment = cut(self, list(values.values()))
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
+        for view in views:
+            self._there(view.value, view.of(self.given[view.root.id].array, self.builder.extents))
         # nothing is open, and what nobody holds is gone, as in Python
         self.builder.nodes.clear()
         kept = {a.value.id for a in held} | self.arguments
@@ -337,6 +347,11 @@ class LazyNamespace(Namespace):
             self._tracer.asking += 1
             try:
                 return self._tracer.seen_of(found(*args, **kwargs))
+            except BREAKS as error:
+                plain = getattr(self._module, name)
+                if name not in CREATORS:
+                    raise  # NumPy has been asked
+                return self._tracer.eagerly(f"np.{name}", error, plain, args, kwargs)
             finally:
                 self._tracer.asking -= 1
 

@@ -22,10 +22,11 @@ from opweave.compiler.gathering import (
     place_type,
 )
 from opweave.compiler.ir import Extent
+from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
@@ -78,19 +79,25 @@ def _arrays(name: str, arrays: Any) -> list[Any]:
     """Arrays to be joined, of which one at least is traced.
 
     Raises:
-        UnsupportedError: one is a number or a list.
+        ShapeError: one has no dimension.
     """
-    found = list(arrays)
-    tracer = next(a.tracer for a in found if hasattr(a, "tracer"))
-    for number, a in enumerate(found):
-        if not getattr(a, "ndim", None):
-            raise UnsupportedError(f"{name}: expected arrays, found {type(a).__name__}")
-        if not hasattr(a, "tracer"):
-            found[number] = tracer.wrapped(tracer.constant(a))
+    tracer = tracer_of(list(arrays))
+    found = [lifted(tracer, a) for a in arrays]
+    if not all(a.ndim for a in found):
+        raise ShapeError(f"{name}: zero-dimensional arrays cannot be joined")
     return found
 
 
-def concatenate(arrays: Any, axis: Any = 0) -> Any:
+def concatenate(
+    arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """
+    Raises:
+        ShapeError: ranks or extents differ.
+        DTypeError: a type that they cannot be converted to.
+    """
+    if dtype is not None:
+        return concatenate([_cast("concatenate", a, dtype, casting) for a in arrays], axis)
     found = _arrays("concatenate", arrays)
     first, tracer = found[0], found[0].tracer
     if axis is None:
@@ -107,6 +114,12 @@ def concatenate(arrays: Any, axis: Any = 0) -> Any:
     for start, a in zip(ends, found[1:], strict=False):
         made = np.where(is_below(c, start), made, moved(a, {axis: c - start}, dtype, like=first))
     return made
+
+
+def _cast(name: str, array: Any, dtype: Any, casting: Any) -> Any:
+    if not np.can_cast(array.dtype, dtype, casting):
+        raise DTypeError(f"{name}: cannot store {array.dtype} in {dtype} by casting={casting!r}")
+    return array.astype(dtype)
 
 
 def _meet(tracer: Tracer, first: Any, other: Any, axis: int) -> None:
@@ -149,17 +162,16 @@ def stack(arrays: Any, axis: Any = 0) -> Any:
 def _stacked(join: int, rank: int, column: bool = False) -> Any:
     """``vstack`` and its kin: arrays of at least so many dimensions, joined along one of them."""
 
-    def handler(tup: Any) -> Any:
-        found = _arrays("stack", tup)
-        made = []
-        for a in found:
-            if a.ndim == 1 and rank == 2:
+    def handler(tup: Any, **options: Any) -> Any:
+        tracer, made = tracer_of(list(tup)), []
+        for a in (lifted(tracer, item) for item in tup):
+            if not a.ndim:
+                a = a.reshape(*[1] * rank)
+            elif a.ndim == 1 and rank == 2:
                 view = (0, None) if column else (None, 0)
                 a = a.tracer.hidden_view(a, view)
-            elif a.ndim < rank:
-                raise UnsupportedError("stack: arrays of so few dimensions")
             made.append(a)
-        return concatenate(made, 0 if join == 1 and made[0].ndim == 1 else join)
+        return concatenate(made, 0 if join == 1 and made[0].ndim == 1 else join, **options)
 
     return handler
 

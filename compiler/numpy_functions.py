@@ -7,21 +7,28 @@ it does not name is refused, never ignored.
 from __future__ import annotations
 
 import builtins
-import sys
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arranging import ARRANGED
 from opweave.compiler.complexes import COMPLEX, is_complex
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
+from opweave.compiler.inplace import WRITES
+from opweave.compiler.kinds import KINDS
+from opweave.compiler.lifting import has_arrays, lifted, tracer_of
+from opweave.compiler.linear import LINALG, LINEAR
 from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
 from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name
 from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.compiler.scanning import SCANS
+from opweave.compiler.searching import SEARCHES
+from opweave.compiler.special import is_special
 from opweave.opcodes import ALIASES, OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
@@ -136,10 +143,8 @@ def _dot(a: Any, b: Any) -> Any:
     if 0 in ranks:
         return apply(OPERATORS["multiply"], a, b)
     if ranks[1] > 2 or (ranks[0] > 2 and ranks[1] != 1):
-        raise UnsupportedError(
-            f"dot: operands of {ranks[0]} and {ranks[1]} dimensions; write the product as "
-            "np.matmul with the dimensions that you mean"
-        )
+        first, second = (lifted(tracer_of(a, b), x) for x in (a, b))
+        return CONTRACTIONS["tensordot"](first, second, ([ranks[0] - 1], [ranks[1] - 2]))
     return _matmul(a, b)
 
 
@@ -239,6 +244,10 @@ def _fill(a: Any, value: Any) -> None:
     a[...] = value
 
 
+def _logaddexp_reduce(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return apply(OPERATORS["logsumexp"], a, axis=axis, keepdims=bool(keepdims))
+
+
 UFUNCS: dict[str, Operator] = {
     name: row
     for name, row in OPERATORS.items()
@@ -267,13 +276,12 @@ def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
         if name in ("conj", "conjugate") and any(map(is_complex, operands)):
             return OPERATORS["conjugate"]
         return UFUNCS.get(name)
-    special = sys.modules.get("scipy.special")
-    own = special is not None and getattr(special, name, None) is ufunc
     plain = all(getattr(o, "dtype", None) in (np.float32, np.float64) for o in operands)
-    return SCIPY.get(name) if own and plain else None
+    return SCIPY.get(name) if is_special(ufunc) and plain else None
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **KINDS,
     **REDUCTIONS,
     **SCANS,
     "where": _where,
@@ -298,15 +306,67 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **CONTRACTIONS,
     **NUMERICS,
     **MOVES,
+    **ARRANGED,
+    **SEARCHES,
+    **LINEAR,
+    **WRITES,
 }
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name in FUNCTIONS}
 FUNCTIONS["around"] = _round
+
+
+def _with_lists(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that are given as lists, too."""
+
+    def taking(item: Any) -> Any:
+        if not isinstance(item, list | tuple):
+            return item
+        return lifted(tracer_of(item), item) if has_arrays(item) else np.asarray(item)
+
+    def handle(*args: Any, **kwargs: Any) -> Any:
+        return handler(*map(taking, args[:2]), *args[2:], **kwargs)
+
+    return functools.wraps(handler)(handle)
+
+
+FUNCTIONS |= {
+    name: _with_lists(FUNCTIONS[name])
+    for name in (
+        *("dot", "matmul", "vdot", "inner", "outer", "kron", "cross", "tensordot"),
+        *("convolve", "correlate", "vecdot", "matvec", "vecmat"),
+    )
+}
+# Of np.linalg: what it has besides np, and what means something else there.
+OF_LINALG = {"matmul": FUNCTIONS["matmul"], "matrix_transpose": _matrix_transpose, **LINALG}
+
+
+def handler_of(function: Any) -> Callable[..., Any] | None:
+    """The handler of a function of NumPy's itself; None for others, whatever their name is."""
+    name = getattr(function, "__name__", "")
+    for module, table in ((np, FUNCTIONS), (np.linalg, OF_LINALG)):
+        if getattr(module, name, None) is function:
+            return table.get(name)
+    return None
+
+
+# ufunc.reduce by the reduction that it is.
+REDUCES: dict[str, Callable[..., Any]] = {
+    "add": FUNCTIONS["sum"],
+    "multiply": FUNCTIONS["prod"],
+    "maximum": FUNCTIONS["max"],
+    "minimum": FUNCTIONS["min"],
+    "logical_and": FUNCTIONS["all"],
+    "logical_or": FUNCTIONS["any"],
+    "fmax": FUNCTIONS["nanmax"],
+    "fmin": FUNCTIONS["nanmin"],
+    "logaddexp": _logaddexp_reduce,
+}
 
 METHODS: dict[str, Callable[..., Any]] = {
     name: FUNCTIONS[name]
     for name in (
         *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round"),
-        *("take", "repeat", "argmax", "argmin", "diagonal", "trace"),
+        *("take", "repeat", "argmax", "argmin", "diagonal", "trace", "searchsorted", "choose"),
         *("cumsum", "cumprod"),
     )
 } | {
@@ -322,6 +382,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "conj": np.conjugate,
     "conjugate": np.conjugate,
     "fill": _fill,
+    "compress": lambda a, condition, axis=None: FUNCTIONS["compress"](condition, a, axis),
 }
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {
@@ -329,4 +390,6 @@ PROPERTIES: dict[str, Callable[..., Any]] = {
     "mT": _matrix_transpose,
     "real": COMPLEX["real"],
     "imag": COMPLEX["imag"],
+    "itemsize": lambda a: a.dtype.itemsize,
+    "nbytes": lambda a: a.size * a.dtype.itemsize,
 }

@@ -63,6 +63,8 @@ class _Reads(Rewriter):
         self.costs: dict[int, int] = {}
         self.known: dict[object, Operand | None] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+        self.roots: dict[int, int] = {}  # of what is a view of another value: that
+        self.shown = self._shown_views()
         self.readers = self._count_readers()
 
     def graph(self) -> Graph:
@@ -77,6 +79,18 @@ class _Reads(Rewriter):
             self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
         )
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _shown_views(self) -> set[int]:
+        """Views that a caller gets, and those that they are views of."""
+        for node in self.source.nodes:
+            if node.is_view:
+                source = node.values[0].id
+                self.roots[node.result.id] = self.roots.get(source, source)
+        found = set(self.returned)
+        for node in reversed(self.source.nodes):
+            if node.is_view and node.result.id in found:
+                found.add(node.values[0].id)
+        return found
 
     def _count_readers(self) -> dict[int, int]:
         """How often each value is read elsewhere; slices of a slice count, and it does not."""
@@ -128,11 +142,14 @@ class _Reads(Rewriter):
     def _pays(self, before: Node, node: Node, table: Value) -> bool:
         """The work that is done again is less than the memory traffic that is saved."""
         (original, *_) = _read_values(before)
+        is_shown = node.is_view and before.result.id in self.shown
+        if is_shown and self.roots[before.result.id] in self.returned:
+            return False  # a view of what is stored costs nothing, and shares its memory
         if node.operator.name == "view":
             return before.result.id not in self.returned and self._is_light(table)
         readers, is_kept = self.readers[original.id], original.id in self.returned
         if before.result.id in self.returned and (readers > 1 or is_kept):
-            return False  # a view of what is stored costs nothing
+            return False
         alone = node.is_view and len(self.source.users[original.id]) == 1 and not is_kept
         cost = self._cost(table)
         if cost <= MOST_MOVED if alone else cost * readers <= MOST_AGAIN:

@@ -81,7 +81,10 @@ def _decision(name: str) -> Callable[..., Any]:
     return handler
 
 
-def _mean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Any:
+    a = _in_type("mean", a, dtype)
     if where is True:
         return _statistic(OPERATORS["mean"])(a, axis, keepdims=keepdims)
     axis = axis_of("mean", axis)
@@ -91,6 +94,15 @@ def _mean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True
     count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)
     found = (total / count).astype(wide.dtype)
     return found.astype(a.dtype) if narrow else found
+
+
+def _in_type(name: str, a: Any, dtype: Any) -> Any:
+    """An array in the float type that a statistic is asked to be computed in."""
+    if dtype is None:
+        return a
+    if not dtypes.of(dtype).is_float:
+        raise UnsupportedError(f"{name}: dtype={shown(dtype)}: expected a float type")
+    return a.astype(dtype)
 
 
 def _summation(operator: Operator, pair: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,11 +122,33 @@ def _summation(operator: Operator, pair: Callable[..., Any]) -> Callable[..., An
 
 
 def _spread(operator: Operator) -> Callable[..., Any]:
-    def handler(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-        axis = axis_of(operator.name, axis)
-        return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
+    def handler(
+        a: Any, axis: Any = None, dtype: Any = None, *, ddof: int = 0, keepdims: bool = False,
+        where: Any = True, mean: Any = None, correction: Any = None,
+    ) -> Any:  # fmt: skip
+        axis, ddof = axis_of(operator.name, axis), ddof if correction is None else correction
+        a = _in_type(operator.name, a, dtype)
+        if where is True and mean is None:
+            return apply(operator, a, axis=axis, keepdims=bool(keepdims), ddof=ddof)
+        found = _variance(a, axis, ddof, bool(keepdims), where, mean)
+        found = np.sqrt(found) if operator.name == "std" else found
+        return found.astype(a.dtype) if dtypes.of(a.dtype).is_float else found
 
     return handler
+
+
+def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: Any) -> Any:
+    """About a mean that is given, or of the elements that are chosen."""
+    narrow = dtypes.of(a.dtype).round != ""
+    wide = a.astype(np.float32) if narrow else a if a.dtype.kind == "f" else a.astype(float)
+    middle = _mean(wide, axis, keepdims=True, where=where) if mean is None else mean
+    apart = wide - middle
+    chosen = (
+        np.full_like(a, True, dtype=bool) if where is True else np.broadcast_to(where, a.shape)
+    )
+    total = np.where(chosen, apart * apart, 0).sum(axis=axis, keepdims=keepdims)
+    count = chosen.sum(axis=axis, keepdims=keepdims)
+    return (total / np.maximum(count - ddof, 0)).astype(wide.dtype)
 
 
 def dtype_name(dtype: Any) -> str:

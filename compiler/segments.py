@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opweave.compiler.expr import Expr, expr_key, literal
+from opweave.compiler.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir import Graph, Input, Node, Scalar, Symbol, Value
 from opweave.compiler.names import c_names
+from opweave.compiler.reference import numpy_attributes
 
 if TYPE_CHECKING:
     from opweave.compiler.lazy import LazyTracer
@@ -97,6 +99,48 @@ def cut(tracer: LazyTracer, wanted: Sequence[Value]) -> Segment:
         replace(graph, boxed=tracer.boxed(graph, names.ids)),
         tuple(g.type for g in names.inputs), tuple(g.array for g in names.inputs), scalars,
     )  # fmt: skip
+
+
+class Reshaped(NamedTuple):
+    """A view of an array that the function holds, or of another of its views, reshaped.
+
+    Whether that copies is NumPy's decision, by the strides; a kernel always would.
+    """
+
+    value: Value
+    root: Value
+    steps: tuple[Node, ...]
+
+    def of(self, array: Any, extents: Mapping[str, int]) -> Any:
+        """What the steps make of the root's array."""
+        for node in self.steps:
+            numbers = [evaluate(o.expr, extents) for o in node.operands if isinstance(o, Scalar)]
+            array = node.operator.numpy(array, *numbers, **numpy_attributes(node, extents))
+        return array
+
+
+def reshaped_views(
+    tracer: LazyTracer, wanted: Mapping[int, Value], held: Set[int]
+) -> list[Reshaped]:
+    """Those of the wanted values that are reshaped views, which may share memory with others."""
+    nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
+    found = [_reshaped(nodes, value, tracer.given) for value in wanted.values() if value.shape]
+    shared = Counter(view.root.id for view in found)
+    return [
+        view
+        for view in found
+        if any(step.operator.name == "reshape" for step in view.steps)
+        and (view.root.id in {*tracer.given, *held} or shared[view.root.id] > 1)
+    ]
+
+
+def _reshaped(nodes: Mapping[int, Node], value: Value, there: Mapping[int, Given]) -> Reshaped:
+    steps: list[Node] = []
+    root = value
+    while root.id not in there and root.id in nodes and nodes[root.id].is_view:
+        steps.append(nodes[root.id])
+        root = nodes[root.id].values[0]
+    return Reshaped(value, root, tuple(reversed(steps)))
 
 
 def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> list[Node]:

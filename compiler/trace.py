@@ -17,6 +17,7 @@ from opweave.compiler.capture import Place, Substituted
 from opweave.compiler.creation import COUNTED, SHAPED, creator
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
+from opweave.compiler.libraries import replaced
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array, is_boxed
@@ -353,4 +354,4 @@ def seen(value: Any) -> Any:
     if _varies(found):
         return Varying(getattr(found, "__name__", type(found).__name__))
     is_namespace = isinstance(found, types.ModuleType) and found.__name__ in ("numpy", "cupy")
-    return Namespace(found) if is_namespace else found
+    return Namespace(found) if is_namespace else replaced(found)

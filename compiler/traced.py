@@ -18,9 +18,18 @@ from opweave.compiler.assignment import assign, check_assigned, put
 from opweave.compiler.expr import Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
-from opweave.compiler.numpy_functions import FUNCTIONS, METHODS, PROPERTIES, operator_of
+from opweave.compiler.numpy_functions import (
+    FUNCTIONS,
+    METHODS,
+    PROPERTIES,
+    REDUCES,
+    handler_of,
+    operator_of,
+)
 from opweave.compiler.scanning import ACCUMULATES, accumulated
+from opweave.compiler.special import special_function
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
+from opweave.compiler.ufuncs import Keywords, into, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
@@ -56,10 +65,6 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
         for item in operands:  # int ** int is an int or a float, by the exponent's sign
             tracer.concrete(item)
     return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
-
-
-# ufunc.reduce by the reduction that it is.
-REDUCES = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
@@ -129,8 +134,14 @@ class TracedArray(ArrayOperators):
         return self.tracer.apply(operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        if ufunc.signature is not None and method == "__call__" and ufunc.__name__ in FUNCTIONS:
-            return self._call(f"np.{ufunc.__name__}", FUNCTIONS[ufunc.__name__], args, kwargs)
+        generalised = handler_of(ufunc) if ufunc.signature is not None else None
+        if generalised is not None and method == "__call__":
+            return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
+        if method == "outer" and ufunc.nin == 2:
+            args, method = outer_operands(self.tracer, *args), "__call__"
+        special = special_function(ufunc, args)
+        if special is not None and method == "__call__" and not kwargs:
+            return self._call(f"special.{ufunc.__name__}", special, args, kwargs)
         operator = operator_of(ufunc, args)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc.__name__ in REDUCES:
@@ -139,13 +150,14 @@ class TracedArray(ArrayOperators):
             return self._accumulate(ufunc.__name__, out, *args, **kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
-        where = kwargs.pop("where", True) if out is not None else True  # else: what NumPy leaves
-        for name in kwargs:
-            self._unsupported(f"np.{ufunc.__name__}({name}=...)")
-        result = self.tracer.apply(operator, args)
+        name = f"np.{ufunc.__name__}"
+        asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
+        result = self.tracer.apply(operator, self._call(name, asked.operands, (args,), {}))
         if out is None:
             return result
         pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
+        pairs = [(t, self._call(name, asked.stored, (value, t), {})) for t, value in pairs]
+        where = asked.where
         if where is not True:
             pairs = [(target, np.where(where, value, target)) for target, value in pairs]
         for target, value in pairs:  # all or none
@@ -160,7 +172,7 @@ class TracedArray(ArrayOperators):
             self._unsupported(f"np.{name}.reduce(out=...)")
         if kwargs.get("dtype", 0) is None:
             del kwargs["dtype"]
-        handler = FUNCTIONS[REDUCES[name]]
+        handler = REDUCES[name]
         return self._call(f"np.{name}.reduce", handler, (a,), {"axis": axis, **kwargs})
 
     def _accumulate(self, name: str, out: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
@@ -171,14 +183,16 @@ class TracedArray(ArrayOperators):
         return self._call(shown, accumulated, given, {})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        handler = FUNCTIONS.get(function.__name__)
+        handler = handler_of(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
 
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         try:
-            return handler(*args, **kwargs)
+            out = kwargs.pop("out", None)
+            result = handler(*args, **kwargs)
+            return result if out is None else into(result, out, name)
         except OpweaveError as error:
             place = str(self.tracer.where())
             if not place or place in str(error):

@@ -13,6 +13,7 @@ from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.complexes import defined
 from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent, Node, Value, Where
+from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
@@ -202,6 +203,8 @@ class Tracer:
             return item.value
         if isinstance(item, TracedScalar):
             return item.expr, scalar_type(item.example)
+        if isinstance(item, list | tuple):
+            return lifted(self, item).value
         if isinstance(item, np.ndarray) and item.ndim == 0:
             item = item[()]
         if self.describe is not None and is_array(item):

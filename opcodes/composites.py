@@ -102,6 +102,15 @@ def log_softmax(x: Any, axis: Axis = -1) -> Any:
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
+def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """log(sum(exp(x))) over an axis, taken beside the largest unless that is infinite."""
+    wide = _wide(x)
+    top = np.max(wide, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, wide.dtype.type(0))
+    total = np.log(np.sum(np.exp(wide - top), axis=axis, keepdims=True)) + top
+    return _back(total if keepdims else np.sum(total, axis=axis), x)
+
+
 def linear(x: Any, w: Any, b: Any) -> Any:
     """x @ w + b, where b is a row, or as large as the product.
 
@@ -136,5 +145,6 @@ OPERATORS: tuple[Operator, ...] = (
     composite("logaddexp2", logaddexp2, rules.as_ufunc(np.logaddexp2), params="x y"),
     composite("softmax", softmax, rules.floating, (("axis", -1),)),
     composite("log_softmax", log_softmax, rules.floating, (("axis", -1),)),
+    composite("logsumexp", logsumexp, rules.averaging, _STATISTIC),
     composite("linear", linear, rules.same, params="x w b"),
 )

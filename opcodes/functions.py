@@ -22,10 +22,26 @@ def figures(cuda: tuple[float, float], host: tuple[float, float]) -> Ulp:
     return Ulp(nvidia(*cuda), measured(*host))
 
 
+def _gamma(x: float) -> float:
+    """With poles that are infinite at zeros, and NaN elsewhere below."""
+    try:
+        return math.gamma(x)
+    except ValueError:
+        return math.copysign(math.inf, x) if x == 0 else math.nan
+
+
+def _log_of_gamma(x: float) -> float:
+    """With poles that are infinite, whatever the sign of gamma next to them."""
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):
+        return math.inf
+
+
 def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., Any]:
     """A function of Python's numbers over an array, in float64 and rounded to its dtype.
 
-    Python raises where C has an infinity or NaN.
+    Python raises where C has an infinity.
     """
 
     def value(x: float) -> float:
@@ -33,8 +49,6 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
             return function(x)
         except OverflowError:
             return math.copysign(math.inf, x)
-        except ValueError:  # a pole
-            return math.copysign(math.inf, x) if x == 0 else math.nan
 
     def applied(x: Any) -> Any:
         array = np.asarray(x)
@@ -48,7 +62,7 @@ def _of_numbers(name: str, function: Callable[[float], float]) -> Callable[..., 
 
 
 _erf, _erfc = _of_numbers("erf", math.erf), _of_numbers("erfc", math.erfc)
-_tgamma = _of_numbers("tgamma", math.gamma)
+_tgamma, _lgamma = _of_numbers("tgamma", _gamma), _of_numbers("lgamma", _log_of_gamma)
 
 SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("sqrt", np.sqrt, {"f": "sqrt(x)"}, Cost(0, 1), Ulp()),
@@ -82,6 +96,7 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("erf", _erf, {"f": "erf(x)"}, Cost(20, 1), figures((2, 2 + 1.5), (0.51, 1.5))),
     ("erfc", _erfc, {"f": "erfc(x)"}, Cost(30, 1), figures((4, 5 + 5), (0.51, 5))),
     ("tgamma", _tgamma, {"f": "tgamma(x)"}, Cost(40, 2), figures((5, 10 + 10), (0.51, 10))),
+    ("lgamma", _lgamma, {"f": "lgamma(x)"}, Cost(40, 2), figures((6, 4 + 10), (0.51, 10))),
     ("degrees", np.degrees, {"f": "x * (T)57.295779513082323"}, Cost(1), counted(1.5)),
     ("radians", np.radians, {"f": "x * (T)0.017453292519943295"}, Cost(1), counted(1.5)),
 )

@@ -24,7 +24,7 @@ Fragments = dict[str, str]
 # the fragment itself.
 EXACT = frozenset(
     """negative positive absolute maximum minimum relu where clip cast copy sign floor ceil trunc
-    rint fmax fmin fmod copysign heaviside fabs modf frexp""".split()
+    rint fmax fmin fmod copysign heaviside fabs modf frexp nextafter spacing""".split()
 )
 
 
@@ -96,6 +96,7 @@ ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (
     ("fmod", np.fmod, {"f": "fmod(x, y)", "iu": "trunc_mod(x, y)"}),
     ("copysign", np.copysign, {"f": "copysign(x, y)"}),
     ("heaviside", np.heaviside, {"f": "x != x ? x : x == 0 ? y : (T)(x > 0)"}),
+    ("nextafter", np.nextafter, {"f": "next_after<S>(x, y)"}),
     ("ldexp", np.ldexp, {"f": "scale_by(x, y)"}),
     ("gcd", np.gcd, {"iu": "common_divisor(x, y)"}),
     ("lcm", np.lcm, {"iu": "common_multiple(x, y)"}),
@@ -126,6 +127,7 @@ SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
     ("isinf", np.isinf, {"f": "is_inf(x)", "iub": "false"}),
     ("isfinite", np.isfinite, {"f": "x - x == 0", "iub": "true"}),
     ("signbit", np.signbit, {"f": "signbit(x)"}),
+    ("spacing", np.spacing, {"f": "spacing_of<S>(x)"}),
     ("fabs", np.fabs, {"f": "fabs(x)"}),
     ("bitwise_count", np.bitwise_count, {"iu": "count_bits(x)"}),
     ("reciprocal", np.reciprocal, {"f": "(T)1 / x", "iu": "trunc_div((T)1, x)"}),

@@ -196,6 +196,39 @@ OW_INLINE void store(float16* p, float x) { p->bits = float_to_half(x); }
 template <class T> OW_INLINE T load(const T* p) { return *p; }
 template <class T> OW_INLINE void store(T* p, T x) { *p = x; }
 
+// The numbers of a type in memory, by their bits: beside a number, of two equal zeros, and where
+// the distance to the next is measured.  NumPy has these differently for each type.
+template <class S> struct Steps {
+    template <class T> OW_INLINE auto bits(T x) { return bits_of(x); }
+    OW_INLINE float at(unsigned u) { return float_of(u); }
+    OW_INLINE double at(uint64 u) { return double_of(u); }
+    template <class T> OW_INLINE T equal(T, T y) { return y; }
+    template <class T> OW_INLINE T end(T x) { return x < 0 ? -infinity<T>() : infinity<T>(); }
+};
+template <> struct Steps<float16> {
+    OW_INLINE unsigned bits(float x) { return float_to_half(x); }
+    OW_INLINE float at(unsigned u) { return half_to_float((unsigned short)u); }
+    OW_INLINE float equal(float x, float) { return x; }
+    OW_INLINE float end(float) { return infinity<float>(); }
+};
+template <> struct Steps<bfloat16> {
+    OW_INLINE unsigned bits(float x) { return bits_of(x) >> 16; }
+    OW_INLINE float at(unsigned u) { return float_of(u << 16); }
+    OW_INLINE float equal(float, float y) { return y; }
+    OW_INLINE float end(float x) { return copysign(infinity<float>(), x); }
+};
+template <class S, class T> OW_INLINE T next_after(T x, T y) {
+    if (x != x || y != y) return nan<T>();
+    if (x == y) return Steps<S>::equal(x, y);
+    const auto bits = Steps<S>::bits(x);
+    if (x == 0) return copysign(Steps<S>::at((decltype(bits))1), y);
+    return Steps<S>::at((x < y) == (x > 0) ? bits + 1 : bits - 1);
+}
+template <class S, class T> OW_INLINE T spacing_of(T x) {
+    if (is_inf(x)) return nan<T>();
+    return next_after<S>(x, Steps<S>::end(x)) - x;
+}
+
 // Round a register to 16 bits, as storing and loading would.
 #if USE_FAST_MATH
 OW_INLINE float round_f16(float x) { return x; }

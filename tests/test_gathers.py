@@ -321,7 +321,7 @@ def test_a_run_of_places_is_a_window():
     (lambda x: x[[1, 2], 40], e.BoundsError, "index 40 is out of bounds"),
     (lambda x: x[X[:, 0] > 0], e.UnsupportedError, "a mask"),
     (lambda x: np.concatenate([x, x[:, 1:]]), e.ShapeError, "(9, 40) and (9, 39)"),
-    (lambda x: np.concatenate([x, 3]), e.UnsupportedError, "found int"),
+    (lambda x: np.concatenate([x, 3]), e.ShapeError, "zero-dimensional"),
     (lambda x: np.stack([x, x[1:]]), e.ShapeError, "(9, 40) and (8, 40)"),
     (lambda x: np.roll(x, 1, 2), e.ShapeError, "axis 2 does not exist"),
     (lambda x: np.pad(x, -1), e.UnsupportedError, "at least 0"),

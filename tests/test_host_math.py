@@ -46,9 +46,10 @@ RANGES = {
     "erf": (-6, 6),
     "erfc": (-6, 27),
     "tgamma": (-170, 171),
+    "lgamma": (-20, 1000),
 }
 # NumPy has them not, so not in the widest type either.
-LIBRARY = ("erf", "erfc", "tgamma")  # fmt: skip
+LIBRARY = ("erf", "erfc", "tgamma", "lgamma")  # fmt: skip
 COUNT = 50_000
 
 

@@ -632,3 +632,56 @@ def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
     assert long._parts.compiled < 6  # rounds that are alike share their kernels
     with pytest.raises(ow.errors.TraceError, match=r"more than 50 operators .*test_parts.py"):
         ow.fuse(long.__wrapped__, fullgraph=True)(x)
+
+
+CUBE = RNG.standard_normal((4, 4, 4))
+VIEWS = {
+    "a row": lambda z: z[0],
+    "a slice": lambda z: z[1:, ::2],
+    "transposed": lambda z: z.T,
+    "a part of a transpose": lambda z: z.T[0].T[1:],
+    "reshaped": lambda z: z.reshape(-1),
+    "a part of rows": lambda z: z.reshape(8, 8)[3:, 1],
+    "a slice in rows": lambda z: z[::2].reshape(2, -1)[1],
+    "with a new axis": lambda z: z[:, None, ::-1][0],
+    "a copy": lambda z: z[0].T.reshape(-1),
+}
+MADE = {
+    "by a map": lambda x: x * 2,
+    "by an expensive map": lambda x: np.exp(x),
+    "by a reduction": lambda x: x.mean(axis=1)[:, None] + x,
+    "an argument": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_numpy_writes_to_a_view_is_seen_in_the_array(view, made):
+    def into_the_view(x):
+        z = MADE[made](x)
+        np.put(VIEWS[view](z), [0, 2], 99)
+        return z * 1, x
+
+    def into_the_array(x):
+        z = MADE[made](x)
+        part = VIEWS[view](z)
+        np.put(z, np.arange(z.size), 5)
+        return part * 1, z
+
+    for function in (into_the_view, into_the_array):
+        expected, written = called(function, CUBE)
+        found, after = called(ow.fuse(function), CUBE)
+        same(found, expected)
+        same(after, written)
+
+
+def test_a_view_that_is_returned_with_its_array_is_a_view():
+    def function(x):
+        z = x * 2
+        return z, z[0], z.T
+
+    program = ow.fuse(function).lower(CUBE, target="host")
+    whole, *parts = program(CUBE)
+
+    assert len(program.kernels) == 1
+    assert all(np.shares_memory(whole, part) for part in parts)

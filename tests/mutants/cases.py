@@ -159,6 +159,10 @@ def narrow(x, y):
     return x * y + x, np.maximum(x, y), x.astype(np.float32) * 3
 
 
+def neighbours(x, y):
+    return np.nextafter(x, y), np.spacing(x), np.nextafter(y, np.copysign(0, x))
+
+
 def reciprocals(x):
     return np.reciprocal(x), x * 2
 
@@ -201,6 +205,10 @@ with np.errstate(all="ignore"):
         "ends of bytes": (ends, [aligned(np.full((3, 130), -128, np.int8))], {}),
         "float16": (narrow, pairs(FLOAT_EDGES, np.float16), {}),
         "bfloat16": (narrow, pairs(FLOAT_EDGES, dtype_of("bfloat16")), {}),
+        "neighbours": (neighbours, pairs(FLOAT_EDGES, np.float32), {}),
+        "long neighbours": (neighbours, pairs(FLOAT_EDGES, np.float64), {}),
+        "neighbours of 16 bits": (neighbours, pairs(FLOAT_EDGES, np.float16), {}),
+        "neighbours in bfloat16": (neighbours, pairs(FLOAT_EDGES, dtype_of("bfloat16")), {}),
         "bytes of floats": (
             quantise,
             [np.resize(pairs(FLOAT_EDGES, np.float32)[0], (6, 7, 3))],
@@ -306,4 +314,5 @@ HELPER_CASES = [
     "powers", "long powers", "uint8", "mixed signs", "float32", "float64", "float16", "bfloat16",
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
+    "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
 ]  # fmt: skip

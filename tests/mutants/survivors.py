@@ -52,6 +52,10 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "One more step, over a distance that no two threads of a row's warp have.",
     ),
     (r"raised <= high", "The two are equal."),
+    (
+        r"\(x <= y\) == \(x > 0\)|\(x < y\) == \(x >= 0\)",
+        "Equal numbers, and zeros, have returned.",
+    ),
     (r"int begin = first (> 0|>= \(0, true\))", "A run from place 0 begins at 0 on either side."),
     (
         r"common\.cuh:\d+: .*(is_inside\(I i, N n\)|if \(is_inside\((i|counted), n\)\)|\(site \+ 1\))",

@@ -1,0 +1,134 @@
+"""What a call of a ufunc, or of a function with ``out=``, asks for besides its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.assignment import assign, check_assigned
+from opweave.compiler.lifting import lifted
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+
+# Memory orders: results are C-contiguous whatever is asked for, but for this one.
+ORDERS = ("K", "A", "C")
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """The keywords of a ufunc.
+
+    Attributes:
+        dtype: what to compute in; None for what the operands give.
+        casting: how far operands and results may be converted.
+        where: the elements that are written.
+    """
+
+    ufunc: np.ufunc
+    dtype: Any = None
+    casting: Any = "same_kind"
+    where: Any = True
+
+    @classmethod
+    def of(cls, ufunc: np.ufunc, given: Mapping[str, Any], has_out: bool) -> Keywords:
+        """Take the keywords that have a meaning here.
+
+        Raises:
+            UnsupportedError: another one; elements that nobody writes.
+        """
+        rest = dict(given)
+        name = ufunc.__name__
+        if rest.pop("order", "K") not in ORDERS or rest.pop("subok", True) not in (True, False):
+            raise UnsupportedError(f"np.{name}: order= and subok= other than NumPy's own")
+        made = cls(ufunc, *(rest.pop(key, default) for key, default in (
+            ("dtype", None), ("casting", "same_kind"), ("where", True),
+        )))  # fmt: skip
+        if made.where is not True and not has_out:
+            raise UnsupportedError(
+                f"np.{name}(where=...): without out= the other elements are undefined; give out=, "
+                "or use np.where"
+            )
+        for key in rest:
+            raise UnsupportedError(f"np.{name}({key}=...): opweave does not compile this yet")
+        return made
+
+    def operands(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The operands in the types of the loop that is asked for.
+
+        Raises:
+            DTypeError: there is none, or a conversion that ``casting`` does not allow.
+        """
+        if self.dtype is None and self.casting == "same_kind":
+            return args
+        asked = None if self.dtype is None else np.dtype(self.dtype)
+        found_by = (None,) * self.ufunc.nin + (asked,) * self.ufunc.nout
+        kinds = (*map(_type_of, args), *[None] * self.ufunc.nout)
+        options: dict[str, Any] = {"casting": self.casting} | (
+            {"signature": found_by} if asked else {}
+        )
+        try:
+            found = self.ufunc.resolve_dtypes(kinds, **options)
+        except TypeError as error:
+            raise DTypeError(f"np.{self.ufunc.__name__}: {error}") from None
+        if self.dtype is None:
+            return args
+        return [_converted(a, dtype) for a, dtype in zip(args, found, strict=False)]
+
+    def stored(self, value: Any, target: Any) -> Any:
+        """A result as its target holds it, where more is allowed than a conversion in kind."""
+        dtype = getattr(target, "dtype", value.dtype)
+        if not np.can_cast(value.dtype, dtype, self.casting):
+            name = self.ufunc.__name__
+            raise DTypeError(
+                f"np.{name}: cannot store {value.dtype} in {dtype} by casting={self.casting!r}"
+            )
+        return value.astype(dtype) if self.casting == "unsafe" else value
+
+
+def _type_of(operand: Any) -> Any:
+    """Of an operand what NumPy resolves a loop by: a dtype, or a Python type that gives way."""
+    example = getattr(operand, "example", operand)
+    if type(example) in (int, float):
+        return type(example)
+    return operand.dtype if hasattr(operand, "dtype") else np.asarray(example).dtype
+
+
+def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
+    if hasattr(operand, "value"):
+        return operand if operand.dtype == dtype else operand.astype(dtype)
+    if hasattr(operand, "expr"):
+        return lifted(operand.tracer, operand).astype(dtype)
+    return np.asarray(operand).astype(dtype)[()]
+
+
+def outer_operands(tracer: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """Operands such that each element of one meets each of the other."""
+    a, b = lifted(tracer, first), lifted(tracer, second)
+    if not a.ndim or not b.ndim:
+        return a, b
+    return tracer.hidden_view(a, (*range(a.ndim), *[None] * b.ndim)), b
+
+
+def into(result: Any, out: Any, name: str) -> Any:
+    """``out=`` of a function that is no ufunc: the result under its name.
+
+    Raises:
+        UnsupportedError: the target is no value of the function's own, or has another dtype,
+            which NumPy would compute in.
+        ShapeError: it has another shape.
+    """
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if not hasattr(target, "origin") or not hasattr(result, "value"):
+        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+    if target.dtype != result.dtype:
+        raise UnsupportedError(f"{name}: out= of {target.dtype} for a result of {result.dtype}")
+    if target.ndim != result.ndim:
+        raise ShapeError(f"{name}: out= of {target.ndim} dimensions for {result.ndim}")
+    if not result.ndim:
+        result = result.tracer.apply(OPERATORS["copy"], [result])
+    check_assigned(target, result, name)
+    assign(target, result, name)
+    return target

@@ -1,0 +1,116 @@
+"""What becomes of a call inside of a fused function, and whether its result is NumPy's."""
+
+from __future__ import annotations
+
+import copy
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from opweave.parts import BREAKS
+
+from .rows import OPERANDS
+
+FUSES, IN_PARTS, REFUSED = "fuses", "in parts", "refused"
+FILE = "numpy_page.py"
+# What a refusal says besides its reason: where, and on what.
+ASIDE = re.compile(rf" \({FILE}:\d+\)|; .*|\n.*", re.DOTALL)
+
+
+# Results of another class than NumPy's, and why.
+TRUTH = "a NumPy bool where NumPy has Python's"
+DEVIATIONS = dict.fromkeys(
+    (
+        *("np.allclose(x, y)", "np.array_equal(x, y)", "np.array_equiv(x, x[0])"),
+        "np.array_equal(h, h, equal_nan=True)",
+    ),
+    TRUTH,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call, what becomes of it, and the number of kernels or the reason."""
+
+    call: str
+    outcome: str
+    note: str
+
+
+def function_of(call: str) -> tuple[Callable[..., Any], list[Any]]:
+    """A function of the operands that a call names, and copies of those."""
+    code = compile(call.replace("; ", "\n"), FILE, "exec")
+    names = sorted(set(code.co_names) & set(OPERANDS))
+    *steps, last = call.split("; ")
+    body = [*steps, last, "return z"] if steps else [f"return {last}"]
+    scope: dict[str, Any] = {"np": np, "__name__": "numpy_page"}
+    if "special." in call:
+        from scipy import special
+
+        scope["special"] = special
+    text = f"def tried({', '.join(names)}):\n    " + "\n    ".join(body)
+    exec(compile(text, FILE, "exec"), scope)
+    return scope["tried"], [copy.copy(OPERANDS[name]) for name in names]
+
+
+def judged(call: str) -> Row:
+    """Lower a call for a GPU, without running anything."""
+    function, args = function_of(call)
+    fused = ow.fuse(function, fullgraph=True)
+    try:
+        count = len(fused.lower(*args, target="sm_90a").kernels)
+    except BREAKS as error:
+        return Row(call, IN_PARTS, _reason(call, error))
+    except Exception as error:
+        return Row(call, REFUSED, f"{type(error).__name__}: {_reason(call, error)}")
+    kernels = {0: "no kernel", 1: "1 kernel"}.get(count, f"{count} kernels")
+    return Row(call, FUSES, kernels)
+
+
+def _reason(call: str, error: Exception) -> str:
+    text = ASIDE.sub("", str(error))
+    name, _, rest = text.partition(": ")
+    called = name.removeprefix("np.").removeprefix("ndarray").lstrip(".")
+    text = rest if rest and re.search(rf"\b{re.escape(called)}\b", call) else text
+    return text.replace("opweave does not compile this yet", "not compiled").replace("|", "\\|")
+
+
+def difference(call: str) -> str:
+    """How the result of a fused function differs from NumPy's; "" where it does not."""
+    function, args = function_of(call)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        expected = function(*copy.deepcopy(args))
+        try:
+            found = ow.fuse(function)(*args)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    if call in DEVIATIONS:
+        expected = np.asarray(expected)[()]
+    return _compared(found, expected)
+
+
+def _compared(found: Any, expected: Any) -> str:
+    if isinstance(expected, tuple | list):
+        if type(found) is not type(expected) or len(found) != len(expected):
+            return f"{type(found).__name__}, expected {type(expected).__name__}"
+        pairs = enumerate(zip(found, expected, strict=True))
+        return next((f"[{n}]: {d}" for n, pair in pairs if (d := _compared(*pair))), "")
+    if type(found) is not type(expected):
+        return f"{type(found).__name__}, expected {type(expected).__name__}"
+    if not isinstance(expected, np.ndarray | np.generic):
+        return "" if found == expected else f"{found!r}, expected {expected!r}"
+    kinds = [(a.dtype, a.shape) for a in (found, expected)]
+    if kinds[0] != kinds[1]:
+        return f"{kinds[0]}, expected {kinds[1]}"
+    if expected.dtype.kind not in "fc":
+        same = np.array_equal(found, expected)
+        return "" if same else f"{found!r}, expected {expected!r}"
+    rough = 2e-5 if expected.dtype.itemsize <= 4 or expected.dtype == np.complex64 else 1e-11
+    close = np.isclose(found, expected, rtol=rough, atol=rough, equal_nan=True)
+    return "" if close.all() else f"{found[~close]!r}, expected {expected[~close]!r}"

@@ -1,0 +1,71 @@
+"""The page ``docs/numpy.md``: a line for each call, by chapter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .judge import DEVIATIONS, FUSES, Row, judged
+from .rows import APART, APART_METHODS, CHAPTERS, SHOWN, ufunc_rows
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "numpy.md"
+HEAD = """# What of NumPy fuses
+
+Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/test_numpy_page.py` holds it to the code and each
+result to NumPy's. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none); others run *in parts*, by NumPy or
+CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in parts.
+
+Arrays in the calls: {operands}.
+
+"""
+
+
+def chapters() -> dict[str, Sequence[str]]:
+    return {"ufuncs": ufunc_rows(), **CHAPTERS}
+
+
+def rows_of(calls: Sequence[str]) -> list[Row]:
+    return [judged(call) for call in calls]
+
+
+def text_of(found: Mapping[str, Sequence[Row]]) -> str:
+    """The page, of the rows of each chapter."""
+    operands = "; ".join(f"`{n.replace(', ', '`, `')}` {kind}" for n, kind in SHOWN.items())
+    major = ".".join(np.__version__.split(".")[:2])
+    parts = [HEAD.format(version=major, operands=operands.replace("``", "`"))]
+    parts += _summary(found)
+    for chapter, rows in found.items():
+        parts += [f"\n## {chapter}\n\n| call | | |\n|---|---|---|\n", *map(_line, rows)]
+    return "".join([*parts, *_apart()])
+
+
+def _summary(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    yield "| chapter | calls | fuse | in parts | refused |\n|---|--:|--:|--:|--:|\n"
+    total: Counter[str] = Counter()
+    for chapter, rows in found.items():
+        counts = Counter(row.outcome for row in rows)
+        total += counts
+        yield _counts(chapter, counts)
+    yield _counts("all", total)
+
+
+def _counts(name: str, counts: Counter[str]) -> str:
+    numbers = [counts.total(), *(counts[outcome] for outcome in (FUSES, "in parts", "refused"))]
+    return f"| {name} | {' | '.join(map(str, numbers))} |\n"
+
+
+def _line(row: Row) -> str:
+    aside = DEVIATIONS.get(row.call)
+    note = f"{row.note}; {aside}" if aside else row.note
+    call = row.call.replace("|", "\\|")
+    return f"| `{call}` | {row.outcome} | {note} |\n"
+
+
+def _apart() -> Iterator[str]:
+    yield "\n## What computes with no array of numbers\n\n"
+    yield "Types, files, texts, settings, dates and memory are Python's own business, inside of a "
+    yield "fused function as outside: " + ", ".join(f"`{name}`" for name in sorted(APART)) + "; "
+    yield "methods: " + ", ".join(f"`{name}`" for name in sorted(APART_METHODS)) + ".\n"
