@@ -32,7 +32,8 @@ CASES = [
     ("product f16", "sm_90a"), ("product batched", "sm_75"), ("product and softmax", "sm_90a"),
     ("product few rows", "host"), ("transpose", "sm_90a"), ("transposed sum", "host"),
     ("picture", "sm_90a"), ("picture", "host"), ("windows", "sm_90a"), ("windows", "host"),
-    ("places", "sm_80"), ("windows of rows", "sm_75"),
+    ("places", "sm_80"), ("windows of rows", "sm_75"), ("julia", "sm_90a"), ("energy", "sm_80"),
+    ("product c64", "sm_90a"),
 ]  # fmt: skip
 
 
