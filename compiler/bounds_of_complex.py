@@ -328,8 +328,10 @@ def expanded(walk: Walk, node: Node) -> list[Any]:
     if name == "cast":
         return [_cast(walk, node)]
     if name == "join":
-        re, im = (_part_of(walk, o, "re").bounded for o in node.operands)
-        return [Parts(re, im)]
+        parts = [_part_of(walk, o, "re").bounded for o in node.operands]
+        shape = np.broadcast_shapes(*(np.shape(p.value) for p in parts))
+        return [Parts(*(Bounded(*(np.broadcast_to(a, shape) for a in (p.value, p.error)))
+                        for p in parts))]  # fmt: skip
     rules = {**ARITHMETIC, **PICKS}
     if name in rules:
         made = rules[name](*(_pair(walk, o) for o in node.operands))

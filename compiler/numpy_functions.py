@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arranging import ARRANGED
-from opweave.compiler.complexes import COMPLEX, is_complex
+from opweave.compiler.complexes import COMPLEX
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
@@ -255,7 +255,6 @@ UFUNCS: dict[str, Operator] = {
     or (row.kind is Kind.MAP and name not in ("cast", "copy", "index") and not row.tables)
 } | {
     "true_divide": OPERATORS["divide"],
-    "conjugate": OPERATORS["positive"],
     "deg2rad": OPERATORS["radians"],
     "rad2deg": OPERATORS["degrees"],
 }
@@ -273,8 +272,6 @@ def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
     """The operator that a ufunc is; None for one of a user's, whatever its name is."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
-        if name in ("conj", "conjugate") and any(map(is_complex, operands)):
-            return OPERATORS["conjugate"]
         return UFUNCS.get(name)
     plain = all(getattr(o, "dtype", None) in (np.float32, np.float64) for o in operands)
     return SCIPY.get(name) if is_special(ufunc) and plain else None

@@ -46,6 +46,10 @@ def _to_itself(node: Node) -> bool:
     return isinstance(operand, Value) and operand.dtype is node.result.dtype
 
 
+def _real_to_itself(node: Node) -> bool:
+    return _to_itself(node) and not node.result.dtype.is_complex
+
+
 def _second_is(number: float) -> Callable[[Node], bool]:
     def check(node: Node) -> bool:
         value = literal_of(node.operands[1])
@@ -77,6 +81,7 @@ def _is_root(node: Node) -> bool:
 IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("cast", _to_itself),  # x.astype(x.dtype) -> x
     ("positive", _to_itself),  # +x -> x
+    ("conjugate", _real_to_itself),  # x.conj() -> x
     ("multiply", _real_second_is(1)),  # x * 1 -> x
     ("divide", _real_second_is(1)),  # x / 1 -> x
     ("add", _less_nothing),  # i + 0 -> i

@@ -36,8 +36,10 @@ def _plan(facts: Facts) -> Plan:
 
 # Elements of one operand that a thread may hold.
 MOST_ELEMENTS = 128
-# Registers that a row may take per thread before it is streamed instead.
+# Chunks of a row that a thread may keep in registers before it is streamed instead, and those of
+# 16-byte elements.
 MOST_ROW_CHUNKS = 16
+MOST_WIDE_CHUNKS = 4
 
 # Registers that a thread's loads may take at once: beyond, fewer threads are in flight, and from
 # 255 on the operands lie in local memory.
@@ -110,6 +112,12 @@ PLAN = (
         "power of two",
     ),
 )
+
+
+def _most_chunks(facts: Facts) -> int:
+    return MOST_ROW_CHUNKS if facts.itemsize < 16 else MOST_WIDE_CHUNKS
+
+
 MAP = (
     Toggle(
         "BLOCK",
@@ -157,21 +165,21 @@ ROW = (
     Toggle(
         "USE_REGISTER_ROW",
         "the row stays in registers between passes",
-        lambda f: int(not f.device.is_host and f.row_chunks <= MOST_ROW_CHUNKS),
+        lambda f: int(not f.device.is_host and f.row_chunks <= _most_chunks(f)),
         check=lambda v, f: (
-            f"a row takes {f.row_chunks} chunks of a thread, more than {MOST_ROW_CHUNKS}"
-            if v and f.row_chunks > MOST_ROW_CHUNKS
+            f"a row takes {f.row_chunks} chunks of a thread, more than {_most_chunks(f)}"
+            if v and f.row_chunks > _most_chunks(f)
             else ""
         ),
     ),
     Toggle(
         "ROW_CHUNKS",
         "chunks of one thread that cover the longest row of the shape class",
-        lambda f: f.row_chunks if f.row_chunks <= MOST_ROW_CHUNKS else 1,
+        lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1,
         "power of two",
         lambda v, f: (
             f"a row of this class takes {f.row_chunks} chunks"
-            if v < f.row_chunks <= MOST_ROW_CHUNKS
+            if v < f.row_chunks <= _most_chunks(f)
             else ""
         ),
     ),

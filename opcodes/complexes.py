@@ -107,12 +107,6 @@ def _part(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
     return (found,), (found.part,)
 
 
-def _same(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
-    """A complex number to another."""
-    loop, _ = _part(types)
-    return loop, loop
-
-
 def _pair(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
     """Two floats to the complex number of their type."""
     found = dtypes.promote(*types)
@@ -124,24 +118,31 @@ def _pair(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
 
 def joined(x: Any, y: Any) -> Any:
     """The complex number with these parts, NaN and signed zeros as they are."""
-    x, y = np.broadcast_arrays(x, y)
-    wide = {"float32": np.complex64, "float64": np.complex128}.get(x.dtype.name, np.clongdouble)
-    made = np.empty(x.shape, wide)
+    part = np.result_type(x, y).name
+    wide = {"float32": np.complex64, "float64": np.complex128}.get(part, np.clongdouble)
+    made: Any = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), wide)
     made.real, made.imag = x, y
     return made[()]
 
 
 REAL = map_operator("real", np.real, {"c": "x.re"}, rule=_part)
 IMAG = map_operator("imag", np.imag, {"c": "x.im"}, rule=_part)
-CONJUGATE = map_operator("conjugate", np.conjugate, {"c": "conjugate(x)"}, rule=_same)
+CONJUGATE = map_operator("conjugate", np.conjugate, {"c": "conjugate(x)", "fiu": "x"})
 JOIN = map_operator("join", joined, {"f": "T{x, y}"}, params="x y", rule=_pair)
 
 
 def _scaled(name: str, scale: Callable[[Any], Any], digits: str) -> Operator:
-    """A float times a constant, which is rounded itself."""
+    """A float times a constant, which is rounded itself; ``scale`` makes it of ten."""
+
+    def scaled(x: Any) -> Any:
+        dtype = np.asarray(x).dtype
+        if dtype == np.longdouble:  # the wide type of error bounds
+            return x * scale(np.longdouble(10))
+        return np.asarray(x, rules.float_of(dtypes.of(dtype)).numpy)[()] * float(digits)
+
     return map_operator(
         name,
-        lambda x: x * scale(np.asarray(x).dtype.type(10)),
+        scaled,
         {"f": f"x * (T){digits}"},
         rule=rules.floating,
         ulp=counted(1.5),

@@ -24,7 +24,8 @@ Fragments = dict[str, str]
 # the fragment itself.
 EXACT = frozenset(
     """negative positive absolute maximum minimum relu where clip cast copy sign floor ceil trunc
-    rint fmax fmin fmod copysign heaviside fabs modf frexp nextafter spacing""".split()
+    rint fmax fmin fmod copysign heaviside fabs modf frexp nextafter spacing real imag join
+    conjugate""".split()
 )
 
 
@@ -72,7 +73,9 @@ COSTS = dict.fromkeys(("remainder", "fmod"), DIVISION)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)
+    array = np.asarray(x)
+    drops_imaginary = array.dtype.kind == "c" and np.dtype(dtype).kind not in "cb"
+    return (array.real if drops_imaginary else array).astype(dtype)  # without a warning
 
 
 ARITHMETIC: tuple[tuple[str, Any, Fragments], ...] = (

@@ -26,8 +26,9 @@ typedef VolatileComplex<double> volatile_complex128;
 OW_COMPLEX operator+(Complex<R> x, Complex<R> y) { return {x.re + y.re, x.im + y.im}; }
 OW_COMPLEX operator-(Complex<R> x, Complex<R> y) { return {x.re - y.re, x.im - y.im}; }
 OW_COMPLEX operator-(Complex<R> x) { return {-x.re, -x.im}; }
+// A difference of products is a sum of one and minus(the other), so that each is rounded.
 OW_COMPLEX operator*(Complex<R> x, Complex<R> y) {
-    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+    return {x.re * y.re + minus(x.im * y.im), x.re * y.im + x.im * y.re};
 }
 // Smith's algorithm ("Algorithm 116: Complex division", CACM 5, 1962) without a branch: both are
 // divided by the larger part of the divisor; by zero each part is.
@@ -36,7 +37,7 @@ OW_COMPLEX operator/(Complex<R> x, Complex<R> y) {
     const R large = turned ? y.im : y.re, small = turned ? y.re : y.im;
     const R ratio = small / large, scale = R(1) / (large + small * ratio);
     const R p = turned ? x.im : x.re, q = turned ? x.re : x.im;
-    const R im = turned ? p * ratio - q : q - p * ratio;
+    const R part = p * ratio, im = turned ? part + minus(q) : q + minus(part);
     const bool by_zero = fabs(y.re) == R(0) && fabs(y.im) == R(0);
     const R re = by_zero ? x.re / fabs(y.re) : (p + q * ratio) * scale;
     return {re, by_zero ? x.im / fabs(y.re) : im * scale};

@@ -8,6 +8,8 @@
 #define OW_UNROLL _Pragma("unroll")
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_UNROLL_CHANNELS OW_UNROLL
+// x - y as x + minus(y), for the sake of g++: see host/opweave.cuh.
+template <class R> OW_INLINE R minus(R x) { return -x; }
 // Some of N registers, which stay registers.
 #define OW_EACH_BETWEEN(l, begin, end, N) \
     OW_UNROLL for (int l = 0; l < N; ++l) if (l >= begin && l < end)

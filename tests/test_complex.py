@@ -4,7 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
-from data import COMPLEX, TARGETS, dtype_of, hold, joined, like_numpy, values, wide
+from data import (
+    COMPLEX,
+    TARGETS,
+    applied,
+    chunks,
+    dtype_of,
+    hold,
+    joined,
+    like_numpy,
+    maps,
+    values,
+    wide,
+)
 
 import opweave as ow
 from opweave.opcodes import OPERATORS, complex_functions, complexes, dtypes
@@ -503,3 +515,58 @@ def test_every_kind_of_operator_that_takes_them_is_known_to_the_table():
     named = set(complexes.FRAGMENTS) - set(OPERATORS)
 
     assert not named
+
+
+@pytest.mark.host
+def test_a_number_for_one_part_has_the_shape_of_the_other():
+    join = OPERATORS["join"]
+    fused = ow.fuse(lambda x, s: join(s, x).var(axis=1))
+    x = np.random.default_rng(0).standard_normal((3, 5))
+
+    np.testing.assert_allclose((-1.0 + 1j * x).var(axis=1), fused(x, -1.0), rtol=1e-12)
+    assert fused.check(x, -1.0).ok
+
+
+PARTS_THAT_CANCEL = {
+    "products": lambda z, w: (z * z * z, z * w.conj(), (z * w + 1j) * z - w, z * (2 - 1j) * w),
+    "quotients": lambda z, w: (z * w / (z + w), 1 / (z * w), (z / w) / (w * w)),
+    "parts": lambda z, w: z.real * w - z.imag * (w * 1j),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("case", PARTS_THAT_CANCEL)
+def test_no_compiler_joins_a_product_with_an_addition(case, name):
+    function = PARTS_THAT_CANCEL[case]
+    z, w = normal(name, 4099), normal(name, 4099, seed=1)
+    fused = ow.fuse(function)
+    runs = [fused(z, w), fused.unfused()(z, w), fused.lower(z, w, target="sm_80")(z, w)]
+    runs = [r if isinstance(r, tuple) else (r,) for r in runs]
+
+    for results in zip(*runs, strict=True):
+        assert len({r.tobytes() for r in results}) == 1
+
+
+EXACT = set(complexes.FRAGMENTS) | {"real", "imag", "conjugate"}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("arity", [1, 2])
+def test_arithmetic_has_numpys_special_values(arity, name):
+    parts = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]
+    z = joined(*(p.reshape(-1) for p in np.meshgrid(parts, parts)), name)
+    args = [p.reshape(-1).copy() for p in np.meshgrid(*[z] * arity)]
+    rows = [r for r in maps(arity, *[name] * arity) if r.name in EXACT]
+    for some in chunks(rows):
+        made = ow.fuse(applied(some))(*args)
+        for row, found in zip(some, made, strict=True):
+            with np.errstate(all="ignore"):
+                expected = row.numpy(*args)
+            for part in ("real", "imag"):
+                want, got = getattr(expected, part), getattr(found, part)
+                np.testing.assert_array_equal(_classes(want), _classes(got), err_msg=row.name)
+                number = want == want
+                signs = np.signbit(want * 1.0)[number], np.signbit(got * 1.0)[number]
+                np.testing.assert_array_equal(*signs, err_msg=row.name)

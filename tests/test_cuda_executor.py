@@ -90,6 +90,20 @@ def test_a_launch_passes_pointers_scalars_and_extents(launches):
     assert [args[0], args[1], args[2], args[3]] == [x.data.ptr, 2.5, y.data.ptr, 4000]
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_arrays_map_to_the_kernels_of_numpys(launches, dtype):
+    z = Array(np.ones((4, 1000), dtype))
+    made = ow.fuse(lambda z, c: z * c)(z, 2.5 - 1j)
+    ((name, grid, _, args),) = launches
+    part = np.zeros((), dtype).real.dtype.type
+
+    assert made.dtype == dtype
+    assert name == f"kernel_map_c{8 * made.itemsize}"
+    assert grid == (4000 // (16 // made.itemsize) // 256 + 1, 1, 1)
+    assert [type(a) for a in args] == [np.uint64, part, part, np.uint64, np.int32]
+    assert args[1:3] == (2.5, -1.0)
+
+
 def test_a_row_kernel_and_its_grid(launches):
     ow.fuse(lambda x: ow.softmax(x))(Array(np.ones((7, 1000), np.float32)))
     ((_, grid, block, args),) = launches

@@ -124,6 +124,28 @@ def running_total(x):
     return np.cumsum(x)
 
 
+def julia(z):
+    return z * z - (0.4 - 0.6j)
+
+
+def spectrum(z):
+    power = np.abs(z) ** 2
+    return power / power.sum(axis=-1, keepdims=True)
+
+
+def energy(z):
+    return (z.conj() * z).sum()
+
+
+def centred_rows(z):
+    return z - z.mean(axis=-1, keepdims=True)
+
+
+def complex_rows(x, w, b):
+    y = x @ w + b
+    return y / y.sum(axis=-1, keepdims=True)
+
+
 @dataclass(frozen=True)
 class Variant:
     """``kernels``: how many; ``toggles``: values that the first must have."""
@@ -147,6 +169,9 @@ class Variant:
             return aligned((rng.standard_normal(wide) * 2).astype(dtype))[..., ::-2]
         if dtype.kind in "iub":
             return aligned(rng.integers(0, 100, shape).astype(dtype))
+        if dtype.kind == "c":
+            parts = rng.standard_normal((2, *shape)) * 2
+            return aligned((parts[0] + 1j * parts[1]).astype(dtype))
         return aligned((rng.standard_normal(shape) * 2).astype(dtype))
 
 
@@ -254,6 +279,20 @@ VARIANTS = [
         toggles=VECTOR | {"VECTOR": 4},
     ),
     Variant("scan columns strided", sums_of_sums, ((40, 50),), layout="strided"),
+    Variant("julia", julia, ((1000,),), "complex64", toggles=VECTOR | {"VECTOR": 2}),
+    Variant("julia c128", julia, ((1003,),), "complex128", toggles=VECTOR | {"VECTOR": 1}),
+    Variant("spectrum", spectrum, ((7, 1000),), "complex64", toggles=VECTOR),
+    Variant(
+        "spectrum c128", spectrum, ((7, 1000),), "complex128", toggles={"USE_REGISTER_ROW": 0}
+    ),
+    Variant("centred rows", centred_rows, ((7, 100),), "complex64"),
+    Variant("centred rows c128", centred_rows, ((7, 400),), "complex128"),
+    Variant("energy", energy, ((300, 500),), "complex64", toggles={"PARTS": 32}),
+    Variant("energy c128", energy, ((300, 500),), "complex128", toggles={"PARTS": 32}),
+    Variant("product c64", complex_rows, ((70, 64), (64, 40), (40,)), "complex64"),
+    Variant("product c128", complex_rows, ((40, 33), (33, 200), (200,)), "complex128"),
+    Variant("transpose c128", transposed, ((96, 160),), "complex128", toggles={"TILE": 32}),
+    Variant("windows c64", laplacian, ((9, 2052),), "complex64"),
     Variant("whole softmax", lambda x: softmax_all(x), ((300, 500),), kernels=3),
 ]
 

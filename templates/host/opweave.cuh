@@ -9,11 +9,28 @@
 
 #ifdef OW_VERIFY  // not optimised
 #define OW_WHOLE(T, x) ((T)(x))
+template <class R> OW_INLINE R minus(R x) { return -x; }
 #else
 // Zero, which the compiler cannot know: g++ takes (double)(int64)x for trunc(x), which keeps the
 // sign of a zero and what lies beyond the integers.
 __attribute__((weak)) long long ow_zero = 0;
 #define OW_WHOLE(T, x) ((T)((T)(x) ^ (T)ow_zero))
+// The sign turned behind the compiler's back: where products are subtracted and added in turn, as
+// in complex multiplication, g++ 12 makes vfmaddsub of them, whatever -ffp-contract says.
+OW_INLINE float minus(float x) {
+    unsigned u;
+    OW_COPY(&u, &x, 4);
+    u ^= 0x80000000u;
+    OW_COPY(&x, &u, 4);
+    return x;
+}
+OW_INLINE double minus(double x) {
+    unsigned long long u;
+    OW_COPY(&u, &x, 8);
+    u ^= 0x8000000000000000ull;
+    OW_COPY(&x, &u, 8);
+    return x;
+}
 #endif
 
 #include "math.cuh"

@@ -177,6 +177,15 @@ ALIASES: dict[str, Callable[[Made], Made]] = {
 DRAWN = 4099
 
 
+def filled(rng: np.random.Generator, fill: str, row: dtypes.DType, count: int) -> Made:
+    """Values of a fill; of complex numbers those of their parts, each drawn alone."""
+    if not row.is_complex:
+        return FILLS[fill](rng, row.numpy_name, count)
+    made = np.empty(count, row.numpy)
+    made.real, made.imag = (FILLS[fill](rng, row.part.numpy_name, count) for _ in range(2))
+    return made
+
+
 def logical(array: Any) -> Made:
     """Values of an argument in the order of its dimensions."""
     row = dtypes.of(array.dtype)
@@ -184,7 +193,7 @@ def logical(array: Any) -> Made:
     if array.fill == "given":
         return np.array(array.values).astype(row.numpy).reshape(array.shape)
     rng = np.random.default_rng(array.seed)
-    drawn = FILLS[array.fill](rng, array.dtype, min(count, DRAWN))
+    drawn = filled(rng, array.fill, row, min(count, DRAWN))
     return np.resize(drawn, count).reshape(array.shape)
 
 
@@ -206,6 +215,8 @@ def kinds(values: Any) -> str:
         return "e"
     if row.kind == "b":
         return ""
+    if row.is_complex:
+        return "".join(sorted({*kinds(found.real), *kinds(found.imag)}))
     if not row.is_float:
         limits = np.iinfo(row.numpy)
         at = ((found == limits.max) | (found == limits.min)).any()

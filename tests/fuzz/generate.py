@@ -20,6 +20,7 @@ EDGES = (15, 16, 17, 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 255, 256, 257)
 LONG = (511, 513, 1009, 1023, 1024, 1025, 2047, 2048, 2049, 4097, 8193, 32767, 32769, 65537)
 INTS = (0, 1, 2, 3, -1, -2, 5, 100, 255, 2**31 - 1, -(2**31), 2**40)
 FLOATS = (0.5, 2.0, 1.0, -1.5, 0.1, 3.0, -1.0, 0.0, -0.0, np.nan, np.inf, -np.inf, 1e-3, 1e30)
+COMPLEXES = (1j, 2 - 0.5j, complex(-0.0, -1.0), complex(0.0, np.inf), complex(np.nan, 3.0))
 FILLS = ("normal", "mixed", "mixed", "specials", "unit", "unit", "bits")
 # It is relaxed arithmetic: its results are for information.
 NOT_STRICT = ("USE_FAST_MATH",)
@@ -110,6 +111,8 @@ class Maker:
         value = self.choice(INTS) if kind < 0.5 else self.choice(FLOATS)
         if kind > 0.97:
             value = self.choice((True, False))
+        elif kind > 0.94:
+            value = self.choice(COMPLEXES)
         return value if self.chance(0.35) else self.add(Number(f"s{len(self.arguments)}", value))
 
     # Operands

@@ -92,6 +92,8 @@ def operand_text(operand: Any) -> str:
 
 
 def number_text(value: Any) -> str:
+    if isinstance(value, complex):
+        return f"complex({number_text(value.real)}, {number_text(value.imag)})"
     if isinstance(value, float) and not np.isfinite(value):
         return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[str(value)]
     return repr(value)

@@ -95,7 +95,7 @@ def _wrapped_number(step: Step, found: list[Any]) -> bool:
 
 def _undefined_cast(step: Step, found: list[Any]) -> bool:
     """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
-    source = found[0]
+    source = found[0].real if found[0].dtype.kind == "c" else found[0]
     target = next((d for d in DTYPES if f"{d!r}" in step.form), None)
     if target is None or source.dtype.name not in FLOAT_NAMES or source.size == 0:
         return False
@@ -115,7 +115,20 @@ def _sign_of_nan(step: Step, found: list[Any]) -> bool:
         return asks is not None and is_float(found[asks]) and bool(np.isnan(found[asks]).any())
 
 
+def _no_complex_meaning(step: Step, found: list[Any]) -> bool:
+    """What runs in parts, by NumPy."""
+    row = OPERATORS.get(step.op)
+    if row is None or row.kind is Kind.COMPOSITE or not any(x.dtype.kind == "c" for x in found):
+        return False
+    try:
+        row.type_rule(tuple(dtypes.of(x.dtype) for x in found), row.attrs)
+    except DTypeError:
+        return True
+    return False
+
+
 RULES = (
+    _no_complex_meaning,
     _sign_of_nan,
     _too_long,
     _axis_of_nothing,

@@ -79,7 +79,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A run at the very end or beginning of the table, element by element: the same elements.",
     ),
     (
-        r"for \(int l = (0; l >=|1; l <) N; \+\+l\) r\[l\] = R\(0\);",
+        r"for \(int l = (0; l >=|1; l <) N; \+\+l\) r\[l\] = R\(\);",
         "What a run has not is discarded by the where behind it, whatever it is.",
     ),
     (r"x <= 1 \? x \* 255", "1 gives 255.5 on either side."),
