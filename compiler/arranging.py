@@ -363,7 +363,9 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
         raise ShapeError("choose: expected integers that choose")
     number = number.astype(np.int64)
     number = np.clip(number, 0, len(items) - 1) if mode == "clip" else number % len(items)
-    common = np.result_type(*(item.dtype for item in items))
+    weak = (int, float, complex)  # whose type gives way to an array's
+    pairs = zip(choices, items, strict=True)
+    common = np.result_type(*(c if type(c) in weak else item.dtype for c, item in pairs))
     items = [item.astype(common) for item in items]
     pairs = list(enumerate(items))[-2::-1]
     return reduce(lambda rest, pair: np.where(number == pair[0], pair[1], rest), pairs, items[-1])

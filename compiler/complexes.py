@@ -104,6 +104,11 @@ def _throughout(x: Any, value: bool) -> Any:
     return np.full_like(x, value, dtype=np.bool_)[... if x.ndim else ()]
 
 
+def conjugated(a: Any) -> Any:
+    """The conjugate, of a real array itself."""
+    return np.conjugate(a) if is_complex(a) else a
+
+
 def squared_size(a: Any) -> Any:
     """|a|**2, of a complex array without a root."""
     if not is_complex(a):

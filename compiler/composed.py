@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import conjugated
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
@@ -85,7 +86,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 
 def vdot(a: Any, b: Any, /) -> Any:
-    return np.conjugate(a.reshape(-1)) @ b.reshape(-1)
+    return conjugated(a.reshape(-1)) @ b.reshape(-1)
 
 
 def average(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import conjugated
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate, gathered, place_type
 from opweave.compiler.lifting import lifted, tracer_of
@@ -170,7 +171,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return (np.conjugate(x1) * x2).sum(axis=axis)
+    return (conjugated(x1) * x2).sum(axis=axis)
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
@@ -178,7 +179,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    return (np.conjugate(x1)[..., :, None] * x2).sum(axis=-2)
+    return (conjugated(x1)[..., :, None] * x2).sum(axis=-2)
 
 
 def kron(a: Any, b: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.complexes import squared_size
+from opweave.compiler.complexes import conjugated, is_complex, squared_size
 from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.lifting import lifted, tracer_of
@@ -170,7 +170,7 @@ def cov(
     if not tracer.builder.require(Expr("gt", (count, literal(free)))):
         raise UnsupportedError("cov: no more observations than ddof")
     apart = x - x.mean(axis=1)[:, None]
-    found = (apart @ apart.T) * (1 / (x.shape[1] - free))
+    found = (apart @ conjugated(apart).T) * (1 / (x.shape[1] - free))
     return np.squeeze(found)
 
 
@@ -178,8 +178,11 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
-    spread = np.sqrt(np.diagonal(c))
-    return np.clip(c / spread[:, None] / spread[None, :], -1, 1)
+    spread = np.sqrt(np.real(np.diagonal(c)))
+    c = c / spread[:, None] / spread[None, :]
+    if not is_complex(c):
+        return np.clip(c, -1, 1)
+    return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
 
 
 LINEAR: dict[str, Callable[..., Any]] = {"cov": cov, "corrcoef": corrcoef}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import conjugated
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.reshaping import counted_axis, number_of
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -84,7 +85,7 @@ def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     if mode == "same":  # whose middle depends on which operand is longer
         raise UnsupportedError("correlate: mode='same'; write it as a convolution")
-    return convolve(a, v[::-1], mode)
+    return convolve(a, conjugated(v)[::-1], mode)
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:

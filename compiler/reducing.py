@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import squared_size
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
@@ -89,7 +90,7 @@ def _mean(
         return _statistic(OPERATORS["mean"])(a, axis, keepdims=keepdims)
     axis = axis_of("mean", axis)
     narrow = a.dtype == np.float16
-    wide = a.astype(np.float32) if narrow else a if a.dtype.kind == "f" else a.astype(float)
+    wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
     total = np.where(where, wide, 0).sum(axis=axis, keepdims=keepdims)
     count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)
     found = (total / count).astype(wide.dtype)
@@ -140,15 +141,15 @@ def _spread(operator: Operator) -> Callable[..., Any]:
 def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: Any) -> Any:
     """About a mean that is given, or of the elements that are chosen."""
     narrow = dtypes.of(a.dtype).round != ""
-    wide = a.astype(np.float32) if narrow else a if a.dtype.kind == "f" else a.astype(float)
+    wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
     middle = _mean(wide, axis, keepdims=True, where=where) if mean is None else mean
-    apart = wide - middle
+    squares = squared_size(wide - middle)
     chosen = (
         np.full_like(a, True, dtype=bool) if where is True else np.broadcast_to(where, a.shape)
     )
-    total = np.where(chosen, apart * apart, 0).sum(axis=axis, keepdims=keepdims)
+    total = np.where(chosen, squares, 0).sum(axis=axis, keepdims=keepdims)
     count = chosen.sum(axis=axis, keepdims=keepdims)
-    return (total / np.maximum(count - ddof, 0)).astype(wide.dtype)
+    return (total / np.maximum(count - ddof, 0)).astype(squares.dtype)
 
 
 def dtype_name(dtype: Any) -> str:
