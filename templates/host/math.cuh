@@ -59,7 +59,6 @@ double sinh(double) noexcept; double cosh(double) noexcept; double asinh(double)
 double atanh(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
 double library_cbrt(double) noexcept __asm__("cbrt");
 double tgamma(double) noexcept; double lgamma(double) noexcept; double atan2(double, double) noexcept;
-double hypot(double, double) noexcept;
 double ldexp(double, int) noexcept; double frexp(double, int*) noexcept;
 }
 OW_INLINE float ldexp(float x, int n) { return (float)ldexp((double)x, n); }
