@@ -357,15 +357,14 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     if mode not in ("clip", "wrap") or not isinstance(choices, list | tuple):
         raise UnsupportedError("choose: expected a list of choices, and mode='clip' or 'wrap'")
     tracer = tracer_of(a, choices)
+    kinds = [getattr(choice, "dtype", getattr(choice, "example", choice)) for choice in choices]
     items = [lifted(tracer, choice) for choice in choices]
     number = lifted(tracer, a)
     if number.dtype.kind not in "iub":
         raise ShapeError("choose: expected integers that choose")
     number = number.astype(np.int64)
     number = np.clip(number, 0, len(items) - 1) if mode == "clip" else number % len(items)
-    weak = (int, float, complex)  # whose type gives way to an array's
-    pairs = zip(choices, items, strict=True)
-    common = np.result_type(*(c if type(c) in weak else item.dtype for c, item in pairs))
+    common = np.result_type(*kinds)
     items = [item.astype(common) for item in items]
     pairs = list(enumerate(items))[-2::-1]
     return reduce(lambda rest, pair: np.where(number == pair[0], pair[1], rest), pairs, items[-1])

@@ -142,6 +142,7 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
         extent = target.value.shape[axis]
         c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
         if is_place(item):
+            _nonempty(target)
             inside.append(c == checked(tracer, item, extent))
             continue
         found = bounds(target, item, axis)
@@ -158,6 +159,18 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
         else:
             inside.append(i == zero)
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def _nonempty(target: TracedArray) -> None:
+    """A place is checked where elements are written.
+
+    Raises:
+        UnsupportedError: there are none.
+    """
+    builder = target.tracer.builder
+    exprs = [builder.extent_expr(extent) for extent in target.value.shape]
+    if any(builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs):
+        raise UnsupportedError("assignment to elements of an empty array")
 
 
 def _check_mask(target: TracedArray, mask: Any) -> None:

@@ -84,7 +84,7 @@ def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> N
 def _without(operand: Any, term: str, kept: str) -> Any:
     """Sum over the axes that nothing else names."""
     axes = tuple(d for d, c in enumerate(term) if c not in kept)
-    return operand.sum(axis=axes) if axes else operand
+    return _summed(operand, axes) if axes else operand
 
 
 def _ordered(operand: Any, have: Sequence[str], wanted: Sequence[str]) -> Any:
@@ -105,7 +105,7 @@ def _contracted(a: Any, first: str, b: Any, second: str, out: str) -> Any:
         return _product(a, first, b, second, (batch, own[0], summed, own[1]), out)
     letters = [*batch, *own[0], *own[1], *summed]
     product = _spread(a, first, letters) * _spread(b, second, letters)
-    found = product.sum(axis=tuple(range(-len(summed), 0))) if summed else product
+    found = _summed(product, tuple(range(-len(summed), 0))) if summed else product
     return _ordered(found, letters[: len(letters) - len(summed)], out)
 
 
@@ -170,16 +170,21 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return found if found.ndim else np.copy(found)  # an array, as of all that is reshaped
 
 
+def _summed(product: Any, axis: Any) -> Any:
+    """A sum in the product's own type, where ``np.sum`` widens small integers."""
+    return product.sum(axis=axis, dtype=product.dtype)
+
+
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return (conjugated(x1) * x2).sum(axis=axis)
+    return _summed(conjugated(x1) * x2, axis)
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
-    return (x1 * x2[..., None, :]).sum(axis=-1)
+    return _summed(x1 * x2[..., None, :], -1)
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    return (conjugated(x1)[..., :, None] * x2).sum(axis=-2)
+    return _summed(conjugated(x1)[..., :, None] * x2, -2)
 
 
 def kron(a: Any, b: Any) -> Any:

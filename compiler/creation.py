@@ -20,7 +20,7 @@ from opweave.compiler.movement import arange
 from opweave.compiler.reshaping import extent_of_item, symbol_of
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.tracer import Tracer
@@ -232,7 +232,11 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             return plain(*args, **kwargs)
         handler = COUNTED[name]
         if _takes(handler, tracer, args, kwargs):
-            found = handler(tracer, *args, **kwargs)
+            try:
+                found = handler(tracer, *args, **kwargs)
+            except OpweaveError as error:
+                place = str(tracer.where())
+                raise error if place in str(error) else type(error)(f"{error} ({place})") from None
             if found is not None:
                 return found
         values = {key: tracer.concrete(value) for key, value in kwargs.items()}

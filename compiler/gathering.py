@@ -129,6 +129,8 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     first = 0 if apart else min(given)
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
+    if any(map(is_place, given.values())):
+        _nonempty(tracer, [shape[d] for d in kept])
     behind = [d for d in kept if d >= first] if not apart else kept
     dtype = place_type(tracer, *(shape[d] for d in kept))
     places: list[Any] = []
@@ -139,6 +141,17 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
             after = sum(e > d for e in kept) + (inner if d not in behind else 0)
             places.append(coordinate(tracer, extent, after, dtype))
     return gathered(array, places)
+
+
+def _nonempty(tracer: Tracer, extents: Sequence[Extent]) -> None:
+    """A place is checked where elements are read.
+
+    Raises:
+        UnsupportedError: there are none.
+    """
+    exprs = [tracer.builder.extent_expr(extent) for extent in extents]
+    if any(tracer.builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs):
+        raise UnsupportedError("an element of an array with none")
 
 
 def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:

@@ -24,7 +24,7 @@ from opweave.compiler.lifting import has_arrays, lifted, tracer_of
 from opweave.compiler.linear import LINALG, LINEAR
 from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
-from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name
+from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name, is_empty
 from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.compiler.scanning import SCANS
 from opweave.compiler.searching import SEARCHES
@@ -245,6 +245,8 @@ def _fill(a: Any, value: Any) -> None:
 
 
 def _logaddexp_reduce(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    if is_empty(a, axis):
+        raise UnsupportedError("logaddexp.reduce: of an empty axis")
     return apply(OPERATORS["logsumexp"], a, axis=axis, keepdims=bool(keepdims))
 
 
@@ -376,8 +378,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "flatten": _flatten,
     "dot": _dot,
     "copy": _method_copy,
-    "conj": np.conjugate,
-    "conjugate": np.conjugate,
+    "conj": lambda a: a,  # itself, as by NumPy where nothing is imaginary
+    "conjugate": lambda a: a,
     "fill": _fill,
     "compress": lambda a, condition, axis=None: FUNCTIONS["compress"](condition, a, axis),
 }

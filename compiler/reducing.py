@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.complexes import squared_size
+from opweave.compiler.expr import Expr, literal
+from opweave.compiler.lifting import lifted
+from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
@@ -65,10 +68,32 @@ def _extremum(name: str, pair: Callable[..., Any]) -> Callable[..., Any]:
             if where is not True:
                 raise UnsupportedError(f"{name}(where=...): give initial= too, as for NumPy")
             return plain(a, axis, keepdims=keepdims)
+        initial = _of_type(a.dtype, initial)
+        if is_empty(a, axis):
+            nothing = np.any(a, axis=axis, keepdims=keepdims)
+            return np.full_like(nothing, initial, dtype=a.dtype)[... if nothing.ndim else ()]
         chosen = a if where is True else np.where(where, a, initial)
         return pair(plain(chosen, axis, keepdims=keepdims), initial)
 
     return handler
+
+
+def _of_type(dtype: Any, initial: Any) -> Any:
+    """What a reduction begins with, in the type that it computes in."""
+    if hasattr(initial, "__opweave_apply__"):
+        return lifted(initial.tracer, initial).astype(dtype)
+    if type(initial) is int and dtype.kind in "iu":
+        return dtype.type(initial)  # refused where it does not fit, as by NumPy
+    return np.asarray(initial).astype(dtype)[()]
+
+
+def is_empty(a: Any, axis: Any) -> bool:
+    """Whether a reduction meets no elements, which is part of the guard."""
+    axes = axis_of("reduction", axis)
+    given = range(a.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    builder = a.tracer.builder
+    extents = [builder.extent_expr(a.value.shape[counted_axis("axis", d, a.ndim)]) for d in given]
+    return any(builder.require(Expr("eq", (extent, literal(0)))) for extent in extents)
 
 
 def _decision(name: str) -> Callable[..., Any]:
@@ -117,7 +142,7 @@ def _summation(operator: Operator, pair: Callable[..., Any]) -> Callable[..., An
         name = None if dtype is None else dtype_name(dtype)
         chosen = a if where is True else np.where(where, a, a.dtype.type(neutral))
         found = apply(operator, chosen, axis=axis, keepdims=bool(keepdims), dtype=name)
-        return found if initial is None else pair(found, initial)
+        return found if initial is None else pair(found, _of_type(found.dtype, initial))
 
     return handler
 

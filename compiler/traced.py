@@ -190,8 +190,8 @@ class TracedArray(ArrayOperators):
 
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         try:
-            out = kwargs.pop("out", None)
-            result = handler(*args, **kwargs)
+            result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+            out = kwargs.get("out")
             return result if out is None else into(result, out, name)
         except OpweaveError as error:
             place = str(self.tracer.where())

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import rules
+from opweave.opcodes import dtypes, rules
 from opweave.opcodes.complexes import IMAG, REAL
 from opweave.opcodes.core import Kind, Operator, TypeRule
 
@@ -66,8 +66,15 @@ def var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any
     else:
         squares = deviation * deviation
     total = np.sum(squares, axis=axis, keepdims=keepdims)
-    count = _count(x, axis)
-    return _back(total / (count - ddof if ddof else count), x)
+    return _back(total / _freedom(_count(x, axis), ddof), x)
+
+
+def _freedom(count: Any, ddof: Any) -> Any:
+    """Degrees of freedom, of which there are at least none."""
+    if not ddof:
+        return count
+    left = count - ddof
+    return left if left > 0 else 0
 
 
 def std(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any:
@@ -105,10 +112,12 @@ def log_softmax(x: Any, axis: Axis = -1) -> Any:
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) over an axis, taken beside the largest unless that is infinite."""
     wide = _wide(x)
-    top = np.max(wide, axis=axis, keepdims=True)
+    top = np.max(wide, axis=axis, keepdims=keepdims)
     top = np.where(np.isfinite(top), top, wide.dtype.type(0))
-    total = np.log(np.sum(np.exp(wide - top), axis=axis, keepdims=True)) + top
-    return _back(total if keepdims else np.sum(total, axis=axis), x)
+    along = tuple(range(x.ndim)) if axis is None else axis
+    beside = top if keepdims else np.expand_dims(top, along)
+    total = np.sum(np.exp(wide - beside), axis=axis, keepdims=keepdims)
+    return _back(np.log(total) + top, x)
 
 
 def linear(x: Any, w: Any, b: Any) -> Any:
@@ -119,14 +128,32 @@ def linear(x: Any, w: Any, b: Any) -> Any:
     return x @ w + b
 
 
+_LOGADDEXP = rules.as_ufunc(np.logaddexp)
+
+
+def _in_loop(x: Any, y: Any) -> tuple[Any, Any]:
+    """Integers in the float type that NumPy computes in: their difference may not be theirs."""
+    kinds = tuple(
+        dtypes.of(v.dtype) if hasattr(v, "dtype") else type(getattr(v, "example", v))
+        for v in (x, y)
+    )
+    if all(not isinstance(k, dtypes.DType) or k.is_float for k in kinds):
+        return x, y
+    (first, second), _ = _LOGADDEXP(kinds)
+    x, y = (v.astype(t.numpy) if hasattr(v, "astype") else v for v, t in ((x, first), (y, second)))
+    return x, y
+
+
 def logaddexp(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)) without overflow."""
+    x, y = _in_loop(x, y)
     above = np.log1p(np.exp(-abs(x - y)))
     return np.where(x == y, x + math.log(2), np.maximum(x, y) + above)
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
     """log2(2**x + 2**y) without overflow."""
+    x, y = _in_loop(x, y)
     above = np.log1p(np.exp2(-abs(x - y))) * (1 / math.log(2))
     return np.where(x == y, x + 1.0, np.maximum(x, y) + above)
 

@@ -360,3 +360,13 @@ def test_spacing_is_numpys(dtype):
 
     np.testing.assert_array_equal(np.abs(np.spacing(np.abs(x))), ow.bounds.spacing(x, dtype))
     np.testing.assert_array_equal(0, ow.bounds.spacing([np.inf, np.nan], dtype))
+
+
+def test_nothing_is_decided_where_the_source_states_no_figure():
+    x = np.linspace(-12, 4, 64, dtype=np.float32)
+    cuda, host = (bound(lambda x: ow.lgamma(x), x, executor=e) for e in ("cuda", "host"))
+
+    open_ = (x > -11.0001) & (x < -2.2637)
+    assert np.isinf(cuda.error[open_]).all()
+    assert np.isfinite(cuda.error[(x > -2.2) & (x != np.floor(x))]).all()
+    assert np.isfinite(host.error[open_ & (x != np.floor(x))]).all()

@@ -151,8 +151,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "z = x * 2; z[o] = 0", "z = x * 2; np.add.at(z, j, y[:4])", "z = x * 2; z.flat[3] = 1",
     ),
     "Making arrays": (
-        "np.zeros(x.shape) + x", "np.ones(x.shape[0])", "np.empty_like(x) * 0", "np.zeros_like(x)",
-        "np.ones_like(i)", "np.full_like(x, s)", "np.full(x.shape, s)", "np.full(x.shape, v.mean())", "np.full_like(x, v)", "np.linspace(v, w, 8)", "np.empty(x.shape) * 0",
+        "np.zeros(x.shape) + x", "np.ones(x.shape[0])", "z = np.empty_like(x); z[...] = y", "np.zeros_like(x)",
+        "np.ones_like(i)", "np.full_like(x, s)", "np.full(x.shape, s)", "np.full(x.shape, v.mean())", "np.full_like(x, v)", "np.linspace(v, w, 8)", "z = np.empty(x.shape); z[:] = 3",
         "np.arange(x.shape[0]) * v[0]", "np.arange(0, 1, 0.1) * s", "np.arange(0.0, s, 0.25)",
         "np.arange(t)", "np.linspace(0, s, 8) * v", "np.linspace(0, 1, v.shape[0]) * v",
         "np.logspace(0, 2, 8) * v", "np.logspace(0, s, 8) * v", "np.geomspace(1, 8, 8) * v",
