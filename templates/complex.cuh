@@ -45,7 +45,7 @@ OW_COMPLEX operator/(Complex<R> x, Complex<R> y) {
 OW_COMPLEX reciprocal(Complex<R> x) {
     const bool turned = !(fabs(x.im) <= fabs(x.re));
     const R large = turned ? x.im : x.re, small = turned ? x.re : x.im;
-    const R ratio = small / large, size = turned ? small * ratio + large : large + small * ratio;
+    const R ratio = small / large, size = large + small * ratio;
     return {(turned ? ratio : R(1)) / size, (turned ? R(-1) : -ratio) / size};
 }
 OW_COMPLEX conjugate(Complex<R> x) { return {x.re, -x.im}; }

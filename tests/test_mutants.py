@@ -39,6 +39,7 @@ NOT_NEEDED = {
     "scan of a block through memory": {5, 11},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
+    "complex reduce": {1},
     "reduce through memory": {4},
     "reduce rows": {1, 6},
 }

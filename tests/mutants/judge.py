@@ -14,7 +14,7 @@ import numpy as np
 from simt import flattened
 
 import opweave as ow
-from mutants.cases import CASES, HELPER_CASES, HOST_CASES
+from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES
 from mutants.make import SWAPS, Mutant, mutants
 from opweave.compiler import render
 from opweave.compiler.names import TEMPLATES
@@ -115,9 +115,13 @@ def with_template(mutant: Mutant):
 
 def with_helper(mutant: Mutant):
     """(case, source) of the cases that helpers are tried in, with the helpers inside."""
-    plain = (TEMPLATES / "common.cuh").read_text().replace("#pragma once", "")
     changed = mutant.text.replace("#pragma once", "")
-    for case in HELPER_CASES:
+    if mutant.file == "complex.cuh":
+        plain, cases = '#include "complex.cuh"', COMPLEX_CASES
+    else:
+        plain = (TEMPLATES / "common.cuh").read_text().replace("#pragma once", "")
+        cases = HELPER_CASES
+    for case in cases:
         yield case, flattened(program(case).source).replace(plain, changed)
 
 

@@ -103,4 +103,8 @@ def of_templates() -> list[Mutant]:
 
 def of_helpers() -> list[Mutant]:
     """Mutants of the device helpers that are plain C++."""
-    return list(mutants("common.cuh", (TEMPLATES / "common.cuh").read_text()))
+    return [
+        mutant
+        for file in ("common.cuh", "complex.cuh")
+        for mutant in mutants(file, (TEMPLATES / file).read_text())
+    ]

@@ -82,6 +82,8 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         r"for \(int l = (0; l >=|1; l <) N; \+\+l\) r\[l\] = R\(\);",
         "What a run has not is discarded by the where behind it, whatever it is.",
     ),
+    (r"fabs\(y\.re\) > fabs\(y\.im\)", "Of equal parts either may be the larger one."),
+    (r"(re - lost|im - lost)", "It is NaN or 0."),
     (r"x <= 1 \? x \* 255", "1 gives 255.5 on either side."),
     (
         r"WHOLE <= 16|\(WHOLE < 16, true\)",
