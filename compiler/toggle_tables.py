@@ -152,4 +152,9 @@ REDUCE = (
         lambda f: _plan(f).parts,
         "power of two",
     ),
+    Toggle(
+        "USE_RUNS",
+        "accumulation plan: a block has a run of its row, not every PARTS-th piece",
+        lambda f: int(_plan(f).runs),
+    ),
 )

@@ -35,6 +35,7 @@ NOT_NEEDED = {
     "product in whole tiles": {1},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
+    "reduce runs": {1},
     "reduce through memory": {4},
     "reduce rows": {1, 6},
 }
