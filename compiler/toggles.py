@@ -90,7 +90,9 @@ def _is_power(value: int) -> bool:
 
 def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
     """The user's change to accumulation plans, as a function for the plan pass."""
-    changes: dict[str, Any] = {PLAN_TOGGLES[n]: int(v) for n, v in overrides.items() if n in PLAN_TOGGLES}
+    changes: dict[str, Any] = {
+        PLAN_TOGGLES[n]: int(v) for n, v in overrides.items() if n in PLAN_TOGGLES
+    }
 
     def change(found: Plan) -> Plan:
         wanted = dict(changes)

@@ -97,8 +97,11 @@ norm_reduce_f32(
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
-            const float sum0_next = sum0_acc[l] + v0;  // sum: f32[], line 2
-            sum0_acc[l] = j0 + l < cols ? sum0_next : sum0_acc[l];
+            const bool inside = j0 + l < cols;
+            BRANCH_ON_GPU(inside) {
+                const float sum0_next = sum0_acc[l] + v0;  // sum: f32[], line 2
+                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+            }
         }
     }
     const float sum0_part = row_sum_f32(lanes_sum_f32(sum0_acc), lane);

@@ -162,8 +162,11 @@ softmax_row_f32(
 #endif
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            const float max0_next = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
-            max0_acc[l] = j0 + l < width ? max0_next : max0_acc[l];
+            const bool inside = j0 + l < width;
+            BRANCH_ON_GPU(inside) {
+                const float max0_next = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
+                max0_acc[l] = inside ? max0_next : max0_acc[l];
+            }
         }
     }
     const float max0 = row_max_f32(lanes_max_f32(max0_acc), lane);
@@ -187,8 +190,11 @@ softmax_row_f32(
         for (int l = 0; l < LANES; ++l) {
             const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
             const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
-            const float sum0_next = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
-            sum0_acc[l] = j0 + l < width ? sum0_next : sum0_acc[l];
+            const bool inside = j0 + l < width;
+            BRANCH_ON_GPU(inside) {
+                const float sum0_next = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
+                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+            }
         }
     }
     const float sum0 = row_sum_f32(lanes_sum_f32(sum0_acc), lane);
