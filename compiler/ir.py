@@ -110,15 +110,20 @@ class Plan:
     (upper half onto lower half), then the threads of a warp likewise, then the warps in rising
     order; then the parts in rising order by the threads of one block, and pairwise again.
 
+    With ``runs`` a part has a run of consecutive chunks instead, and thread ``t`` of it every
+    ``threads``-th from its ``t``-th on: a CPU reads memory in its order.
+
     Attributes:
         threads: threads that share a row in one block.
         lanes: independent running values of one thread.
         parts: blocks that share a row; their partial results meet in the last block done.
+        runs: a part is a run of the row.
     """
 
     threads: int
     lanes: int
     parts: int = 1
+    runs: bool = False
 
     def depth(self, extent: int) -> int:
         """Longest chain of additions for a row of ``extent`` elements (for error bounds)."""
@@ -130,7 +135,9 @@ class Plan:
 
     def __str__(self) -> str:
         text = f"{self.threads} threads x {self.lanes} lanes"
-        return text if self.parts == 1 else f"{self.parts} blocks x {text}"
+        if self.parts == 1:
+            return text
+        return f"{self.parts} {'runs' if self.runs else 'blocks'} x {text}"
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,7 @@ def bind_product(node: Node, index: int, name: str) -> BoundProduct:
 def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:
     """Accumulate and reduce op-codes of a reduction; ``lane`` takes its running value.
 
-    sum  ->  acc[l] = acc[l] + x_v[l];  and  sum0 = sum0 + other;
+    sum  ->  const float sum0_next = sum0_acc[l] + x_v[l];  and  sum0 = sum0 + other;
     """
     operator, dtype = node.operator, node.result.dtype
     assert operator.accumulator is not None
@@ -264,7 +264,8 @@ def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -
     accumulate = operator.opcode_for(kind, Phase.ACCUMULATE)
     join = operator.opcode_for(kind, Phase.REDUCE)
     running = f"{name}_acc{lane}"
-    text = f"{running} = {rename(accumulate.fragment, {'acc': running, 'x': operand} | slots)};"
+    value = rename(accumulate.fragment, {"acc": running, "x": operand} | slots)
+    text = f"const {acc.register} {name}_next = {value};"
     note = comment_for(node)
     plan = f"{node.plan}" if node.plan else ""
     return Reduction(

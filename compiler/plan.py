@@ -79,7 +79,7 @@ def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass
 def plan_for(found: RowClass, device: Device) -> Plan:
     """The accumulation plan of a class on a device."""
     lanes = HOST_LANES if device.is_host else LANES
-    return Plan(found.threads, lanes, found.parts)
+    return Plan(found.threads, lanes, found.parts, runs=device.is_host and found.parts > 1)
 
 
 def classify(node: Node, extents: Extents, device: Device) -> RowClass:

@@ -199,6 +199,11 @@ REDUCE = (
         lambda f: _plan(f).parts,
         "power of two",
     ),
+    Toggle(
+        "USE_RUNS",
+        "accumulation plan: a block has a run of its row, not every PARTS-th piece",
+        lambda f: int(_plan(f).runs),
+    ),
 )
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in
 # registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++

@@ -1,8 +1,8 @@
 """Toggles: the #define names of each template, how they are chosen, and what cannot hold.
 
 Every strategy choice is one ``#define`` at the top of the source, tested with ``#if``.  A toggle
-that states the accumulation plan (``THREADS_PER_ROW``, ``LANES``, ``PARTS``) is derived from it;
-overriding one replaces the plan, for fused and unfused kernels alike.
+that states the accumulation plan (``THREADS_PER_ROW``, ``LANES``, ``PARTS``, ``USE_RUNS``) is
+derived from it; overriding one replaces the plan, for fused and unfused kernels alike.
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "vendor": (),
 }
 KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
-PLAN_TOGGLES = {"THREADS_PER_ROW": "threads", "LANES": "lanes", "PARTS": "parts"}
+PLAN_TOGGLES = {
+    "THREADS_PER_ROW": "threads",
+    "LANES": "lanes",
+    "PARTS": "parts",
+    "USE_RUNS": "runs",
+}
 
 
 def check_overrides(overrides: Mapping[str, Any]) -> dict[str, int]:
@@ -90,12 +95,15 @@ def _is_power(value: int) -> bool:
 
 def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
     """The user's change to accumulation plans, as a function for the plan pass."""
-    changes = {PLAN_TOGGLES[n]: int(v) for n, v in overrides.items() if n in PLAN_TOGGLES}
+    changes: dict[str, Any] = {
+        PLAN_TOGGLES[n]: int(v) for n, v in overrides.items() if n in PLAN_TOGGLES
+    }
 
     def change(found: Plan) -> Plan:
         wanted = dict(changes)
         if found.parts == 1:
-            wanted.pop("parts", None)  # a row of one block stays in the row template
+            for name in ("parts", "runs"):  # a row of one block stays in the row template
+                wanted.pop(name, None)
         return replace(found, **wanted)
 
     return change

@@ -6,6 +6,7 @@
 #define OW_COUNT_BITS(x) __popcll(x)
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
+#define BRANCH_ON_GPU(condition) if (condition)
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_UNROLL_CHANNELS OW_UNROLL
 // x - y as x + minus(y), for the sake of g++: see host/opweave.cuh.

@@ -137,6 +137,23 @@ def test_short_rows_have_the_bits_of_columns(rows):
     assert same(made(across, [np.ascontiguousarray(x.T)]), made(down, [x]))
 
 
+def test_the_parts_of_a_long_row_are_runs_on_the_host():
+    x = numbers(200_003)
+    program = ow.fuse(lambda x: x.sum()).lower(x, target="host")
+
+    assert "accumulation plan: 16 runs x 1 threads x 32 lanes" in program.source
+    assert program.kernels[0].toggles["USE_RUNS"] == 1
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("runs", [0, 1])
+@pytest.mark.parametrize("count", [40_000, 65_537, 70_001])
+def test_parts_that_are_runs_or_not_keep_the_bound(target, runs, count):
+    fused = ow.fuse(lambda x: (x * x).sum()).with_toggles(USE_RUNS=runs)
+
+    assert fused.check(numbers(count), target=target).ok
+
+
 @pytest.mark.parametrize(
     ("shape", "axis"), [((77, 7), 0), ((77, 45), 1), ((5, 7, 45), (0, 2)), ((5, 9, 45), (1, 2))]
 )

@@ -40,6 +40,7 @@ NOT_NEEDED = {
     # between the two joins stands the barrier before the early return
     "reduce": {1},
     "complex reduce": {1},
+    "reduce runs": {1},
     "reduce through memory": {4},
     "reduce rows": {1, 6},
 }

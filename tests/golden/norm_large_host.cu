@@ -1,7 +1,7 @@
 // norm_reduce_f32
 // fused: multiply, sum, sqrt
 // x: f32[n0, n1] -> out: f32[]
-// accumulation plan: 16 blocks x 1 threads x 32 lanes a row, joined pairwise
+// accumulation plan: 16 runs x 1 threads x 32 lanes a row, joined pairwise
 // n0 * n1; template reduce.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
@@ -10,11 +10,12 @@
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             32   // accumulation plan: running values of one thread
 #define PARTS             16   // accumulation plan: blocks that share a row
+#define USE_RUNS          1    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW
 
-// sum: 16 blocks x 1 threads x 32 lanes: the lanes of a thread, upper half onto lower half.
+// sum: 16 runs x 1 threads x 32 lanes: the lanes of a thread, upper half onto lower half.
 static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
 {
     each_half<LANES / 2>([&](auto half) {
@@ -23,7 +24,7 @@ static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
     return acc[0];
 }
 
-// sum: 16 blocks x 1 threads x 32 lanes: the threads of a row, likewise; each of them returns the result.
+// sum: 16 runs x 1 threads x 32 lanes: the threads of a row, likewise; each of them returns the result.
 static __device__ __forceinline__ float row_sum_f32(float mine, const int lane)
 {
 #if THREADS_PER_ROW > 1
@@ -83,15 +84,23 @@ norm_reduce_f32(
         sum0_acc[l] = 0;
     }
     const index_t chunks = (cols + LANES - 1) / LANES;
-    for (index_t c = blockIdx.x * BLOCK + lane; c < chunks; c += PARTS * BLOCK) {
+#if USE_RUNS
+    const index_t run = (chunks + PARTS - 1) / PARTS, step = BLOCK;
+    const index_t begin = blockIdx.x * run, end = begin + run;
+#else
+    const index_t begin = blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
+#endif
+    for (index_t c = begin + lane; c < end; c += step) {
         const index_t j0 = c * LANES;
         float x_v[LANES];
         load_chunk(x_v, x + j0, cols - j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
-            if (j0 + l < cols) {
-                sum0_acc[l] = sum0_acc[l] + v0;  // sum: f32[], line 2
+            const bool inside = j0 + l < cols;
+            BRANCH_ON_GPU(inside) {
+                const float sum0_next = sum0_acc[l] + v0;  // sum: f32[], line 2
+                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }
         }
     }

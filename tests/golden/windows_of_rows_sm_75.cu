@@ -171,8 +171,10 @@ picked_softmax_row_f32(
 #endif
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            if (j0 + l < width) {
-                max0_acc[l] = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
+            const bool inside = j0 + l < width;
+            BRANCH_ON_GPU(inside) {
+                const float max0_next = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
+                max0_acc[l] = inside ? max0_next : max0_acc[l];
             }
         }
     }
@@ -197,8 +199,10 @@ picked_softmax_row_f32(
         for (int l = 0; l < LANES; ++l) {
             const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
             const float v3 = exp(v2);  // exp: f32[4, n1]
-            if (j0 + l < width) {
-                sum0_acc[l] = sum0_acc[l] + v3;  // sum: f32[4, 1]
+            const bool inside = j0 + l < width;
+            BRANCH_ON_GPU(inside) {
+                const float sum0_next = sum0_acc[l] + v3;  // sum: f32[4, 1]
+                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }
         }
     }

@@ -66,6 +66,7 @@ CASES = {
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
+    "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
     "product straight from memory": (lambda x, w, b: x @ w + b, PRODUCT, {"USE_SHARED_MEMORY": 0}),
