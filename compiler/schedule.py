@@ -2,15 +2,16 @@
 
     schedule ::= graph group* decision*
     group    ::= form nodes space axes plan
-    form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_columns" | "product"
-               | "product_rows" | "vendor"
+    form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_parts" | "scan_columns"
+               | "product" | "product_rows" | "vendor"
 
 A *map* group computes every value at every point of its space.  A *pixel* group does so with the
 last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also
 reduces: the reduced axes are the columns, the others the rows; values that are constant along a
 row are row values.  A *reduce* group shares each row between several blocks.  A *scan* group
-carries running values along its rows, through maps before, between and behind; a *scan_columns*
-group does so along the outer axis that is scanned, for neighbouring columns at once.  A *product*
+carries running values along its rows, through maps before, between and behind; a *scan_parts*
+group shares each row between several blocks; a *scan_columns* group goes along the outer axis that
+is scanned, for neighbouring columns at once.  A *product*
 group multiplies matrices and applies maps to the result; with reductions along its rows it is
 *product_rows*.  A *vendor* group is a product that a library computes.  Views are in no group.
 """
@@ -299,9 +300,12 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
             levels[value.id] = level
             if along == 1 != space[axis]:
                 row_values.add(value.id)
+    if plan.parts > 1 and max(levels.values()) > 1:
+        return "a row is shared by several blocks; its running values are known in the next kernel"
     if plan.abreast and plan.threads == 1:
         return Form("scan_columns", space, (axis,), plan, levels)
-    return Form("scan", space, (axis,), plan, levels, frozenset(row_values))
+    kind = "scan" if plan.parts == 1 else "scan_parts"
+    return Form(kind, space, (axis,), plan, levels, frozenset(row_values))
 
 
 class _Walk:

@@ -37,6 +37,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "row": (*COMMON, SHUFFLE, *PLAN, *ROW),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
     "scan": (*COMMON, *SCAN),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
     "scan_columns": (*COMMON, *SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),

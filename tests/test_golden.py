@@ -34,6 +34,7 @@ CASES = [
     ("picture", "sm_90a"), ("picture", "host"), ("windows", "sm_90a"), ("windows", "host"),
     ("places", "sm_80"), ("windows of rows", "sm_75"), ("scan 1000", "sm_90a"),
     ("scan 1000", "host"), ("scan columns", "sm_80"), ("scan columns", "host"),
+    ("scan 70000", "sm_90a"),
 ]  # fmt: skip
 
 
