@@ -284,6 +284,13 @@ def test_parts_of_a_row_replace_the_plan(parts, shuffle):
     assert found == {fused.unfused().lower(x, target="sm_80")(x).tobytes()}
 
 
+def test_totals_that_shared_memory_does_not_hold_take_two_kernels():
+    x = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3_000_000,), (0,))
+    for scans in (8, 9):  # of 512 parts each
+        fused = ow.fuse(lambda x, n=scans: tuple((x * k).cumsum() for k in range(2, n + 2)))
+        assert len(fused.lower(x, target="sm_80").kernels) == scans - 7
+
+
 PLANS = [
     ((32_768,), ScanPlan(512, 4)), ((32_769,), ScanPlan(256, 8, 32)),
     ((300_000,), ScanPlan(256, 8, 128)), ((3_000_000,), ScanPlan(256, 8, 512)),
