@@ -49,7 +49,8 @@ class ScanAssembler(Assembler):
     def facts(self) -> Facts:
         narrow = any(v.dtype.round for _, n in self.nodes for v in (*n.values, *n.results))
         special = any(n.operator.cost.special for _, n in self.nodes)
-        return replace(super().facts(), heavy=narrow or special)
+        # neither how many tiles a row has nor how many elements there are changes a kernel
+        return replace(super().facts(), row_chunks=1, large=False, heavy=narrow or special)
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         before = self._row_lines()

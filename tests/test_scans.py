@@ -407,6 +407,13 @@ def test_as_few_kernels_as_scans_allow(function, kernels, target):
     assert kernels == len(ow.fuse(function).lower(x, w, target=target).kernels)
 
 
+def test_rows_of_a_class_share_a_kernel():
+    fused = ow.fuse(lambda x: np.cumsum(x, 1))
+    for target, extents in (("host", (64, 128, 1024, 102_400)), ("sm_80", (40_000, 200_000))):
+        made = [fused.lower(array(2, n), target=target).lowered for n in extents]
+        assert all(lowered is made[0] for lowered in made)
+
+
 def test_a_scan_behind_a_scan_of_a_long_row_is_a_kernel_of_its_own():
     x = array(40_000)
     program = ow.fuse(lambda x: x.cumsum().cumsum()).lower(x, target="sm_80")
