@@ -13,7 +13,11 @@ from opweave.compiler.assemble_matrix import (
     reads_across,
 )
 from opweave.compiler.assemble_pixels import PixelAssembler
-from opweave.compiler.assemble_scans import ScanAssembler, ScanColumnsAssembler
+from opweave.compiler.assemble_scans import (
+    ScanAssembler,
+    ScanColumnsAssembler,
+    ScanPartsAssembler,
+)
 from opweave.compiler.assembler import Assembler, MapAssembler, ReduceAssembler
 from opweave.compiler.device import Device
 from opweave.compiler.ir import Extents
@@ -29,6 +33,7 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
     "row": Assembler,
     "reduce": ReduceAssembler,
     "scan": ScanAssembler,
+    "scan_parts": ScanPartsAssembler,
     "scan_columns": ScanColumnsAssembler,
     "product": ProductAssembler,
     "product_rows": ProductRowsAssembler,

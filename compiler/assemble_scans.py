@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from opweave.compiler.assemble_matrix import MatrixAssembler
 from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, Value
-from opweave.compiler.kernel import Keep, Line, Load, Param, Pass, Reduction
+from opweave.compiler.kernel import Keep, Kernel, Line, Load, Param, Pass, Reduction
 from opweave.compiler.layout import MatrixWalk, Walk, collapse
 from opweave.compiler.lines import bind_reduction, comment_for
 from opweave.compiler.toggle import Facts
@@ -48,7 +49,8 @@ class ScanAssembler(Assembler):
     def facts(self) -> Facts:
         narrow = any(v.dtype.round for _, n in self.nodes for v in (*n.values, *n.results))
         special = any(n.operator.cost.special for _, n in self.nodes)
-        return replace(super().facts(), heavy=narrow or special)
+        # neither how many tiles a row has nor how many elements there are changes a kernel
+        return replace(super().facts(), row_chunks=1, large=False, heavy=narrow or special)
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
         before = self._row_lines()
@@ -146,6 +148,43 @@ class ScanAssembler(Assembler):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         return ()
+
+
+class ScanPartsAssembler(ScanAssembler):
+    """Rows that several blocks share: each adds its part up before it scans it."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.totals: list[Reduction] = []
+        self.early: set[str] = set()
+
+    def _loads(self, needs: Needs) -> tuple[Load, ...]:
+        self.early = {
+            self._load(key).register
+            for key in self.operands
+            if not key.is_output and needs.first.get(key.value) == 0
+        }
+        return super()._loads(needs)
+
+    def _bound(self, index: int, node: Node) -> tuple[Reduction, str]:
+        found, operand = super()._bound(index, node)
+        self.totals.append(found)
+        return found, operand
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        """Add the walk of the totals: what the scans take, accumulated."""
+        first = kernel.passes[0]
+        loads = tuple(
+            x for x in first.loads if x.register in self.early or x.access.kind == "window"
+        )
+        return replace(kernel, totals=Pass(loads, first.lines, tuple(self.totals), (), ()))
+
+    def _extents(self) -> list[Param]:
+        meeting = [
+            Param("partials", "partials", "void*"),
+            Param("counter", "counter", "unsigned*"),
+        ]
+        return [*meeting, *super()._extents()]
 
 
 class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):

@@ -76,6 +76,10 @@ GEOMETRY: dict[str, Geometry] = {
         lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
         lambda t, batch, rows, cols, has_rows: (-(-rows // t["ROWS_PER_BLOCK"]), 1, 1),
     ),
+    "scan_parts": Geometry(
+        lambda t: t["THREADS_PER_ROW"],
+        lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
+    ),
     "scan_columns": Geometry(
         lambda t: t["BLOCK"],
         _column_grid,

@@ -149,7 +149,9 @@ class ScanPlan(Plan):
     order; the threads of a warp join theirs in steps of 1, 2, 4... (Hillis and Steele, "Data
     parallel algorithms", 1986); the warps meet in rising order behind what came before the tile.
     An element is what came before its warp, joined to what came before its thread there, joined to
-    its own run.
+    its own run.  Several blocks take consecutive parts of a row, as many whole tiles each; a
+    part's total is that of a reduction by ``Plan``, and what came before a part are the totals in
+    rising order.
 
     Attributes:
         abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
@@ -158,19 +160,29 @@ class ScanPlan(Plan):
 
     abreast: bool = False
 
-    def depth(self, extent: Any) -> Any:
-        """Longest chain of roundings up to the last of ``extent`` elements, a number or many."""
+    def depth(self, extent: Any, row: int = 0) -> Any:
+        """Longest chain of roundings up to the last of ``extent`` elements, a number or many.
+
+        ``row`` is the number of all elements of the row, which decides how long its parts are.
+        """
         if self.threads == 1:
             return extent
-        tiles = (extent - 1) // (self.threads * self.lanes) + 1
+        tile = self.threads * self.lanes
         warps = max(1, self.threads // 32)
-        within = self.lanes - 1 + (min(self.threads, 32) - 1).bit_length()
-        return within + tiles * warps + 1
+        steps = (min(self.threads, 32) - 1).bit_length()
+        within = self.lanes - 1 + steps + 1
+        if self.parts == 1:
+            return within + ((extent - 1) // tile + 1) * warps
+        share = -(-row // (tile * self.parts))  # tiles of a part
+        total = share + (self.lanes - 1).bit_length() + steps + warps - 1
+        before = (extent - 1) // tile // share  # parts
+        return within + share * warps + (before > 0) * (total + before)
 
     def __str__(self) -> str:
         if self.threads == 1:
             return "element by element"
-        return f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
+        text = f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
+        return text if self.parts == 1 else f"{self.parts} blocks x {text}"
 
 
 @dataclass(frozen=True)

@@ -272,6 +272,7 @@ class Kernel:
         product: the matrix product, if there is one.
         across: operands that run along the rows of the tiles.
         channels: values of a pixel, in kernels of pixels.
+        totals: of scans whose rows several blocks share, the walk that adds a part up.
     """
 
     name: str
@@ -296,6 +297,7 @@ class Kernel:
     product: Product | None = None
     across: tuple[Factor, ...] = ()
     channels: int = 0
+    totals: Pass | None = None
 
     @property
     def has_batch(self) -> bool:
@@ -324,8 +326,14 @@ class Kernel:
     @property
     def joins(self) -> list[Reduction]:
         """One reduction per distinct pair of join functions."""
-        found = {(r.operator, r.ctype): r for p in self.passes for r in p.reductions}
+        passes = [*self.passes, *([self.totals] if self.totals else [])]
+        found = {(r.operator, r.ctype): r for p in passes for r in p.reductions}
         return list(found.values())
+
+    @property
+    def partial_results(self) -> int:
+        """Results of each part of a row, where several blocks share it."""
+        return len((self.totals or self.passes[0]).reductions)
 
     @property
     def scans(self) -> list[Reduction]:

@@ -35,9 +35,11 @@ def scan_error(node: Node, operand: Bounded, value: Array, extents: Mapping[str,
     accumulator = node.operator.accumulator(dtype)
     shape = [1] * value.ndim
     shape[axis] = -1
-    places = np.arange(1, extent_of(node.result.shape[axis], extents) + 1).reshape(shape)
+    row = extent_of(node.result.shape[axis], extents)
+    places = np.arange(1, row + 1).reshape(shape)
     if node.operator.name == "cumsum":
-        error = _of_sum(operand, gammas(node.plan.depth(places), accumulator), accumulator, axis)
+        growth = gammas(node.plan.depth(places, row), accumulator)
+        error = _of_sum(operand, growth, accumulator, axis)
     else:  # all factors' roundings, in whatever order
         error = _of_product(operand, value, places, accumulator, axis)
     error = np.where(np.isnan(error), np.inf, error)

@@ -14,9 +14,15 @@ from opweave.compiler.ir import Extents, Node, ScanPlan, count, extent_of, scann
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
 MOST_THREADS = 512
 LANES = 4
-# From here on barriers take most of the time of a tile, so it is as large as registers allow.
-LONG_ROW = 65536
-LONG_BYTES = 64  # of one operand in the registers of a thread
+# Rows longer than this are shared by several blocks where there are few of them.  A tile of theirs
+# is larger, in bytes of one operand in the registers of a thread: barriers take most of its time.
+LONG_ROW = 32768
+FEW_ROWS = 64
+LONG_BYTES = 32
+PART_THREADS = 256
+# Blocks for such a row by its length, as for reductions (compiler/plan.py).
+PARTS = ((1 << 18, 32), (1 << 21, 128))
+MOST_PARTS = 512
 HOST_LANES = 64
 # Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
 # they are shorter than what the threads of a warp take at once.
@@ -39,9 +45,10 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     if beside > 1 and (rows >= MANY_ROWS or cols <= SHORT_ROW):
         return ScanPlan(1, LANES, abreast=True)
     threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
-    return ScanPlan(threads, LANES if cols <= LONG_ROW else LONG_BYTES // _held_bytes(node))
-
-
-def _held_bytes(node: Node) -> int:
-    """Bytes of an element in a register: at least those of a register."""
-    return max(4, node.result.dtype.itemsize)
+    if cols <= LONG_ROW:
+        return ScanPlan(threads, LANES)
+    lanes = LONG_BYTES // max(4, node.result.dtype.itemsize)
+    if rows >= FEW_ROWS:
+        return ScanPlan(threads, lanes)
+    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
+    return ScanPlan(PART_THREADS, lanes, parts)

@@ -2,15 +2,16 @@
 
     schedule ::= graph group* decision*
     group    ::= form nodes space axes plan
-    form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_columns" | "product"
-               | "product_rows" | "vendor"
+    form     ::= "map" | "pixel" | "row" | "reduce" | "scan" | "scan_parts" | "scan_columns"
+               | "product" | "product_rows" | "vendor"
 
 A *map* group computes every value at every point of its space.  A *pixel* group does so with the
 last axis, the channels, in registers, because one of its operators mixes them.  A *row* group also
 reduces: the reduced axes are the columns, the others the rows; values that are constant along a
 row are row values.  A *reduce* group shares each row between several blocks.  A *scan* group
-carries running values along its rows, through maps before, between and behind; a *scan_columns*
-group does so along the outer axis that is scanned, for neighbouring columns at once.  A *product*
+carries running values along its rows, through maps before, between and behind; a *scan_parts*
+group shares each row between several blocks; a *scan_columns* group goes along the outer axis that
+is scanned, for neighbouring columns at once.  A *product*
 group multiplies matrices and applies maps to the result; with reductions along its rows it is
 *product_rows*.  A *vendor* group is a product that a library computes.  Views are in no group.
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.ir import (
+    Extent,
     Graph,
     Node,
     Plan,
@@ -41,6 +43,8 @@ from opweave.opcodes.shapes import broadcast_shape
 # Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
 MOST_OPERANDS = 64
 MOST_NUMBERS = 192
+# Totals of parts of rows that a block keeps in shared memory, 8 bytes each of 48 KiB.
+MOST_TOTALS = 4096
 
 
 @dataclass(frozen=True)
@@ -296,25 +300,33 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
             return f"accumulation plans differ ({plan} and {node.plan})"
     if any(v.shape != space for v in outputs):
         return "a value is smaller than the scanned array and must be stored"
+    if plan.parts * len(scans) > MOST_TOTALS:
+        return f"more than {MOST_TOTALS} totals of parts do not fit the shared memory of a block"
     levels: dict[int, int] = {}
     row_values: set[int] = set()
     for node in nodes:
-        shape = node.result.shape
-        try:
-            fits = broadcast_shape([shape, space]) == space
-        except ShapeError:
-            fits = False
-        if not fits:
+        along = _extent_along(node.result.shape, space, axis)
+        if along is None:
             return "extents differ"
         level = max((levels.get(v.id, 0) for v in node.values), default=0) + node.is_scan
-        along = ((1,) * (len(space) - len(shape)) + shape)[axis]
-        for value in node.results:
-            levels[value.id] = level
-            if along == 1 != space[axis]:
-                row_values.add(value.id)
+        levels |= {value.id: level for value in node.results}
+        if along == 1 != space[axis]:
+            row_values |= {value.id for value in node.results}
+    if plan.parts > 1 and max(levels.values()) > 1:
+        return "a row is shared by several blocks; its running values are known in the next kernel"
     if plan.abreast and plan.threads == 1:
         return Form("scan_columns", space, (axis,), plan, levels)
-    return Form("scan", space, (axis,), plan, levels, frozenset(row_values))
+    kind = "scan" if plan.parts == 1 else "scan_parts"
+    return Form(kind, space, (axis,), plan, levels, frozenset(row_values))
+
+
+def _extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
+    """Extent along an axis of a space that a shape broadcasts to; None if it does not."""
+    try:
+        fits = broadcast_shape([shape, space]) == space
+    except ShapeError:
+        fits = False
+    return ((1,) * (len(space) - len(shape)) + shape)[axis] if fits else None
 
 
 class _Walk:

@@ -39,6 +39,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     "columns": (*COMMON, *PLAN, *COLUMNS),
     "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
     "scan": (*COMMON, *SCAN),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
     "scan_columns": (*COMMON, *SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),

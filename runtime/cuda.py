@@ -19,7 +19,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
 from opweave.runtime.build import Binary, build_kernel
-from opweave.runtime.launch import partial_bytes
+from opweave.runtime.launch import counters, partial_bytes
 
 
 def cupy() -> Any:
@@ -123,14 +123,15 @@ class CudaExecutor:
         A stream's kernels run one after the other.  The per-thread default stream has one number
         for all threads, so the thread counts too.
         """
+        words = counters(kernel, rows)
         with self.cupy.cuda.Device(self.index), self._lock:
             partials = self.cupy.empty(partial_bytes(kernel, rows), self.cupy.uint8)
-            key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), rows)
+            key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), words)
             found = self._counters.get(key)
             if found is None:
                 if len(self._counters) >= MOST_COUNTERS:
                     self._counters.clear()
-                found = self._counters[key] = self.cupy.zeros(rows, self.cupy.uint32)
+                found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
         return partials, found
 
     def faults(self) -> Any:

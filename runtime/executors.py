@@ -19,7 +19,7 @@ from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import run_launcher
-from opweave.runtime.launch import array_scalar, partial_bytes
+from opweave.runtime.launch import array_scalar, counters, partial_bytes
 from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
 
@@ -61,7 +61,8 @@ class HostExecutor:
         return allocator(shape, dtype.numpy)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        return np.empty(partial_bytes(kernel, rows), np.uint8), np.zeros(rows, np.uint32)
+        zeros = np.zeros(counters(kernel, rows), np.uint32)
+        return np.empty(partial_bytes(kernel, rows), np.uint8), zeros
 
     def faults(self) -> np.ndarray[Any, Any]:
         return np.zeros(1, np.uint64)
@@ -103,7 +104,7 @@ class VerifyExecutor(HostExecutor):
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
-        return partials, np.zeros(rows, np.uint32)
+        return partials, np.zeros(counters(kernel, rows), np.uint32)
 
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, mode=self.mode)

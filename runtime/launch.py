@@ -431,8 +431,13 @@ def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
 
 
 def partial_bytes(kernel: Kernel, rows: int) -> int:
-    """Bytes of the partial results of a reduce kernel."""
-    return 16 * kernel.toggles["PARTS"] * rows * len(kernel.passes[0].reductions)
+    """Bytes of the partial results of a kernel whose rows several blocks share."""
+    return 16 * kernel.toggles["PARTS"] * rows * kernel.partial_results
+
+
+def counters(kernel: Kernel, rows: int) -> int:
+    """Counters of such a kernel: one a row; of a scan two, and a sign for each part."""
+    return rows * (kernel.toggles["PARTS"] + 2 if kernel.totals else 1)
 
 
 def array_scalar(array: np.ndarray[Any, Any], boxed: bool) -> Any:

@@ -123,6 +123,22 @@ def test_counters_are_kept_and_partials_are_not(launches):
     assert launches[0][1:3] == ((32, 1, 1), (256, 1, 1))
 
 
+def test_blocks_that_share_a_scan_have_a_sign_each(launches):
+    from opweave.runtime import cuda as runtime
+
+    fused = ow.fuse(lambda x: np.cumsum(x, axis=1))
+    x = Array(np.ones((3, 40_000), np.float32))
+    fused(x)
+    fused(x)
+    first, second = (args for *_, args in launches)
+    (executor,) = runtime._executors.values()
+    (counters,) = executor._counters.values()
+
+    assert first[3] == second[3]
+    assert launches[0][1:3] == ((32, 3, 1), (256, 1, 1))
+    assert (counters.shape, counters.dtype) == ((3 * (32 + 2),), np.uint32)
+
+
 def test_64_bit_indices_are_passed_as_such(launches):
     fused = ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=1)
     fused(Array(np.ones(100, np.uint8)))

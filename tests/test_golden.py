@@ -35,8 +35,7 @@ CASES = [
     ("picture", "sm_90a"), ("picture", "host"), ("windows", "sm_90a"), ("windows", "host"),
     ("places", "sm_80"), ("windows of rows", "sm_75"), ("scan 1000", "sm_90a"),
     ("scan 1000", "host"), ("scan columns", "sm_80"), ("scan columns", "host"),
-    ("places", "sm_80"), ("windows of rows", "sm_75"), ("julia", "sm_90a"), ("energy", "sm_80"),
-    ("product c64", "sm_90a"),
+    ("julia", "sm_90a"), ("energy", "sm_80"), ("product c64", "sm_90a"), ("scan 70000", "sm_90a"),
 ]  # fmt: skip
 
 

@@ -50,6 +50,17 @@ def test_a_hundred_runs_give_the_same_bits(cp):
         assert first == [r.get().tobytes() for r in fused(x)]
 
 
+@pytest.mark.parametrize("shape", [(40_000,), (5_000_003,), (3, 70_000), (300_000, 7)], ids=str)
+def test_long_scans_of_many_blocks_give_the_same_bits_at_every_run(cp, shape):
+    x = cp.asarray(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+    fused = ow.fuse(lambda x: (x.cumsum(0), np.maximum.accumulate(x, axis=-1)))
+    first = [r.get().tobytes() for r in fused(x)]
+
+    assert fused.check(x).ok
+    for _ in range(100):
+        assert first == [r.get().tobytes() for r in fused(x)]
+
+
 def test_results_stay_on_the_gpu_and_keep_their_type(cp):
     made = ow.fuse(lambda x: (x + 1, x.sum()))(cp.ones(5, cp.float16))
 
@@ -132,6 +143,15 @@ def test_the_gpu_gives_the_bits_of_verify_mode(cp):
     program = fused.lower(cp.asarray(x), cp.asarray(w))
 
     assert program(cp.asarray(x), cp.asarray(w)).get().tobytes() == program.verify(x, w).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(7, 45), (3, 3000), (40_000,), (50, 5000)], ids=str)
+def test_scans_have_the_bits_of_verify_mode(cp, shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    fused = ow.fuse(lambda x: np.cumsum(x, 0 if shape[0] == 50 else -1))
+    program = fused.lower(cp.asarray(x))
+
+    assert program(cp.asarray(x)).get().tobytes() == program.verify(x).tobytes()
 
 
 def test_views_are_cupy_views(cp):

@@ -37,6 +37,10 @@ NOT_NEEDED = {
     "scan of a block": {1, 7},
     "scan through memory": {5, 11},
     "scan of a block through memory": {5, 11},
+    # so it is of parts, whose totals are joined once
+    "scan of parts": {1},
+    "scan of parts through memory": {4},
+    "scan of rows of parts": {1, 6, 11, 17},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
     "complex reduce": {1},

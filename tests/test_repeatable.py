@@ -22,7 +22,7 @@ def array(*shape):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
 
 
-# Twelve kernels: each way in which threads and blocks meet.
+# Thirteen kernels: each way in which threads and blocks meet.
 KERNELS = {
     "map": (lambda x: np.exp(x) * 1.1, [array(600)], {}),
     "row of a warp": (softmax, [array(3, 70)], {}),
@@ -37,6 +37,7 @@ KERNELS = {
         [array(3, 300)],
         {"USE_WARP_SHUFFLE": 0},
     ),
+    "scan of parts": (lambda x: np.cumsum(x), [array(33000)], {"PARTS": 4, "LANES": 2}),
     "product": (lambda x, w: x @ w, [array(21, 17), array(17, 19)], {}),
     "product of rows": (lambda x, w: softmax(x @ w), [array(9, 7), array(7, 20)], {}),
     "tile": (lambda x, y: x.T * y, [array(33, 30), array(30, 33)], {}),

@@ -244,6 +244,81 @@ def test_every_schedule_of_threads_gives_the_same_bits(shape, target):
     assert len(found) == 1
 
 
+PARTED = {
+    "one row": (lambda x: np.cumsum(x * 2) + x, (40_001,)),
+    "rows": (lambda x: (x.cumsum(1), np.maximum.accumulate(x, 1), x + 1), (3, 33_000)),
+    "columns": (lambda x: np.exp(x).cumsum(0) * x[:1], (33_000, 2)),
+    "16 bits": (lambda x: x.astype(np.float16).cumprod(-1), (33_001,)),
+    "integers": (lambda x: np.cumsum(x > 0), (70_000,)),
+    "windows": (lambda x: np.roll(x, 5).cumsum() + np.arange(x.shape[0]), (36_000,)),
+    "kept": (lambda x: np.exp(x) / np.exp(x).cumsum(), (36_000,)),
+}
+
+
+@host
+@pytest.mark.parametrize("name", PARTED)
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
+def test_blocks_that_share_a_row_keep_bounds_and_bits(name, target):
+    function, shape = PARTED[name]
+    x = array(*shape)
+    fused = ow.fuse(function)
+    program = fused.lower(x, target=target)
+    made, alone = program(x), fused.unfused().lower(x, target=target)(x)
+    pairs = zip(made, alone, strict=True) if isinstance(made, tuple) else [(made, alone)]
+
+    assert [k.data.template for k in program.kernels] == ["scan_parts"]
+    assert program.check(x).ok
+    assert all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+@host
+@pytest.mark.parametrize("parts", [1, 2, 16, 64])
+@pytest.mark.parametrize("shuffle", [0, 1])
+def test_parts_of_a_row_replace_the_plan(parts, shuffle):
+    x = array(2, 34_000)
+    fused = ow.fuse(lambda x: np.cumsum(x * 2, 1)).with_toggles(PARTS=parts)
+    program = fused.with_toggles(USE_WARP_SHUFFLE=shuffle).lower(x, target="sm_80")
+    found = {program.verify(x, schedule=s).tobytes() for s in (0, 1, 5)}
+
+    assert program.kernels[0].data.plan == ScanPlan(256, 8, parts)
+    assert found == {fused.unfused().lower(x, target="sm_80")(x).tobytes()}
+
+
+def test_totals_that_shared_memory_does_not_hold_take_two_kernels():
+    x = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3_000_000,), (0,))
+    for scans in (8, 9):  # of 512 parts each
+        fused = ow.fuse(lambda x, n=scans: tuple((x * k).cumsum() for k in range(2, n + 2)))
+        assert len(fused.lower(x, target="sm_80").kernels) == scans - 7
+
+
+PLANS = [
+    ((32_768,), ScanPlan(512, 4)), ((32_769,), ScanPlan(256, 8, 32)),
+    ((300_000,), ScanPlan(256, 8, 128)), ((3_000_000,), ScanPlan(256, 8, 512)),
+    ((63, 32_769), ScanPlan(256, 8, 32)), ((64, 32_769), ScanPlan(512, 8)),
+    ((64, 20), ScanPlan(8, 4)), ((20, 64), ScanPlan(16, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "plan"), PLANS, ids=str)
+def test_a_plan_follows_from_the_shape_class(shape, plan):
+    x = np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), shape, (0,) * len(shape))
+    found = ow.fuse(lambda x: np.cumsum(x, -1)).lower(x, target="sm_90a")
+
+    assert found.kernels[0].data.plan == plan
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_long_rows_do_not_spill(target, dtype):
+    x = np.zeros((64, 32_772), dtype)
+    function = lambda x: (x.cumsum(1) + x, x.cumprod(1) / x)  # noqa: E731
+    (kernel,) = ow.fuse(function).lower(x, target=target).kernels
+
+    assert kernel.spill_bytes == 0
+    assert kernel.registers <= 128
+
+
 # Shapes
 
 EXTENTS = [0, 1, 2, 3, 7, 31, 32, 33, 127, 128, 129, 257]
@@ -332,6 +407,21 @@ def test_as_few_kernels_as_scans_allow(function, kernels, target):
     assert kernels == len(ow.fuse(function).lower(x, w, target=target).kernels)
 
 
+def test_rows_of_a_class_share_a_kernel():
+    fused = ow.fuse(lambda x: np.cumsum(x, 1))
+    for target, extents in (("host", (64, 128, 1024, 102_400)), ("sm_80", (40_000, 200_000))):
+        made = [fused.lower(array(2, n), target=target).lowered for n in extents]
+        assert all(lowered is made[0] for lowered in made)
+
+
+def test_a_scan_behind_a_scan_of_a_long_row_is_a_kernel_of_its_own():
+    x = array(40_000)
+    program = ow.fuse(lambda x: x.cumsum().cumsum()).lower(x, target="sm_80")
+
+    assert len(program.kernels) == 2
+    assert len(ow.fuse(lambda x: x.cumsum().cumsum()).lower(x, target="host").kernels) == 1
+
+
 def test_a_row_is_read_once_for_all_scans_of_it():
     x = array(40, 300)
     explained = ow.fuse(lambda x: np.exp(x) / np.exp(x).cumsum(1)).explain(x)
@@ -386,6 +476,10 @@ def test_the_depth_of_a_plan_counts_the_roundings_of_an_element():
     warp, block = ScanPlan(32, 4), ScanPlan(256, 4)
     assert [warp.depth(n) for n in (1, 128, 129)] == [3 + 5 + 1 + 1, 3 + 5 + 1 + 1, 3 + 5 + 2 + 1]
     assert [block.depth(n) for n in (1024, 1025)] == [3 + 5 + 8 + 1, 3 + 5 + 16 + 1]
+    parts, row = ScanPlan(256, 4, 32), 32 * 3 * 1024  # three tiles a part
+    own, total = 3 + 5 + 3 * 8 + 1, 3 + 2 + 5 + 7
+    assert [parts.depth(n, row) for n in (1, 3072, 3073)] == [own, own, own + total + 1]
+    assert parts.depth(row, row) == own + total + 31
 
 
 @host

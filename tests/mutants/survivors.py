@@ -9,7 +9,7 @@ from mutants.make import Mutant
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
     (
-        r"reduce\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
+        r"(reduce|scan_parts)\.cu\.j2:\d+: drop a fence: `__threadfence\(\);` ->",
         "The fence of the reading side: the checker takes what an atomic has read as known, as the "
         "programming guide's own example does, which has no such fence.",
     ),
@@ -33,6 +33,14 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (
         r"scan\.cu\.j2:\d+: .*(tile <= tiles|const index_t tiles = )",
         "One more tile, all of which lies behind the row: nothing of it is stored.",
+    ),
+    (
+        r"scan_parts\.cu\.j2:\d+: .*// every thread has the totals",
+        "Other threads say the same: each writes the totals before it says that they are there.",
+    ),
+    (
+        r"scan_parts\.cu\.j2:\d+: .*const index_t last = ",
+        "More tiles, which lie behind the row: nothing of them is added or stored.",
     ),
     (
         r"scan\.cu\.j2:\d+: .*`const bool active = threadIdx\.x >= THREADS_PER_ROW;`",
