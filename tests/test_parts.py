@@ -140,7 +140,7 @@ def leaves(result):
 
 
 # What is a whole graph; in parts where something else is not.
-WHOLE = ("concatenate", "stack", "gather", "argmax", "roll")
+WHOLE = ("concatenate", "stack", "gather", "argmax", "roll", "mask", "array of numbers")
 
 
 def same(found, expected):
