@@ -221,6 +221,15 @@ def _takes(handler: Callable[..., Any], tracer: Tracer, args: Any, kwargs: Any) 
     return True
 
 
+def _placed(tracer: Tracer, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a handler; what it refuses has the user's line."""
+    try:
+        return handler(tracer, *args, **kwargs)
+    except OpweaveError as error:
+        place = str(tracer.where())
+        raise error if place in str(error) else type(error)(f"{error} ({place})") from None
+
+
 def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     """A creation function of a module: traced where an extent or the number is."""
 
@@ -232,11 +241,7 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             return plain(*args, **kwargs)
         handler = COUNTED[name]
         if _takes(handler, tracer, args, kwargs):
-            try:
-                found = handler(tracer, *args, **kwargs)
-            except OpweaveError as error:
-                place = str(tracer.where())
-                raise error if place in str(error) else type(error)(f"{error} ({place})") from None
+            found = _placed(tracer, handler, *args, **kwargs)
             if found is not None:
                 return found
         values = {key: tracer.concrete(value) for key, value in kwargs.items()}
@@ -248,6 +253,6 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
         if tracer is None:
             return plain(shape, *args, **kwargs)
-        return SHAPED[name](tracer, extents, *args, **kwargs)
+        return _placed(tracer, SHAPED[name], extents, *args, **kwargs)
 
     return counted if name in COUNTED else function

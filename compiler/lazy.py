@@ -66,6 +66,8 @@ class LazyTracer(Tracer):
         run: runs a segment, returns its outputs.
     """
 
+    selects = False  # the arrays are there, and NumPy counts
+
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
         super().__init__(Builder({}), {}, first_line, describe)
         self.name = name

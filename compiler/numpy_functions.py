@@ -40,7 +40,9 @@ from opweave.opcodes.errors import (
 )
 
 
-def _where(condition: Any, x: Any, y: Any, /) -> Any:
+def _where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    if x is None or y is None:
+        raise UnsupportedError("where: places, of which each call has its own number")
     return apply(OPERATORS["where"], condition, x, y)
 
 

@@ -114,7 +114,7 @@ def _mean(
     if where is True:
         return _statistic(OPERATORS["mean"])(a, axis, keepdims=keepdims)
     axis = axis_of("mean", axis)
-    narrow = a.dtype == np.float16
+    narrow = dtypes.of(a.dtype).round != ""
     wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
     total = np.where(where, wide, 0).sum(axis=axis, keepdims=keepdims)
     count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)

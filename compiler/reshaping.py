@@ -41,7 +41,8 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
     if extents == tuple(map(builder.find, array.value.shape)):
-        return array[...]
+        view: TracedArray = array[...]
+        return view
     made = builder.reshaped(array.value, extents, tracer.where())
     view = array.of(made)
     tracer.relate(array, view)

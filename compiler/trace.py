@@ -19,6 +19,7 @@ from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
 from opweave.compiler.libraries import replaced
 from opweave.compiler.names import c_names, function_name
+from opweave.compiler.selection import MaskSelection
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array, is_boxed
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
@@ -243,6 +244,8 @@ def _resolved_name(builder: Builder, name: str) -> str:
 
 
 def _output(tracer: Tracer, item: Any, path: str) -> Output:
+    if isinstance(item, MaskSelection):
+        item.refuse()
     if isinstance(item, TracedArray):
         return item.value
     if isinstance(item, TracedScalar):

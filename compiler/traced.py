@@ -27,6 +27,7 @@ from opweave.compiler.numpy_functions import (
     operator_of,
 )
 from opweave.compiler.scanning import ACCUMULATES, accumulated
+from opweave.compiler.selection import MaskSelection, is_selection, stored
 from opweave.compiler.special import special_function
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.compiler.ufuncs import Keywords, into, outer_operands
@@ -220,13 +221,17 @@ class TracedArray(ArrayOperators):
         """Another value of the same trace."""
         return self.tracer.wrapped(value)
 
-    def __getitem__(self, key: Any) -> TracedArray:
+    def __getitem__(self, key: Any) -> Any:
+        if self.tracer.selects and is_selection(self, key):
+            return MaskSelection(self, key)
         found: TracedArray = self._call("indexing", indexed, (self, key), {})
         if found.value.id in self.tracer.families:
             found.origin = (self, key)
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, MaskSelection):
+            value, key = self._call("indexing", stored, (self, key, value), {}), ...
         self._call("assignment to elements", put, (self, key, value), {})
 
     def __iter__(self) -> Iterator[TracedArray]:

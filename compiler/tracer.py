@@ -15,6 +15,7 @@ from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent, Node, Value, Where
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
+from opweave.compiler.selection import MaskSelection
 from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
@@ -68,7 +69,12 @@ class Made(NamedTuple):
 
 
 class Tracer:
-    """One trace: the builder, the scalar arguments' example values, and what became static."""
+    """One trace: the builder, the scalar arguments' example values, and what became static.
+
+    ``selects``: what a mask selects may stay the whole array, see ``selection.py``.
+    """
+
+    selects = True
 
     def __init__(
         self,
@@ -203,6 +209,8 @@ class Tracer:
             return item.value
         if isinstance(item, TracedScalar):
             return item.expr, scalar_type(item.example)
+        if isinstance(item, MaskSelection):
+            item.refuse()
         if isinstance(item, list | tuple):
             return lifted(self, item).value
         if isinstance(item, np.ndarray) and item.ndim == 0:

@@ -32,6 +32,12 @@ def masked(x):
     return x * np.ones_like(x) + np.zeros(x.shape, np.float32)
 
 
+def masked_in_place(x):
+    y = x * 2
+    y[x > 0] += 1
+    return y * np.clip(x, 0, 1)
+
+
 def same(fused, plain):
     """The type, dtype and shape that NumPy gives, and its values but for rounding."""
     assert (type(fused), np.shape(fused)) == (type(plain), np.shape(plain))
@@ -55,6 +61,12 @@ RIGHT = [
     ("cupy#6890: softmax of a thousand", softmax, (X.reshape(-1)[:1000],), 1),
     ("llm.c#338, pytorch#143130: an epilogue of a product", lambda x, b: np.tanh(x @ x.T + b),
      (X, ROW[:64]), 1),
+    ("cupy#10016: linalg.norm inside", lambda x: x / np.linalg.norm(x, axis=1, keepdims=True), (X,), 1),
+    ("cupy.fuse hooks nansum and nanprod alone", lambda x: x - np.nanmean(x, axis=1)[:, None], (X,), 1),
+    ("cupy.fuse hooks no argmax, count or ptp",
+     lambda x: x.argmax(axis=1) + np.count_nonzero(x, axis=1) * np.ptp(x, axis=1), (X,), 1),
+    ("cupy.fuse refuses keywords of ufuncs", lambda x: np.add(x, 1, dtype=np.float64), (X,), 1),
+    ("cupy.fuse refuses assignment by a mask", masked_in_place, (X,), 1),
     ("cupy.fuse hooks no nested helper", lambda x: normalised(softmax(x), axis=0), (X,), 3),
 ]  # fmt: skip
 
@@ -74,6 +86,13 @@ def test_cupy_7878_a_branch_on_a_value_never_takes_the_wrong_side():
     fused = ow.fuse(branch)
     for x in (X, -X, X):
         same(fused(x), branch(x))
+
+
+def test_cupy_7549_the_size_of_complex_numbers_is_reduced():
+    z = (X[:, :48] + 1j * X[:, 48:]).astype(np.complex64)
+    function = lambda z: np.max(np.abs(z))  # noqa: E731
+
+    same(ow.fuse(function)(z), function(z))
 
 
 def test_cupy_8198_and_8381_outputs_keep_their_own_shapes():

@@ -173,3 +173,15 @@ def test_mistakes_are_named(function, error, piece):
 
     assert piece in str(caught.value)
     assert "test_spellings.py:" in str(caught.value)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_gpus_compiler_takes_the_new_operators(dtype):
+    def function(x, t):
+        near = np.nextafter(x, x * 2) - np.spacing(x)
+        return near, ow.lgamma(x), np.searchsorted(t, x), np.interp(x, t, t)
+
+    for target in ("sm_75", "sm_90a"):
+        program = ow.fuse(function).lower(X.astype(dtype), TABLE.astype(dtype), target=target)
+        assert all(kernel.spill_bytes == 0 for kernel in program.kernels)

@@ -230,6 +230,40 @@ def _assign(rank: int, rng: Rng) -> str:
     return f"(lambda x, y, k: (y.__setitem__(k, {value}), y)[1])({{0}}, {{0}}.copy(), {key})"
 
 
+def _select(rank: int, rng: Rng) -> str:
+    mask = rng.choice(["{0} > 0", "{0} != {0}", "np.abs({0}) <= 1"])
+    value = rng.choice(["y[m] * 2", "x[m]", "x[m] + y[m]", "-y[m]", "np.square(x[m])"])
+    reduced = rng.choice(["sum", "any", "prod", "mean"])
+    return str(rng.choice([
+        f"(lambda x, y, m: (y.__setitem__(m, {value}), y)[1])({{0}}, {{0}}.copy(), {mask})",
+        f"{{0}}[{mask}].{reduced}()",
+    ]))  # fmt: skip
+
+
+def _search(rank: int, rng: Rng) -> str:
+    side = rng.choice(["left", "right"])
+    return str(rng.choice([
+        f"np.searchsorted(np.array([-2.0, 0.0, 0.0, 1.5, np.inf]), {{0}}, {str(side)!r})",
+        f"np.searchsorted(np.array([-3, 0, 7]), {{0}}, {str(side)!r})",
+        "np.digitize({0}, [2.0, 0.5, -1.0])", "np.isin({0}, [0, 1, 3])",
+        "np.interp({0}, [-2.0, 0.0, 1.0, 4.0], [1.0, -1.0, 3.0, 3.0], right=7.0)",
+        "{0}.reshape(-1)[{0}.argmax()]",
+    ]))  # fmt: skip
+
+
+def _arrange(rank: int, rng: Rng) -> str:
+    axis = _axis_text(rank, rng)
+    return str(rng.choice([
+        f"np.array_split({{0}}, 3, axis={axis})[{rng.integers(3)}]", "np.block([[{0}], [{0}]])",
+        "np.append({0}, {0}[:1])", f"np.insert({{0}}, 0, 1, axis={axis})",
+        f"np.delete({{0}}, [0], axis={axis})", f"np.resize({{0}}, ({rng.integers(1, 40)},))",
+        f"np.diff({{0}}, prepend=0, axis={axis})", "np.ediff1d({0})", "np.diag({0}.reshape(-1)[:7])",
+        "np.array([{0}, {0}])", f"np.rollaxis({{0}}, {axis})", "np.nan_to_num({0}, nan=2)",
+        f"np.linalg.norm({{0}}, axis={axis})", f"np.linalg.norm({{0}}, np.inf, axis={axis})",
+        "np.multiply.outer({0}, [1, 2])",
+    ]))  # fmt: skip
+
+
 # Functions of one array that are no operators by name, most give a view: lowest rank, and text
 # for a rank.
 CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
@@ -253,6 +287,9 @@ CALLED: dict[str, tuple[int, Callable[[int, Rng], str]]] = {
     "take": (1, _gather),
     "arange": (1, _counted),
     "assignment": (1, _assign),
+    "selection": (1, _select),
+    "searchsorted": (0, _search),
+    "split": (1, _arrange),
 }
 
 
