@@ -166,8 +166,8 @@ class ScanPartsAssembler(ScanAssembler):
         }
         return super()._loads(needs)
 
-    def _bound(self, index: int, node: Node) -> tuple[Reduction, str]:
-        found, operand = super()._bound(index, node)
+    def _bound_scan(self, index: int, node: Node) -> tuple[Reduction, str]:
+        found, operand = super()._bound_scan(index, node)
         self.totals.append(found)
         return found, operand
 
