@@ -65,7 +65,22 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
         for item in operands:  # int ** int is an int or a float, by the exponent's sign
             tracer.concrete(item)
+    elif name == "pow":
+        _decide_root(tracer, *pairs)
     return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
+
+
+def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
+    """Whether a power of Python numbers is complex: a root of a negative one; part of the guard."""
+    if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
+        return
+    is_size = all(leaf.op == "extent" for leaf in base[0].leaves())
+    is_plain = exponent[0].op == "literal" and exponent[1] % 1 == 0
+    if is_size or is_plain or (base[0].op == "literal" and base[1] >= 0):
+        return
+    if tracer.decide(Expr("lt", (base[0], literal(0))), base[1] < 0):
+        fraction = Expr("mod", (exponent[0], literal(1)))
+        tracer.decide(Expr("eq", (fraction, literal(0))), exponent[1] % 1 == 0)
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:

@@ -570,3 +570,14 @@ def test_arithmetic_has_numpys_special_values(arity, name):
                 number = want == want
                 signs = np.signbit(want * 1.0)[number], np.signbit(got * 1.0)[number]
                 np.testing.assert_array_equal(*signs, err_msg=row.name)
+
+
+@pytest.mark.host
+def test_the_root_of_a_negative_number_is_complex_and_that_of_another_is_not():
+    function = lambda x, s, p: x * s**p + x.size**0.5  # noqa: E731
+    fused = ow.fuse(function)
+    x = np.arange(1, 4, dtype=np.float32)
+    for s, p in ((4.0, 0.5), (-2.0, 0.5), (-2.0, 3.0), (9.0, 0.5), (-1, 1.5), (5.0, -2)):
+        made, expected = fused(x, s, p), function(x, s, p)
+        assert made.dtype == expected.dtype
+        np.testing.assert_allclose(made, expected, rtol=1e-6)
