@@ -29,7 +29,7 @@ from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.compiler.scanning import SCANS
 from opweave.compiler.searching import SEARCHES
 from opweave.compiler.special import is_special
-from opweave.opcodes import ALIASES, OPERATORS
+from opweave.opcodes import ALIASES, OPERATORS, dtypes, rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import (
@@ -249,7 +249,8 @@ def _fill(a: Any, value: Any) -> None:
 def _logaddexp_reduce(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     if is_empty(a, axis):
         raise UnsupportedError("logaddexp.reduce: of an empty axis")
-    return apply(OPERATORS["logsumexp"], a, axis=axis, keepdims=bool(keepdims))
+    wide = a.astype(rules.float_of(dtypes.of(a.dtype)).numpy)
+    return apply(OPERATORS["logsumexp"], wide, axis=axis, keepdims=bool(keepdims))
 
 
 UFUNCS: dict[str, Operator] = {

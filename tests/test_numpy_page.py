@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy_page.judge import difference
+from numpy_page.kinds import differences
 from numpy_page.page import PAGE, chapters, rows_of, text_of
 from numpy_page.rows import APART, APART_METHODS
 
@@ -62,6 +63,13 @@ def test_results_are_those_of_numpy(chapter):
         found = {call: difference(call) for call in CALLS[chapter]}
 
     assert {call: text for call, text in found.items() if text} == {}
+
+
+@pytest.mark.host
+@pytest.mark.skipif(not OF_PAGE, reason="the page is of another NumPy")
+@pytest.mark.parametrize("kind", ["int32", "bytes", "empty", "of one element"])
+def test_reductions_of_other_operands_are_those_of_numpy(kind):
+    assert differences(kind, CALLS["Reductions"]) == {}
 
 
 @pytest.mark.host
