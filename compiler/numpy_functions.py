@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arranging import ARRANGED
-from opweave.compiler.complexes import COMPLEX
+from opweave.compiler.complexes import COMPLEX, conjugated
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
@@ -381,8 +381,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "flatten": _flatten,
     "dot": _dot,
     "copy": _method_copy,
-    "conj": lambda a: a,  # itself, as by NumPy where nothing is imaginary
-    "conjugate": lambda a: a,
+    "conj": conjugated,  # itself, as by NumPy, where nothing is imaginary
+    "conjugate": conjugated,
     "fill": _fill,
     "compress": lambda a, condition, axis=None: FUNCTIONS["compress"](condition, a, axis),
 }

@@ -49,7 +49,7 @@ class MaskSelection(ArrayOperators):
 
     def refuse(self) -> NoReturn:
         tracer = self.whole.tracer
-        raise self.whole._noted(
+        raise self.whole.tracer.noted(
             UnsupportedError(f"indexing by a mask; select by np.where ({tracer.where()})")
         )
 
