@@ -71,7 +71,7 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
 
 
 def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
-    """Whether a power of Python numbers is complex, a root of a negative one, is in the guard."""
+    """Whether a power of Python numbers is complex belongs to the guard: a root of a negative."""
     if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
         return
     is_size = all(leaf.op == "extent" for leaf in base[0].leaves())

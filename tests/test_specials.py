@@ -15,6 +15,8 @@ EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin", "relu", "clip"}
 def classes(array):
     """NaN, infinities and zeros with their signs; what is finite and not zero is 0."""
     array = np.asarray(array)
+    if array.dtype.kind == "c":
+        return 16 * classes(array.real) + classes(array.imag)
     if array.dtype.kind not in "fV" and array.dtype.name != "bfloat16":
         return array
     wide = array.astype(np.float64)
