@@ -140,7 +140,7 @@ class ScanAssembler(Assembler):
         operand = self.text(node.operands[0], False)
         name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
         self.names[node.result.id] = f"{name}[l]"
-        return bind_reduction(node, index, operand, name, "l"), operand
+        return bind_reduction(node, index, operand, name, "[l]"), operand
 
     def _title(self) -> tuple[str, ...]:
         *lines, _ = super()._title()
