@@ -15,6 +15,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes, rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.errors import DTypeError
 from opweave.opcodes.reductions import HIGHEST, LOWEST
 from opweave.opcodes.shapes import SCANNED
 
@@ -27,6 +28,24 @@ def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
         return ufunc.accumulate(x, axis=index(axis), dtype=to)
 
     return scanned
+
+
+def _of_reals(rule: TypeRule) -> TypeRule:
+    """A type rule that refuses complex numbers.
+
+    No identity leaves the bits of each as they are: (1 + 0j) * inf has a NaN.
+    """
+
+    def checked(types: Any, attrs: Any = ()) -> Any:
+        loop, results = rule(types, attrs)
+        for dtype in (*loop, *results):
+            if dtype.is_complex:
+                raise DTypeError(
+                    f"no running values of {dtype.numpy_name}: take those of .real and .imag"
+                )
+        return loop, results
+
+    return checked
 
 
 def scan(
@@ -52,7 +71,7 @@ def scan(
         Kind.SCAN,
         tuple(codes),
         _meaning(ufunc),
-        rule,
+        _of_reals(rule),
         shape_rule=SCANNED,
         identity={kind: text for kinds, text in identity.items() for kind in kinds},
         accumulator=rules.wide_float,

@@ -10,6 +10,7 @@
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define PARTS             32   // accumulation plan: blocks that share a row
+#define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW
@@ -17,10 +18,9 @@
 // sum: 32 blocks x 256 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
 static __device__ __forceinline__ complex64 lanes_sum_c64(complex64 (&acc)[LANES])
 {
-#pragma unroll
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l)
-            acc[l] = acc[l] + acc[l + half];
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+    });
     return acc[0];
 }
 
@@ -84,7 +84,13 @@ energy_reduce_c64(
         sum0_acc[l] = complex64();
     }
     const index_t chunks = (cols + LANES - 1) / LANES;
-    for (index_t c = blockIdx.x * BLOCK + lane; c < chunks; c += PARTS * BLOCK) {
+#if USE_RUNS
+    const index_t run = (chunks + PARTS - 1) / PARTS, step = BLOCK;
+    const index_t begin = blockIdx.x * run, end = begin + run;
+#else
+    const index_t begin = blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
+#endif
+    for (index_t c = begin + lane; c < end; c += step) {
         const index_t j0 = c * LANES;
         complex64 z_v[LANES];
         load_chunk(z_v, z + j0, cols - j0);
@@ -92,8 +98,10 @@ energy_reduce_c64(
         for (int l = 0; l < LANES; ++l) {
             const complex64 v0 = conjugate(z_v[l]);  // conjugate: c64[n0, n1], line 2
             const complex64 v1 = v0 * z_v[l];  // multiply: c64[n0, n1], line 2
-            if (j0 + l < cols) {
-                sum0_acc[l] = sum0_acc[l] + v1;  // sum: c64[], line 2
+            const bool inside = j0 + l < cols;
+            BRANCH_ON_GPU(inside) {
+                const complex64 sum0_next = sum0_acc[l] + v1;  // sum: c64[], line 2
+                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }
         }
     }

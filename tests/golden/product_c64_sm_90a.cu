@@ -30,10 +30,9 @@
 // sum: 8 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
 static __device__ __forceinline__ complex64 lanes_sum_c64(complex64 (&acc)[LANES])
 {
-#pragma unroll
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l)
-            acc[l] = acc[l] + acc[l + half];
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+    });
     return acc[0];
 }
 
@@ -216,8 +215,10 @@ complex_rows_product_rows_c64(
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const complex64 v0 = product_v[l] + b_v[l];  // add: c64[n0, n3], line 2
-                if (j0 + l < width) {
-                    sum0_acc[l] = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
+                const bool inside = j0 + l < width;
+                BRANCH_ON_GPU(inside) {
+                    const complex64 sum0_next = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
+                    sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
                 }
             }
         }

@@ -10,6 +10,7 @@
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             8    // accumulation plan: running values of one thread
 #define PARTS             32   // accumulation plan: blocks that share a row
+#define USE_RUNS          0    // accumulation plan: a block has a run of its row, not every PARTS-th piece
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW
@@ -17,10 +18,9 @@
 // cummax: 32 blocks x tiles of 256 threads x 8 lanes, in order: the lanes of a thread, upper half onto lower half.
 static __device__ __forceinline__ float lanes_cummax_f32(float (&acc)[LANES])
 {
-#pragma unroll
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l)
-            acc[l] = max_nan(acc[l], acc[l + half]);
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = max_nan(acc[l], acc[l + half]);
+    });
     return acc[0];
 }
 
@@ -164,8 +164,10 @@ drawdown_scan_parts_f32(
         load_chunk(x_v, x + j0, cols - j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            if (j0 + l < cols) {
-                cummax0_acc[l] = max_nan(cummax0_acc[l], x_v[l]);  // cummax: f32[n0], line 2
+            const bool inside = j0 + l < cols;
+            BRANCH_ON_GPU(inside) {
+                const float cummax0_next = max_nan(cummax0_acc[l], x_v[l]);  // cummax: f32[n0], line 2
+                cummax0_acc[l] = inside ? cummax0_next : cummax0_acc[l];
             }
         }
     }
