@@ -137,6 +137,16 @@ def test_short_rows_have_the_bits_of_columns(rows):
     assert same(made(across, [np.ascontiguousarray(x.T)]), made(down, [x]))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "bool", "float16"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_narrow_numbers_are_reduced(dtype, axis):
+    x = numbers(77, 100, dtype=dtype)
+    fused = ow.fuse(lambda x: (x.max(axis=axis), x.min(axis=axis)))
+
+    for ours, numpys in zip(fused(x), (x.max(axis=axis), x.min(axis=axis)), strict=True):
+        np.testing.assert_array_equal(numpys, ours)
+
+
 def test_the_parts_of_a_long_row_are_runs_on_the_host():
     x = numbers(200_003)
     program = ow.fuse(lambda x: x.sum()).lower(x, target="host")

@@ -72,8 +72,7 @@ def narrow_lines(source):
         if LONG.search(text):
             yield found[0]
     for found in BLOCK.finditer(code):
-        # the parts of a row are at most 1024 blocks of 1024 threads
-        if not found[1] and not code.startswith("blockIdx.x * BLOCK + lane", found.start()):
+        if not found[1]:
             yield found[0]
 
 

@@ -101,7 +101,7 @@ column_sum_row_f32(
         for (int l = 0; l < LANES; ++l) {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v0;  // sum: f32[n1], line 2
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }

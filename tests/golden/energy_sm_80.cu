@@ -86,9 +86,9 @@ energy_reduce_c64(
     const index_t chunks = (cols + LANES - 1) / LANES;
 #if USE_RUNS
     const index_t run = (chunks + PARTS - 1) / PARTS, step = BLOCK;
-    const index_t begin = blockIdx.x * run, end = begin + run;
+    const index_t begin = (index_t)blockIdx.x * run, end = begin + run;
 #else
-    const index_t begin = blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
+    const index_t begin = (index_t)blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
 #endif
     for (index_t c = begin + lane; c < end; c += step) {
         const index_t j0 = c * LANES;
@@ -99,7 +99,7 @@ energy_reduce_c64(
             const complex64 v0 = conjugate(z_v[l]);  // conjugate: c64[n0, n1], line 2
             const complex64 v1 = v0 * z_v[l];  // multiply: c64[n0, n1], line 2
             const bool inside = j0 + l < cols;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const complex64 sum0_next = sum0_acc[l] + v1;  // sum: c64[], line 2
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }

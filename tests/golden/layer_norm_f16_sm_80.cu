@@ -118,7 +118,7 @@ layer_norm_row_f16(
         for (int l = 0; l < LANES; ++l) {
             const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }
@@ -149,7 +149,7 @@ layer_norm_row_f16(
             const float v4 = v0 - v2;  // subtract: f32[n0, n1], line 3
             const float v5 = v4 * v4;  // multiply: f32[n0, n1], line 3
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum1_next = sum1_acc[l] + v5;  // sum: f32[n0, 1], line 3
                 sum1_acc[l] = inside ? sum1_next : sum1_acc[l];
             }

@@ -86,9 +86,9 @@ norm_reduce_f32(
     const index_t chunks = (cols + LANES - 1) / LANES;
 #if USE_RUNS
     const index_t run = (chunks + PARTS - 1) / PARTS, step = BLOCK;
-    const index_t begin = blockIdx.x * run, end = begin + run;
+    const index_t begin = (index_t)blockIdx.x * run, end = begin + run;
 #else
-    const index_t begin = blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
+    const index_t begin = (index_t)blockIdx.x * BLOCK, end = chunks, step = PARTS * BLOCK;
 #endif
     for (index_t c = begin + lane; c < end; c += step) {
         const index_t j0 = c * LANES;
@@ -98,7 +98,7 @@ norm_reduce_f32(
         for (int l = 0; l < LANES; ++l) {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
             const bool inside = j0 + l < cols;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v0;  // sum: f32[], line 2
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }

@@ -267,7 +267,7 @@ linear_relu_softmax_product_rows_f32(
                 const float v0 = product_v[l] + b_v[l];  // add: f32[n0, n3]
                 const float v1 = max_nan(v0, (float)0);  // relu: f32[n0, n3]
                 const bool inside = j0 + l < width;
-                BRANCH_ON_GPU(inside) {
+                BRANCH_ON_GPU (inside) {
                     const float max0_next = max_nan(max0_acc[l], v1);  // max: f32[n0, 1], line 2
                     max0_acc[l] = inside ? max0_next : max0_acc[l];
                 }
@@ -303,7 +303,7 @@ linear_relu_softmax_product_rows_f32(
                 const float v3 = v1 - max0;  // subtract: f32[n0, n3], line 2
                 const float v4 = exp(v3);  // exp: f32[n0, n3], line 2
                 const bool inside = j0 + l < width;
-                BRANCH_ON_GPU(inside) {
+                BRANCH_ON_GPU (inside) {
                     const float sum0_next = sum0_acc[l] + v4;  // sum: f32[n0, 1], line 2
                     sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
                 }

@@ -216,7 +216,7 @@ complex_rows_product_rows_c64(
             for (int l = 0; l < LANES; ++l) {
                 const complex64 v0 = product_v[l] + b_v[l];  // add: c64[n0, n3], line 2
                 const bool inside = j0 + l < width;
-                BRANCH_ON_GPU(inside) {
+                BRANCH_ON_GPU (inside) {
                     const complex64 sum0_next = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
                     sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
                 }

@@ -163,7 +163,7 @@ softmax_row_f32(
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float max0_next = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
                 max0_acc[l] = inside ? max0_next : max0_acc[l];
             }
@@ -191,7 +191,7 @@ softmax_row_f32(
             const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
             const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }

@@ -30,7 +30,7 @@ standardise_row_f32(
     for (int k = 0; k < LANES && k / 2 <= rows; ++k)
         EACH_COLUMN sum0_acc[k][l] = 0;
     for (index_t row = 0; row < rows; ++row) {
-        const int k = row % LANES;
+        const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
         EACH_COLUMN {
@@ -52,7 +52,7 @@ standardise_row_f32(
     for (int k = 0; k < LANES && k / 2 <= rows; ++k)
         EACH_COLUMN sum1_acc[k][l] = 0;
     for (index_t row = 0; row < rows; ++row) {
-        const int k = row % LANES;
+        const int k = (int)(row % LANES);
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
         EACH_COLUMN {

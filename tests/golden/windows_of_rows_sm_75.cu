@@ -172,7 +172,7 @@ picked_softmax_row_f32(
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float max0_next = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
                 max0_acc[l] = inside ? max0_next : max0_acc[l];
             }
@@ -200,7 +200,7 @@ picked_softmax_row_f32(
             const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
             const float v3 = exp(v2);  // exp: f32[4, n1]
             const bool inside = j0 + l < width;
-            BRANCH_ON_GPU(inside) {
+            BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v3;  // sum: f32[4, 1]
                 sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
             }
