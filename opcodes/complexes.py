@@ -138,7 +138,8 @@ def _scaled(name: str, scale: Callable[[Any], Any], digits: str) -> Operator:
         dtype = np.asarray(x).dtype
         if dtype == np.longdouble:  # the wide type of error bounds
             return x * scale(np.longdouble(10))
-        return np.asarray(x, rules.float_of(dtypes.of(dtype)).numpy)[()] * float(digits)
+        to = rules.float_of(dtypes.of(dtype)).numpy
+        return (np.asarray(x, to) * float(digits)).astype(to)[()]
 
     return map_operator(
         name,

@@ -127,8 +127,16 @@ def _no_complex_meaning(step: Step, found: list[Any]) -> bool:
     return False
 
 
+def _running_complex(step: Step, found: list[Any]) -> bool:
+    """Scans of complex numbers run in parts, by NumPy."""
+    row = OPERATORS.get(step.op)
+    scans = step.op == "ufunc.accumulate" or (row is not None and row.kind is Kind.SCAN)
+    return scans and ("complex" in step.form or any(x.dtype.kind == "c" for x in found))
+
+
 RULES = (
     _no_complex_meaning,
+    _running_complex,
     _sign_of_nan,
     _too_long,
     _axis_of_nothing,
