@@ -161,6 +161,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
             (counted_axis("tensordot", p, a.ndim), counted_axis("tensordot", q, b.ndim))
             for p, q in zip(*given, strict=True)
         ]
+    for p, q in pairs:
+        m, n = (getattr(e, "example", e) for e in (a.shape[p], b.shape[q]))
+        if m != n:
+            raise ShapeError(f"axis {p} of the one has {m} elements, axis {q} of the other {n}")
     first = [chr(ord("a") + d) for d in range(a.ndim)]
     second = [chr(ord("A") + d) for d in range(b.ndim)]
     for p, q in pairs:

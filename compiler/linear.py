@@ -19,7 +19,7 @@ Axes = tuple[int, ...]
 
 
 def _floating(x: Any) -> Any:
-    return x.astype(np.float64) if x.dtype.kind in "biu" else x
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)  # of bfloat16 too, as NumPy
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

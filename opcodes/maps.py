@@ -68,7 +68,7 @@ def map_operator(
 
 
 # A remainder of floats: the quotient's bits one by one where it is large.
-DIVISION = Cost(40)
+DIVISION = Cost(24)
 COSTS = dict.fromkeys(("remainder", "fmod"), DIVISION)
 
 

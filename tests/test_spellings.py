@@ -185,3 +185,10 @@ def test_a_gpus_compiler_takes_the_new_operators(dtype):
     for target in ("sm_75", "sm_90a"):
         program = ow.fuse(function).lower(X.astype(dtype), TABLE.astype(dtype), target=target)
         assert all(kernel.spill_bytes == 0 for kernel in program.kernels)
+
+
+def test_a_norm_of_bfloat16_is_float64_as_numpys():
+    x = np.arange(6).reshape(2, 3).astype("bfloat16")
+    for axis in (None, 0):
+        found = ow.fuse(lambda x, axis=axis: np.linalg.norm(x, axis=axis))(x)
+        assert found.dtype == np.linalg.norm(x, axis=axis).dtype == np.float64
