@@ -72,8 +72,10 @@ def real(val: Any) -> Any:
 
 
 def imag(val: Any) -> Any:
-    """The imaginary part, likewise; of a real array zeros."""
-    return _part("imag", val) if is_complex(val) else np.zeros_like(val)
+    """The imaginary part, likewise; of a real array zeros, of a real number a zero."""
+    if is_complex(val):
+        return _part("imag", val)
+    return np.zeros_like(val)[() if val.tracer.is_number(val.value) else ...]
 
 
 def _part(name: str, array: Any) -> Any:

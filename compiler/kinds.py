@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.complexes import is_complex
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import counted_axis
@@ -70,7 +72,8 @@ def isin(
     found = x == tests[0]
     for number in range(1, count):
         found = found | (x == tests[number])
-    return ~found if invert else found
+    found = ~found if invert else found
+    return found if found.ndim else np.copy(found)  # an array, also of a number
 
 
 # So many comparisons become code.

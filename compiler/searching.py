@@ -16,7 +16,7 @@ from opweave.compiler.gathering import gathered, place_type
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import number_of
 from opweave.opcodes import dtypes
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
 def _digits(table: Any) -> int:
@@ -51,7 +51,8 @@ def _found(table: Any, x: Any, side: str) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """
     Raises:
-        UnsupportedError: a permutation that sorts the table.
+        UnsupportedError: a permutation that sorts the table; bfloat16 beside integers, whose
+            common type is a matter of NumPy's casts alone.
         ShapeError: a table of other than one dimension.
     """
     if sorter is not None or side not in ("left", "right"):
@@ -60,7 +61,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     table, x = lifted(tracer, a), lifted(tracer, v)
     if table.ndim != 1:
         raise ShapeError(f"searchsorted: expected a vector, found {table.ndim} dimensions")
-    x = x.astype(np.result_type(table.dtype, x.dtype))
+    try:
+        x = x.astype(dtypes.promote(table.value.dtype, x.value.dtype).numpy)
+    except DTypeError as error:
+        raise UnsupportedError(f"searchsorted: {error}") from None
     return _unboxed(_found(table, x, side).astype(np.int64))
 
 

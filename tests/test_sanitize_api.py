@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -242,23 +243,38 @@ assert found == [False] * 4, found
     assert ran.returncode == 0, ran.stderr
 
 
-def test_ctrl_c_stops_a_kernel_that_never_ends():
-    code = """
+ENDLESS = """
 import os, signal, threading, time
 import opweave as ow
 signal.signal(signal.SIGINT, signal.default_int_handler)
-source = 'extern "C" __global__ void k(float* y) { while (true) {} }'
-threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+source = 'extern "C" __global__ void k(float* y) {{ while (true) {body} }}'
+threading.Timer(3, lambda: {action}).start()
 try:
-    ow.sanitize_source(source, "k", 1, 1, [__import__("numpy").zeros(1, "f4")])
+    ow.sanitize_source(source, "k", 1, 64, [__import__("numpy").zeros(1, "f4")])
 except KeyboardInterrupt:
     print("stopped")
 """
+
+
+@pytest.mark.parametrize("body", ["{}", "__syncthreads();"])  # in a thread, among the threads
+def test_ctrl_c_stops_a_kernel_that_never_ends(body):
+    code = ENDLESS.format(body=body, action="os.kill(os.getpid(), signal.SIGINT)")
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100
     )
 
     assert ran.stdout == "stopped\n", ran.stderr
+
+
+def test_a_fault_of_another_thread_is_not_taken_for_the_kernels():
+    fault = "signal.pthread_kill(threading.get_ident(), signal.SIGSEGV)"
+    ran = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", ENDLESS.format(body="{}", action=fault)],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+
+    assert ran.returncode == -signal.SIGSEGV
+    assert "Segmentation fault" in ran.stderr
 
 
 def test_more_faults_than_are_kept_are_said():

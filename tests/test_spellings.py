@@ -6,6 +6,7 @@ from data import like_numpy
 
 import opweave as ow
 from opweave.compiler.numpy_functions import handler_of
+from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 
 RNG = np.random.default_rng(0)
@@ -41,6 +42,12 @@ ONCE_WRONG = {
     "an array of elements": (lambda v: np.array([v[0], v.max(), 2.0]), V),
     "an element of the best": (lambda v: v[v.argmax()] - v[np.argmin(v)], V),
     "a written element": (lambda x, o: (y := x * 2).__setitem__((o, slice(None)), 7) or y, X, O),
+    "whole parts of a number": (lambda x: np.imag(np.round(x[0, 0])), I),
+    "membership of a number": (lambda x: np.isin(x[0, 0], [0, 1, 3]), I),
+    "a table of integers for bfloat16": (
+        lambda v: np.searchsorted(np.array([-3, 0, 7]), v, "right"),
+        V.astype(dtypes.BF16.numpy),
+    ),
     "rounds of eigenvalues": (lambda d: np.linalg.matrix_power(d[:, :4, :4], 5), D),
 }  # fmt: skip
 

@@ -21,6 +21,8 @@ int munmap(void*, unsigned long);
 void* memset(void*, int, unsigned long);
 void* memcpy(void*, const void*, unsigned long);
 int snprintf(char*, unsigned long, const char*, ...);
+unsigned long pthread_self(void);
+int raise(int);
 }
 
 typedef unsigned long long uint64;
@@ -97,6 +99,8 @@ long long arguments_bytes;
 Range shared_static, shared_dynamic;
 char message[512];
 bool failed, interrupted;
+bool inside_fibre;  // a thread of the kernel runs, not the scheduler
+unsigned long launcher;  // the thread whose stack the fibres leave and come back to
 uint64 progress;  // counts what may let a waiting thread go on
 uint64 steps;     // accesses of a thread since it was resumed
 
@@ -217,7 +221,14 @@ void wait_async(int groups) {
     land(c, groups < 0 ? c.group : c.group - 1 - groups);
 }
 
+void restore_faults();
 void on_fault(int signal, void* info, void*) {
+    // A fault of ours, or of another thread: whoever handled faults before meets it again.
+    if (!inside_fibre || pthread_self() != launcher) {
+        restore_faults();
+        raise(signal);
+        return;
+    }
     const void* address = ((void**)info)[2];  // si_addr
     char what[128];
     snprintf(what, sizeof what, "%s at address %p: outside every array of the kernel",
@@ -231,7 +242,11 @@ void resume(int t) {
     current = t;
     steps = 0;
     host.thread = f.thread;
-    if (_setjmp(home)) return;
+    if (_setjmp(home)) {
+        inside_fibre = false;
+        return;
+    }
+    inside_fibre = true;
     if (f.started) _longjmp(f.jump, 1);
     f.started = true;
     static Context c;  // only the way in: a fibre never comes back to it

@@ -7,7 +7,6 @@
 #include "fibres.h"
 
 extern "C" {
-unsigned long pthread_self(void);
 int sigaction(int, const void*, void*);
 int sigaltstack(const void*, void*);
 }
@@ -32,7 +31,6 @@ bool release_meetings(int first) {
         if (!all) continue;
         const unsigned mask = f.mask;
         unsigned came = 0;
-        watch_meeting(*block, first / 32, mask, f.kind);
         for (int k = 0; k < lanes; ++k)
             if (mask >> k & 1u) {
                 block->exchanged[first / 32][k] = warp[k].value;
@@ -40,6 +38,7 @@ bool release_meetings(int first) {
                 warp[k].state = READY;
             }
         block->exchanged[first / 32][32] = came;
+        watch_meeting(*block, first / 32, came, f.kind);  // a last warp may have fewer lanes than its mask
         ++progress;
         return true;
     }
@@ -65,7 +64,7 @@ bool release_gathering(int first) {
     return mask;
 }
 
-bool stopped() { return failed || block->abandoned; }
+bool stopped() { return failed || interrupted || block->abandoned; }
 
 // Run one warp for as long as it can go on without the others: warps drift as far apart as the
 // barriers allow, so that a missing barrier shows.
@@ -276,12 +275,18 @@ struct Launch {  // the same struct as Launch in runtime/fibres.py
 };
 
 // Ctrl-C stops the kernel; who launched it raises what Python would have raised.
-unsigned long launcher;  // the thread whose stack the fibres leave and come back to
 void on_interrupt(int, void*, void*) {
     interrupted = true;
-    if (pthread_self() != launcher || !block) return;
+    if (pthread_self() != launcher || !inside_fibre) return;
     failed = true;
     abandon();
+}
+
+struct Action { void (*handler)(int, void*, void*); unsigned long mask[16]; int flags; void (*restorer)(); };
+Action old_segv, old_bus;
+void restore_faults() {
+    sigaction(11, &old_segv, 0);
+    sigaction(7, &old_bus, 0);
 }
 
 // Run a kernel under a schedule; faults go to `complain`.
@@ -289,8 +294,7 @@ void run_launch(const Launch& l) {
     // Faults are caught on a stack of their own; SA_SIGINFO | SA_ONSTACK | SA_NODEFER.
     static char fault_stack[65536];
     struct { void* pointer; int flags; unsigned long size; } alternate = {fault_stack, 0, sizeof fault_stack}, old_alternate;
-    struct Action { void (*handler)(int, void*, void*); unsigned long mask[16]; int flags; void (*restorer)(); };
-    Action action, interrupt, old_segv, old_bus, old_interrupt;
+    Action action, interrupt, old_interrupt;
     memset(&action, 0, sizeof action);
     action.handler = on_fault;
     action.flags = 4 | 0x08000000 | 0x40000000;
@@ -323,8 +327,7 @@ void run_launch(const Launch& l) {
         for (int t = 0; t < threads; ++t) slots[s]->fibres[t].started = false;
     run_grid(l.orders, (int)((long long)l.grid.x * l.grid.y * l.grid.z), l.schedule);
 
-    sigaction(11, &old_segv, 0);
-    sigaction(7, &old_bus, 0);
+    restore_faults();
     sigaction(2, &old_interrupt, 0);
     sigaltstack(&old_alternate, 0);
 }
