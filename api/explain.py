@@ -8,12 +8,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from opweave.arguments import Call
+from opweave.compiler.driver import Lowered
 from opweave.compiler.fuse import fuse
+from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.lazy import Break
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.work import Work, work_of
 from opweave.regimes import Rates, Regime
+from opweave.runtime.plans import planned
 
 if TYPE_CHECKING:
     from opweave.parts import Ran
@@ -62,13 +65,14 @@ def explain(program: Program, call: Call) -> Explanation:
     decisions = tuple(map(str, schedule.decisions))
     saved = len(unfused.groups) - len(schedule.groups)
     names = tuple(k.name for k in program.kernels)
-    text = _text(program, work, saved, before, decisions)
+    text = _text(program, extents, work, saved, before, decisions)
     sources = program.lowered.sources
     return Explanation(names, saved, moved, before, decisions, text, sources=sources)
 
 
 def _text(
     program: Program,
+    extents: Extents,
     work: Sequence[Work],
     saved: int,
     before: int,
@@ -82,6 +86,7 @@ def _text(
         f"memory traffic {size(total.bytes)} instead of {size(before)}, "
         f"{saved} launch(es) saved against one kernel per operator"
     )
+    lines += _temporaries(program.lowered, extents)
     lines.append(str(Regime.of(work, Rates.of(program.lowered.device))))
     if program.fused.options.fast:
         lines.append(
@@ -90,6 +95,16 @@ def _text(
     return "\n".join(
         [*lines, *(["decisions:"] if decisions else []), *(f"  {d}" for d in decisions)]
     )
+
+
+def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
+    """What lies in memory besides arguments and results."""
+    plan = planned(lowered.kernels, lowered.schedule, extents)
+    if not plan.nbytes:
+        return []
+    over = f", {len(plan.in_place)} written over what they are computed from"
+    text = f"temporaries: {size(plan.nbytes)} in an arena instead of {size(plan.naive)}"
+    return [text + over * bool(plan.in_place)]
 
 
 def _kernel(kernel: Kernel) -> list[str]:

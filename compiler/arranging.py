@@ -239,11 +239,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements again and again.
-
-    Raises:
-        UnsupportedError: there are none.
-    """
+    """The elements again and again; zeros where there are none."""
     shape = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
     flat, total = a.reshape(-1), reduce(lambda m, n: n * m, shape, 1)
     tracer, builder = a.tracer, a.tracer.builder
@@ -251,7 +247,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     sizes = [builder.extent_expr(extent) for extent in (flat.value.shape[0], made)]
     has_some = [builder.require(Expr("gt", (size, literal(0)))) for size in sizes]
     if not all(has_some):
-        raise UnsupportedError("resize: an array without elements")
+        return np.zeros_like(a, shape=tuple(shape))
     dtype = place_type(tracer, flat.value.shape[0], made)
     place = coordinate(tracer, made, 0, dtype) % flat.shape[0]
     return moved(flat, {0: place}, dtype).reshape(tuple(shape))

@@ -55,7 +55,7 @@ def carried_errors(
         found = _mixed(node, operands, steps, values, apply)
     else:
         moving = [i for i in erring if _is_float(operands[i])]
-        found = _at_corners(operands, steps, moving, values, apply)
+        found = _at_corners(node, operands, steps, moving, values, apply)
     if node.operator.name in WRAPS:
         found[-1] = _wrapped(operands, steps, found[-1], WRAPS[node.operator.name])
     spread = np.broadcast_to(undecided, np.shape(values[0])) if undecided.any() else False
@@ -111,6 +111,7 @@ def _step(operand: Bounded) -> Array:
 
 
 def _at_corners(
+    node: Node,
     operands: Operands,
     steps: list[Array],
     moving: list[int],
@@ -124,10 +125,18 @@ def _at_corners(
             value, step = moved[position], sign * steps[position]
             moved[position] = np.where(step == 0, value, value + step)  # -0.0 + 0.0 is 0.0
         results = apply(moved)
-        found = [
-            np.maximum(f, distance(r, v)) for f, r, v in zip(found, results, values, strict=True)
-        ]
+        for k, (result, value) in enumerate(zip(results, values, strict=True)):
+            far = np.maximum(distance(result, value), _turned(result, value, node, k))
+            found[k] = np.maximum(found[k], far)
     return found
+
+
+def _turned(result: Array, value: Array, node: Node, number: int) -> Array | float:
+    """The error of a zero whose sign is another at a corner, as of what was rounded to zero."""
+    if not np.issubdtype(np.asarray(value).dtype, np.floating):
+        return 0.0
+    signs = np.signbit(result) != np.signbit(value)
+    return zero_of(signs & (result == 0) & (value == 0), node.results[number].dtype)
 
 
 def _mixed(
@@ -242,7 +251,16 @@ def _pole_of_gamma(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray((values[0] - errors[0] <= 0) & (errors[0] > 0) & (ends[0] != ends[1]))
 
 
+def _edge_of_one(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """Beyond 1 and -1 there is no value; both corners may lie there, and not what is between."""
+    (size,), (error,) = map(np.abs, values), errors
+    return np.asarray((error > 0) & (size - error <= 1) & (size + error >= 1))
+
+
 BREAKS: dict[str, Break] = {
+    "arcsin": _edge_of_one,
+    "arccos": _edge_of_one,
+    "arctanh": _edge_of_one,
     "signbit": _lost_sign,
     "equal": _met,
     "not_equal": _met,

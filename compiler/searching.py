@@ -51,8 +51,7 @@ def _found(table: Any, x: Any, side: str) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """
     Raises:
-        UnsupportedError: a permutation that sorts the table; bfloat16 beside integers, whose
-            common type is a matter of NumPy's casts alone.
+        UnsupportedError: a permutation that sorts the table.
         ShapeError: a table of other than one dimension.
     """
     if sorter is not None or side not in ("left", "right"):
@@ -62,9 +61,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if table.ndim != 1:
         raise ShapeError(f"searchsorted: expected a vector, found {table.ndim} dimensions")
     try:
-        x = x.astype(dtypes.promote(table.value.dtype, x.value.dtype).numpy)
-    except DTypeError as error:
-        raise UnsupportedError(f"searchsorted: {error}") from None
+        common = dtypes.promote(table.value.dtype, x.value.dtype)
+    except DTypeError:
+        common = dtypes.F64  # as NumPy finds for integers and bfloat16, which nothing promotes
+    x = x.astype(common.numpy)
     return _unboxed(_found(table, x, side).astype(np.int64))
 
 

@@ -19,7 +19,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
 from opweave.runtime.build import Binary, build_kernel
-from opweave.runtime.launch import counters, partial_bytes
+from opweave.runtime.steps import counters, partial_bytes
 
 
 def cupy() -> Any:
@@ -117,6 +117,9 @@ class CudaExecutor:
 
         return make
 
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        return self.allocator((nbytes,), dtypes.U8)
+
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Partial results from the pool; counters are kept per stream, and reset themselves.
 
@@ -133,6 +136,9 @@ class CudaExecutor:
                     self._counters.clear()
                 found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
         return partials, found
+
+    def plan(self, prepared: Any, schedule: Any) -> Any:
+        return None
 
     def faults(self) -> Any:
         if self._faults is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
+from opweave.compiler.schedule import Schedule
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
@@ -18,10 +19,12 @@ from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
-from opweave.runtime.host import run_launcher
-from opweave.runtime.launch import array_scalar, counters, partial_bytes
+from opweave.runtime.host import HostLaunch
+from opweave.runtime.launch import Plan, Prepared, array_scalar
+from opweave.runtime.plans import HostPlan
 from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
+from opweave.runtime.steps import counters, partial_bytes
 
 # Parameters whose memory is passed last, in this order.
 LATE = ("partials", "counter", "faults")
@@ -50,6 +53,9 @@ class Poisoning:
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(self._executor.allocator(shape, dtype))
 
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        return poisoned(self._executor.arena(nbytes))
+
 
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
@@ -59,6 +65,13 @@ class HostExecutor:
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return allocator(shape, dtype.numpy)
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        """A function that makes memory for the temporaries of a call."""
+        return allocator((nbytes,), np.dtype(np.uint8))
+
+    def plan(self, prepared: Prepared, schedule: Schedule) -> Plan | None:
+        return HostPlan(prepared, schedule)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         zeros = np.zeros(counters(kernel, rows), np.uint32)
@@ -76,7 +89,7 @@ class HostExecutor:
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        return run_launcher(kernel, self.build(kernel, source), extents)
+        return HostLaunch(kernel, self.build(kernel, source), extents)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)
@@ -101,6 +114,9 @@ class VerifyExecutor(HostExecutor):
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(lambda: aligned_empty(shape, dtype.numpy))
+
+    def plan(self, prepared: Prepared, schedule: Schedule) -> Plan | None:
+        return None  # each array lies between guards of its own
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)

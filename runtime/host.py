@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,7 @@ def runtime_library() -> ctypes.CDLL:
     library = load_library(builder().build_plain(source).payload)
     library.ow_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     library.ow_run.restype = None
+    library.ow_plan.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     library.ow_message.restype = ctypes.c_char_p
     return library
 
@@ -63,21 +64,25 @@ class Run(ctypes.Structure):
     )
 
 
-def run_launcher(
-    kernel: Kernel, binary: Binary, extents: Extents
-) -> Callable[[bytes, Sequence[Any]], None]:
-    """A function of packed arguments that runs the kernel over a fixed grid."""
-    blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
-    grid = kernel.grid(extents)
-    steps = kernel.work(extents)
-    share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
-    made = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
-    run, address = runtime_library().ow_run, ctypes.addressof(made)
+class HostLaunch:
+    """Starts one kernel over a fixed grid, given its packed arguments.
 
-    def launch(slots: bytes, arrays: Sequence[Any], _keep: Run = made) -> None:
-        run(address, slots)
+    Attributes:
+        run: the kernel as runtime.cpp takes it; what it has measured of it stands in there.
+    """
 
-    return launch
+    __slots__ = ("_address", "_start", "run")
+
+    def __init__(self, kernel: Kernel, binary: Binary, extents: Extents):
+        blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
+        grid = kernel.grid(extents)
+        steps = kernel.work(extents)
+        share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
+        self.run = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
+        self._start, self._address = runtime_library().ow_run, ctypes.addressof(self.run)
+
+    def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
+        self._start(self._address, slots)
 
 
 _libraries: dict[str, ctypes.CDLL] = {}

@@ -370,3 +370,28 @@ def test_nothing_is_decided_where_the_source_states_no_figure():
     assert np.isinf(cuda.error[open_]).all()
     assert np.isfinite(cuda.error[(x > -2.2) & (x != np.floor(x))]).all()
     assert np.isfinite(host.error[open_ & (x != np.floor(x))]).all()
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "outside", "inside"), [
+    ("arcsin", 1.5, 0.5), ("arccos", -1.5, 0.5), ("arctanh", 1.5, 0.5),
+])  # fmt: skip
+def test_a_value_whose_error_reaches_over_the_whole_domain_is_undecided(name, outside, inside):
+    large = np.array([1e19, 1e19])  # whose cosine may be anything
+    function = getattr(np, name)
+    x = np.array([outside, inside])
+    (found,) = ow.bounds.derive(
+        ow.fuse(lambda x, y: function(x + 1e3 * np.sin(y + 0.1))), x, large
+    )
+
+    assert np.isinf(found.error).all()
+
+
+@pytest.mark.host
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_sign_of_what_is_rounded_to_zero_is_open():
+    x = np.array([1e-9, 0.75], np.float32)
+    (found,) = ow.bounds.derive(ow.fuse(lambda x: 1 / np.rint(np.log1p(x) - x)), x)
+
+    assert np.isinf(found.error).tolist() == [True, False]  # the other is -0.0 for sure

@@ -11,6 +11,8 @@ int pthread_mutex_unlock(void*);
 int pthread_cond_wait(void*, void*);
 int pthread_cond_broadcast(void*);
 int clock_gettime(int, long*);
+void* malloc(unsigned long);
+void free(void*);
 }
 
 // ---- verify mode: the first fault stops the kernel ------------------------------------------------
@@ -163,4 +165,57 @@ extern "C" void ow_run(Run* run, const char* args) {
         threads = run_shared(run, args, total);
     // the mean of what was thought and what was seen, so that one disturbed call decides nothing
     __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+}
+
+// ---- the kernels of a call, one after the other ---------------------------------------------------
+
+namespace {
+
+struct Step {
+    Run* run;
+    long long args;              // where its arguments begin
+    long long zero, zero_bytes;  // of the arena: counters that begin at zero
+};
+// Eight bytes of the arguments that a call fills in: a word plus an offset; of an array's object the
+// address that it holds `held` bytes from its start.
+struct Patch { int at, word, held, unused; long long offset; };
+struct Plan {
+    const Step* steps;
+    const Patch* patches;
+    const char* args;
+    long long step_count, patch_count, args_bytes;
+    int arena;  // the word that has the arena's address
+};
+enum { ARGS_ON_STACK = 16384 };
+
+void run_plan(const Plan& plan, const uint64* words, char* args) {
+    memcpy(args, plan.args, plan.args_bytes);
+    for (long long i = 0; i < plan.patch_count; ++i) {
+        const Patch& p = plan.patches[i];
+        const uint64 word = words[p.word];
+        *(uint64*)(args + p.at) = (p.held ? *(const uint64*)(word + p.held) : word) + p.offset;
+    }
+    for (long long i = 0; i < plan.step_count; ++i) {
+        const Step& s = plan.steps[i];
+        if (s.zero_bytes) memset((char*)words[plan.arena] + s.zero, 0, s.zero_bytes);
+        ow_run(s.run, args + s.args);
+    }
+}
+
+}  // namespace
+
+// Run the steps of a plan, whose arguments are words: addresses, and numbers as they lie in memory.
+// A call has its arguments to itself, so that many threads may run one plan.  Returns 0, or 1 where
+// there is no memory for them.
+extern "C" int ow_plan(const Plan* plan, const uint64* words) {
+    if (plan->args_bytes <= ARGS_ON_STACK) {
+        alignas(16) char args[ARGS_ON_STACK];
+        run_plan(*plan, words, args);
+        return 0;
+    }
+    char* const args = (char*)malloc(plan->args_bytes);
+    if (!args) return 1;
+    run_plan(*plan, words, args);
+    free(args);
+    return 0;
 }

@@ -194,7 +194,7 @@ def _varied(program: Program, rng: np.random.Generator) -> Program:
 def _check_out(program: Program, fused: Any, found: tuple[Any, ...]) -> None:
     """``out=``: an argument itself where one fits, else a strided array."""
     made = {r for s in program.steps for r in s.results}
-    views = any(s.op in forms.CALLED for s in program.steps)
+    views = any(s.op in forms.CALLED or s.op in ("real", "imag") for s in program.steps)
     if views or not set(program.outputs) <= made or len(set(program.outputs)) < len(found):
         return  # some of it is a view, or an argument, which is refused
     given = program.given()
