@@ -150,12 +150,17 @@ class Walk:
         """Names of the outer coordinates; ``row`` itself where there is one."""
         return ["row"] if len(self.outer) == 1 else [f"r{d}" for d in range(len(self.outer))]
 
-    def column_coordinates(self, j: str) -> list[str]:
-        """Text of the inner coordinates from the column ``j``."""
+    def column_coordinates(self, j: str, *, may_be_none: bool = False) -> list[str]:
+        """Text of the inner coordinates from the column ``j``.
+
+        ``may_be_none``: they are asked for where there is no column, since an extent is 0.
+        """
         out: list[str] = []
         rest = j
         for dims in reversed(self.inner[1:]):
             name = self.extent_name(dims)
+            if may_be_none and not name.isdecimal():
+                name = f"divisor({name})"
             out.append(f"{rest} % {name}")
             rest = f"{rest} / {name}"
         return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
@@ -298,7 +303,9 @@ def in_order(walk: Walk) -> bool:
     return dims == sorted(dims)
 
 
-def access(operand: Operand, walk: Walk, *, is_dense: bool | None = None) -> Access:
+def access(
+    operand: Operand, walk: Walk, *, is_dense: bool | None = None, may_be_none: bool = False
+) -> Access:
     """The address of an operand along a walk.
 
     ``is_dense``: its elements lie as the walk goes, where it owns its dimensions; found out if
@@ -332,7 +339,10 @@ def access(operand: Operand, walk: Walk, *, is_dense: bool | None = None) -> Acc
         if dense and all(operand.own_dim(d[-1]) is not None for d in walk.inner):
             kind = "chunk"
         elif len(walk.inner) > 1:
-            kind, gather = "gather", terms(walk.column_coordinates("j"), walk.inner)
+            kind, gather = (
+                "gather",
+                terms(walk.column_coordinates("j", may_be_none=may_be_none), walk.inner),
+            )
         else:
             step = stride(walk.inner[0])
             kind = "chunk" if step == "1" else "strided"

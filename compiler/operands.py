@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from opweave.compiler.device import Device
@@ -60,7 +61,9 @@ class GroupOperands:
         }
         self.walk = self._walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
-        self.places = {key: access(o, self.walk) for key, o in self.coordinates.items()}
+        # a row has coordinates in every thread, and a result where it has no elements
+        places = partial(access, walk=self.walk, may_be_none=bool(self.form.axes))
+        self.places = {key: places(o) for key, o in self.coordinates.items()}
 
     def _operands(self) -> dict[Key, ArrayOperand]:
         """Array operands that the loops read and write."""

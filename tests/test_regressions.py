@@ -725,3 +725,13 @@ def test_a_cast_to_integers_and_back_is_no_truncation(name, whole):
         assert one(x).tobytes() == (1 / x.astype(whole).astype(name)).tobytes()
     assert fused.lower(x, target="sm_80")(x).tobytes() == fused(x).tobytes()
     assert ow.sanitize(fused, x, target="sm_80", schedules=1).ok
+
+
+@host
+@pytest.mark.parametrize(("target", "toggles"), [("host", {}), ("sm_75", {"THREADS_PER_ROW": 32})])
+def test_a_row_without_elements_divides_by_no_extent(target, toggles):
+    x = np.zeros((11, 0, 13), np.uint32)
+    fused = ow.fuse(lambda x: np.roll(x, -6, 0).sum(keepdims=True) + np.uint64(3))
+    program = fused.with_toggles(**toggles).lower(x, target=target)
+
+    assert program(x).tolist() == [[[3]]]
