@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from opweave import bounds
     from opweave.configuration import config
     from opweave.fused import Fused, fuse
+    from opweave.graphs import Graph
     from opweave.oplist import kernel, load, store
     from opweave.program import Program
     from opweave.regimes import regime
+    from opweave.repeated import repeat
     from opweave.sanitizer import sanitize, sanitize_source, uninitialised
 
 __version__ = "0.1.0"
@@ -50,12 +52,14 @@ logsumexp = OPERATORS["logsumexp"]
 _LAZY = {
     "fuse": "fused",
     "Fused": "fused",
+    "Graph": "graphs",
     "Program": "program",
     "kernel": "oplist",
     "load": "oplist",
     "store": "oplist",
     "config": "configuration",
     "regime": "regimes",
+    "repeat": "repeated",
     "sanitize": "sanitizer",
     "sanitize_source": "sanitizer",
     "uninitialised": "sanitizer",
@@ -65,6 +69,7 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS",
     "Fused",
+    "Graph",
     "OpweaveError",
     "Program",
     "bounds",
@@ -86,6 +91,7 @@ __all__ = [
     "pixels",
     "regime",
     "relu",
+    "repeat",
     "rsqrt",
     "sanitize",
     "sanitize_source",

@@ -219,6 +219,15 @@ class Fused:
         """The prepared call for these arguments, if there is one."""
         return self._calls.find(call, self._on_gpu(call))
 
+    def prepared_for(self, args: Sequence[Any]) -> Ready:
+        """What a call with these arguments, by position, runs.
+
+        Raises:
+            OpweaveError: it cannot be one program.
+        """
+        call = self.signature.bind(tuple(args), {})
+        return self._ready(call) or self._prepare(call)
+
     def _prepare(self, call: Call) -> Ready:
         """Prepare a call, and keep it."""
         on_gpu = self._on_gpu(call)

@@ -195,7 +195,7 @@ def allclose(
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    if not _is_float(x):
+    if not _is_float(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
         return x.copy() if copy else x
     limits = _limits(x.dtype)
     high = limits.max if posinf is None else posinf

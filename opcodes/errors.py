@@ -51,6 +51,10 @@ class EditError(OpweaveError, ValueError):
     """An op-code list cannot be edited as asked."""
 
 
+class GraphError(OpweaveError, ValueError):
+    """An ``ow.Graph`` that means nothing: a missing value, a cycle, shapes that do not fit."""
+
+
 class RecompileError(OpweaveError, RuntimeError):
     """A function was traced so often that it looks like a mistake; see ``config``."""
 

@@ -16,6 +16,7 @@ from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.debuginfo import KERNEL_FILE
 
 VERSION = "0.1.0"
+KINDS = {True: "so", False: "cubin"}  # of binaries, by whether the host's compiler makes them
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 
 
@@ -71,9 +72,18 @@ class Builder:
         self._guard = threading.Lock()
 
     def build(
-        self, source: str, name: str, arch: str, *, fast: bool = False, mode: str = "run"
+        self,
+        source: str,
+        name: str,
+        arch: str,
+        *,
+        fast: bool = False,
+        mode: str = "run",
+        cached: bool = True,
     ) -> Binary:
         """Return the binary of a source: from memory, from disk, or compiled.
+
+        Without ``cached`` it is compiled, and nobody finds it later.
 
         Raises:
             CompileError: the compiler refuses the source.
@@ -83,6 +93,10 @@ class Builder:
             source = f"{source}\nOW_ENTRY({name})\n"
         if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
             source = f'#line 1 "{KERNEL_FILE}"\n{source}'
+        if not cached:
+            key = key_of(key_parts(source, arch, fast=fast, mode=mode))
+            payload = self._compile(source, arch, fast=fast, mode=mode)
+            return Binary(key, KINDS[on_host(arch, mode)], payload, source, "compiled")
         return self._build(source, arch, fast=fast, mode=mode)
 
     def build_plain(self, source: str) -> Binary:
@@ -105,8 +119,7 @@ class Builder:
                 if payload is None:
                     payload = self._compile(source, arch, fast=fast, mode=mode)
                     self.disk.put(key, source, payload, parts)
-                kind = "so" if host else "cubin"
-                self.memory[key] = Binary(key, kind, payload, source, origin)
+                self.memory[key] = Binary(key, KINDS[host], payload, source, origin)
             return self.memory[key]
 
     def _compile(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
@@ -126,7 +139,13 @@ def builder() -> Builder:
 
 
 def build_kernel(
-    kernel: Kernel, source: str, *, arch: str, fast: bool = False, mode: str = "run"
+    kernel: Kernel,
+    source: str,
+    *,
+    arch: str,
+    fast: bool = False,
+    mode: str = "run",
+    cached: bool = True,
 ) -> Binary:
     """Build a kernel; a compiler's complaint is traced to the op-code that it points at.
 
@@ -134,7 +153,7 @@ def build_kernel(
         CompileError: with ``opcode``, ``line``, numbered ``source`` and ``log``.
     """
     try:
-        return builder().build(source, kernel.name, arch, fast=fast, mode=mode)
+        return builder().build(source, kernel.name, arch, fast=fast, mode=mode, cached=cached)
     except CompileError as error:
         raise explained(error, kernel, source) from None
 

@@ -137,7 +137,7 @@ class CudaExecutor:
                 found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
         return partials, found
 
-    def plan(self, prepared: Any, schedule: Any) -> Any:
+    def plan(self, prepared: Any) -> Any:
         return None
 
     def faults(self) -> Any:

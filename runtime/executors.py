@@ -10,7 +10,6 @@ import numpy as np
 
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
-from opweave.compiler.schedule import Schedule
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
@@ -21,7 +20,7 @@ from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import HostLaunch
 from opweave.runtime.launch import Plan, Prepared, array_scalar
-from opweave.runtime.plans import HostPlan
+from opweave.runtime.plans import HostPlan, held_at
 from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
 from opweave.runtime.steps import counters, partial_bytes
@@ -60,8 +59,13 @@ class Poisoning:
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
 
-    def __init__(self, fast: bool = False):
+    mode = "run"
+
+    def __init__(self, fast: bool = False, cached: bool = True):
+        """``cached``: binaries are taken from memory or disk where they are there."""
         self.fast = fast
+        self.cached = cached
+        self._built: dict[tuple[str, str], Binary] = {}
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return allocator(shape, dtype.numpy)
@@ -70,8 +74,8 @@ class HostExecutor:
         """A function that makes memory for the temporaries of a call."""
         return allocator((nbytes,), np.dtype(np.uint8))
 
-    def plan(self, prepared: Prepared, schedule: Schedule) -> Plan | None:
-        return HostPlan(prepared, schedule)
+    def plan(self, prepared: Prepared) -> Plan | None:
+        return HostPlan(prepared) if held_at() else None
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         zeros = np.zeros(counters(kernel, rows), np.uint32)
@@ -84,7 +88,18 @@ class HostExecutor:
         return int(faults[0])
 
     def build(self, kernel: Kernel, source: str) -> Binary:
-        return build_kernel(kernel, source, arch="host", fast=self.fast)
+        if self.cached:
+            return self._build(kernel, source)
+        key = kernel.name, source
+        if key not in self._built:  # for the launcher, after several were built at once
+            self._built[key] = self._build(kernel, source)
+        return self._built[key]
+
+    def _build(self, kernel: Kernel, source: str) -> Binary:
+        arch = "host" if self.mode == "run" else kernel.target
+        return build_kernel(
+            kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
+        )
 
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
@@ -104,8 +119,8 @@ class VerifyExecutor(HostExecutor):
 
     mode = "verify"
 
-    def __init__(self, schedule: int = 0, fast: bool = False):
-        super().__init__(fast)
+    def __init__(self, schedule: int = 0, fast: bool = False, cached: bool = True):
+        super().__init__(fast, cached)
         if type(schedule) is not int or not -(2**31) <= schedule < 2**31:
             raise ArgumentError(
                 f"schedule={shown(schedule)}: expected 0, 1 or another 32-bit integer"
@@ -115,15 +130,12 @@ class VerifyExecutor(HostExecutor):
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(lambda: aligned_empty(shape, dtype.numpy))
 
-    def plan(self, prepared: Prepared, schedule: Schedule) -> Plan | None:
+    def plan(self, prepared: Prepared) -> Plan | None:
         return None  # each array lies between guards of its own
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
         return partials, np.zeros(counters(kernel, rows), np.uint32)
-
-    def build(self, kernel: Kernel, source: str) -> Binary:
-        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, mode=self.mode)
 
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents

@@ -47,7 +47,10 @@ def runtime_library() -> ctypes.CDLL:
     library = load_library(builder().build_plain(source).payload)
     library.ow_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     library.ow_run.restype = None
-    library.ow_plan.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    address, number = ctypes.c_void_p, ctypes.c_longlong
+    library.ow_plan.argtypes = [address, ctypes.c_char_p, number, address, number]
+    library.ow_differs.argtypes = [address, ctypes.c_int, ctypes.c_char_p, number]
+    library.ow_differs.restype = number
     library.ow_message.restype = ctypes.c_char_p
     return library
 

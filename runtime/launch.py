@@ -24,7 +24,6 @@ from opweave.compiler.ir import (
     reduced_axes,
 )
 from opweave.compiler.kernel import Kernel
-from opweave.compiler.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.runtime.arrays import pointer
@@ -62,7 +61,7 @@ class Executor(Protocol):
     ) -> Callable[[bytes, Sequence[Any]], None]:
         """A function of packed arguments and the arrays behind their pointers."""
 
-    def plan(self, prepared: Prepared, schedule: Schedule) -> Plan | None:
+    def plan(self, prepared: Prepared) -> Plan | None:
         """How all steps run at once; None for one after the other."""
 
     def result(self, array: Any, boxed: bool) -> Any:
@@ -98,6 +97,7 @@ class Prepared:
         """``arrays`` maps inputs to arrays like theirs; the last of them may be constants."""
         self.constants = tuple(constants)
         self.graph: Graph = lowered.graph
+        self.schedule = lowered.schedule
         self.executor = executor
         self.extents = dict(extents)
         check_nonempty(self.graph, extents)
@@ -128,7 +128,7 @@ class Prepared:
         self.drops = self._last_uses()
         self.notes_faults = any(step.faults >= 0 for step in self.steps)
         self.single = self._single()
-        self.plan = executor.plan(self, lowered.schedule) if self.single is None else None
+        self.plan = executor.plan(self) if self.single is None else None
 
     def _single(self) -> Single | None:
         """How to call a kernel that is alone, and whose results are what it writes."""
@@ -190,7 +190,14 @@ class Prepared:
         env = {**self.extents, **scalars} if self.needs_env else scalars
         faults = self.executor.faults() if self.notes_faults else None
         run = self._run_apart if self.plan is None else self.plan
-        held = run(arrays, env, out, faults)
+        return self.results(run(arrays, env, out, faults), env, faults)
+
+    def results(self, held: Mapping[int, Any], env: Mapping[str, Any], faults: Any) -> list[Any]:
+        """The outputs, given the arrays by value.
+
+        Raises:
+            BoundsError: a kernel noted an index that has no element.
+        """
         if faults is not None and (word := self.executor.noted(faults)):
             raise fault(self.graph, word, {**self.extents, **env})
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
@@ -200,31 +207,42 @@ class Prepared:
     ) -> dict[int, Any]:
         """One launch after the other, each value in an array of its own."""
         held: dict[int, Any] = dict(zip(self.inputs, arrays, strict=True))
-        for step, makes, drops in zip(self.steps, self.makes, self.drops, strict=True):
-            for value_id, make in makes:
-                given = out.get(value_id)
-                held[value_id] = make() if given is None else given
-            slots = list(step.fixed)
-            passed = []
-            for slot, value_id, offset in step.pointers:
-                array = held[value_id]
-                passed.append(array)
-                slots[slot] = pointer(array) + offset
-            for slot, scalar in step.scalars:
-                slots[slot] = scalar_value(scalar, env)
-            if step.partials >= 0:
-                partials, counter = self.executor.workspace(step.kernel, step.rows)
-                slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
-                passed += [partials, counter]
-            if step.faults >= 0:
-                slots[step.faults] = pointer(faults)
-                passed.append(faults)
-            if step.launch is not None:
-                step.launch(step.pack.pack(*slots), passed)
+        for number, drops in enumerate(self.drops):
+            self.run_step(number, held, env, out, faults)
             for value_id in drops:
                 del held[value_id]
-            del passed
         return held
+
+    def run_step(
+        self,
+        number: int,
+        held: dict[int, Any],
+        env: Mapping[str, Any],
+        out: Mapping[int, Any] = {},
+        faults: Any = None,
+    ) -> None:
+        """One launch, of what ``held`` has; its results are added to that."""
+        step = self.steps[number]
+        for value_id, make in self.makes[number]:
+            given = out.get(value_id)
+            held[value_id] = make() if given is None else given
+        slots = list(step.fixed)
+        passed = []
+        for slot, value_id, offset in step.pointers:
+            array = held[value_id]
+            passed.append(array)
+            slots[slot] = pointer(array) + offset
+        for slot, scalar in step.scalars:
+            slots[slot] = scalar_value(scalar, env)
+        if step.partials >= 0:
+            partials, counter = self.executor.workspace(step.kernel, step.rows)
+            slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
+            passed += [partials, counter]
+        if step.faults >= 0:
+            slots[step.faults] = pointer(faults)
+            passed.append(faults)
+        if step.launch is not None:
+            step.launch(step.pack.pack(*slots), passed)
 
     def _call_single(
         self,

@@ -71,9 +71,16 @@ class _Plan(ctypes.Structure):
     )
 
 
+class Turn(ctypes.Structure):
+    """``Turn`` of runtime.cpp."""
+
+    _fields_ = (("in_", ctypes.c_int), ("out", ctypes.c_int), ("spare", ctypes.c_uint64))
+
+
 @cache
 def held_at() -> int:
-    """Where an array's object has the address of its data, in bytes; 0 where that is not known.
+    """Where an array's object has the address of its data, in bytes; 0 where that is not known,
+    and nothing is planned.
 
     Behind the head that every object has (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
     """
@@ -114,7 +121,7 @@ class _Words:
         return struct.Struct("<" + "Q" * (self.arena + 1) + "".join(self.formats)).pack
 
 
-Part = Callable[[bytes, Sequence[Any]], None]
+Part = Callable[[Any, Sequence[Any]], None]
 
 
 class _Arena(NamedTuple):
@@ -132,10 +139,10 @@ class HostPlan:
     of several threads at once never share one.
     """
 
-    def __init__(self, prepared: Prepared, schedule: Schedule):
+    def __init__(self, prepared: Prepared):
         self.prepared = prepared
         kernels = [step.kernel for step in prepared.steps]
-        self.memory = planned(kernels, schedule, prepared.extents)
+        self.memory = planned(kernels, prepared.schedule, prepared.extents)
         makes = [pair for makes in prepared.makes for pair in makes]
         self.makes = tuple(pair for pair in makes if pair[0] not in self.memory.places)
         self.words = _Words(len(prepared.inputs), len(self.makes))
@@ -146,11 +153,10 @@ class HostPlan:
         self._viewed: list[int] = []  # temporaries that a library reads or writes
         packed = [self._packed(n, step) for n, step in enumerate(prepared.steps)]
         self._parts = tuple(self._joined(packed))
-        self._pack = self.words.packer()
+        self.pack = self.words.packer()
         self._has_products = any(k.template == "vendor" for k in kernels)
         self._keeps = self.memory.nbytes < FROM_BYTES
         self._spare: list[_Arena] = []
-        self._address = id if held_at() else pointer
 
     def __call__(
         self, arrays: Sequence[Any], env: Mapping[str, Any], out: Mapping[int, Any], faults: Any
@@ -160,22 +166,37 @@ class HostPlan:
         try:
             arena = self._spare.pop()
         except IndexError:
-            arena = self._arena()
+            arena = self.new_arena()
         every = (*arrays, *made, *arena.views)
-        words = self._pack(
-            *map(self._address, every[: self.words.faults]),
+        words = self.pack(
+            *map(id, every[: self.words.faults]),
             0 if faults is None else pointer(faults),
             arena.address,
-            *[scalar_value(scalar, env) for scalar in self.numbers],
+            *self.packed_numbers(env),
         )
-        with np.errstate(all="ignore") if self._has_products else NOTHING:
-            for part in self._parts:
-                part(words, every)
+        self.start(words, every)
         if self._keeps and not self._spare:
             self._spare.append(arena)
         return dict(zip(self.places, every, strict=False))
 
-    def _arena(self) -> _Arena:
+    def packed_numbers(self, env: Mapping[str, Any]) -> list[Any]:
+        """The numbers of a call, in the order of their words."""
+        return [scalar_value(scalar, env) for scalar in self.numbers]
+
+    @property
+    def whole(self) -> _Native | None:
+        """The only part, if it is kernels alone."""
+        part = self._parts[0] if len(self._parts) == 1 else None
+        return part if isinstance(part, _Native) else None
+
+    def start(self, words: Any, every: Sequence[Any]) -> None:
+        """Run all parts; ``every``: arguments, results, and arrays in the arena."""
+        with np.errstate(all="ignore") if self._has_products else NOTHING:
+            for part in self._parts:
+                part(words, every)
+
+    def new_arena(self) -> _Arena:
+        """Memory for the temporaries of one call at a time."""
         nbytes = self.memory.nbytes
         if not nbytes:
             return _Arena(None, 0, ())
@@ -215,7 +236,7 @@ class HostPlan:
         some = [p for p in packed if p[0].launch is not None]
         for native, group in groupby(some, lambda p: isinstance(p[0].launch, HostLaunch)):
             if native:
-                parts.append(_native(list(group), self.words))
+                parts.append(_Native(list(group), self.words))
             else:
                 parts += [self._by_library(step) for step, *_ in group]
         return parts
@@ -239,28 +260,38 @@ class HostPlan:
         return self.words.faults + self._viewed.index(value)
 
 
-def _native(packed: Sequence[tuple[Step, list[_Patch], tuple[int, int]]], words: _Words) -> Part:
+class _Native:
     """Kernels, one after the other, by one call."""
-    args = bytearray()
-    steps, patches, kept = [], [], []
-    for step, fills, (zero, zero_bytes) in packed:
-        at = len(args)
-        filled = [0 if value is None else value for value in step.fixed]
-        args += step.pack.pack(*filled)
-        kept.append(step.launch)
-        assert isinstance(step.launch, HostLaunch)
-        steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
-        patches += [_Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
-    all_steps, all_patches = (_Step * len(steps))(*steps), (_Patch * len(patches))(*patches)
-    plan = _Plan(
-        ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
-        len(steps), len(patches), len(args), words.arena,
-    )  # fmt: skip
-    start, address = runtime_library().ow_plan, ctypes.addressof(plan)
-    alive = (plan, all_steps, all_patches, kept)
 
-    def run(words: bytes, every: Sequence[Any], _alive: Any = alive) -> None:
-        if start(address, words):
-            raise MemoryError(f"no memory for the arguments of {len(steps)} kernels")
+    def __init__(
+        self, packed: Sequence[tuple[Step, list[_Patch], tuple[int, int]]], words: _Words
+    ):
+        args = bytearray()
+        steps, patches = [], []
+        for step, fills, (zero, zero_bytes) in packed:
+            at = len(args)
+            filled = [0 if value is None else value for value in step.fixed]
+            args += step.pack.pack(*filled)
+            assert isinstance(step.launch, HostLaunch)
+            steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
+            patches += [_Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
+        all_steps, all_patches = (_Step * len(steps))(*steps), (_Patch * len(patches))(*patches)
+        self.kernels = len(steps)
+        self._plan = _Plan(
+            ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
+            len(steps), len(patches), len(args), words.arena,
+        )  # fmt: skip
+        self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
+        self._start, self._address = runtime_library().ow_plan, ctypes.addressof(self._plan)
 
-    return run
+    def __call__(self, words: Any, every: Sequence[Any]) -> None:
+        if self._start(self._address, words, 1, None, 0):
+            raise self._no_memory()
+
+    def loop(self, words: Any, times: int, turns: Any) -> None:
+        """Run several times; ``turns``: the words that change in between, see ``Turn``."""
+        if self._start(self._address, words, times, turns, len(turns)):
+            raise self._no_memory()
+
+    def _no_memory(self) -> MemoryError:
+        return MemoryError(f"no memory for the arguments of {self.kernels} kernels")

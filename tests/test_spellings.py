@@ -48,6 +48,7 @@ ONCE_WRONG = {
         lambda v: np.searchsorted(np.array([-3, 0, 7]), v, "right"),
         V.astype(dtypes.BF16.numpy),
     ),
+    "no float to NumPy": (lambda h: np.nan_to_num(h, nan=2), HOLES.astype(dtypes.BF16.numpy)),
     "nothing, resized": (lambda x: (np.resize(x[:, :0], (3, 2)), np.resize(x, (0, 4))), X),
     "rounds of eigenvalues": (lambda d: np.linalg.matrix_power(d[:, :4, :4], 5), D),
 }  # fmt: skip

@@ -13,6 +13,7 @@ int pthread_cond_broadcast(void*);
 int clock_gettime(int, long*);
 void* malloc(unsigned long);
 void free(void*);
+int memcmp(const void*, const void*, unsigned long);
 }
 
 // ---- verify mode: the first fault stops the kernel ------------------------------------------------
@@ -204,18 +205,45 @@ void run_plan(const Plan& plan, const uint64* words, char* args) {
 
 }  // namespace
 
-// Run the steps of a plan, whose arguments are words: addresses, and numbers as they lie in memory.
-// A call has its arguments to itself, so that many threads may run one plan.  Returns 0, or 1 where
-// there is no memory for them.
-extern "C" int ow_plan(const Plan* plan, const uint64* words) {
-    if (plan->args_bytes <= ARGS_ON_STACK) {
-        alignas(16) char args[ARGS_ON_STACK];
-        run_plan(*plan, words, args);
-        return 0;
-    }
-    char* const args = (char*)malloc(plan->args_bytes);
+// Words that a step of a loop leaves to the next: what it wrote is what the next one reads.  The first
+// writes to `out`, the second to `spare`, and from then on two arrays take turns.
+struct Turn { int in, out; uint64 spare; };
+
+static void turn(Turn& t, uint64* words) {
+    const uint64 was = words[t.in];
+    words[t.in] = words[t.out];
+    words[t.out] = t.spare ? t.spare : was;
+    t.spare = 0;
+}
+
+// Run the steps of a plan a number of times, whose arguments are words: addresses, and numbers as they
+// lie in memory.  A call has its arguments to itself, so that many threads may run one plan.  Returns 0,
+// or 1 where there is no memory for them.
+extern "C" int ow_plan(const Plan* plan, uint64* words, long long times, Turn* turns, long long count) {
+    alignas(16) char on_stack[ARGS_ON_STACK];
+    const bool fits = plan->args_bytes <= ARGS_ON_STACK;
+    char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
     if (!args) return 1;
-    run_plan(*plan, words, args);
-    free(args);
+    for (long long t = 0; t < times; ++t) {
+        run_plan(*plan, words, args);
+        for (long long i = 0; i < count; ++i) turn(turns[i], words);
+    }
+    if (!fits) free(args);
     return 0;
+}
+
+// The first array that does not lie as it did, or -1.  `like` has for each the number of dimensions, the
+// object of its dtype, the extents and the strides.  An array's object has them from `at` on: the number,
+// where extents and strides stand, the owner, the dtype (PyArrayObject_fields of NumPy's ndarraytypes.h).
+extern "C" long long ow_differs(const uint64* objects, int at, const uint64* like, long long count) {
+    for (long long i = 0; i < count; ++i) {
+        const char* const object = (const char*)objects[i] + at;
+        const uint64* const fields = (const uint64*)object;
+        const unsigned long dims = *(const int*)object, bytes = dims * sizeof(uint64);
+        if (dims != like[0] || fields[4] != like[1]) return i;
+        const void *extents = (const void*)fields[1], *strides = (const void*)fields[2];
+        if (memcmp(extents, like + 2, bytes) || memcmp(strides, like + 2 + dims, bytes)) return i;
+        like += 2 + 2 * dims;
+    }
+    return -1;
 }

@@ -1,0 +1,352 @@
+"""``ow.Graph``: a program as a table of named operators, between transfers to a device and back.
+
+    g = ow.Graph("mlp")
+    x, w, b = (g.host_to_device(n, s) for n, s in (("x", (8, 64)), ("w", (64, 64)), ("b", 64)))
+    h = g.relu(g.linear(x, w, b))
+    g.device_to_host(g.softmax(h), name="y")
+
+    g.runner("replay")(x=..., w=..., b=...)
+
+The table is plain data; ``check`` finds what is wrong with it before anything is compiled, and
+``function`` writes it as the Python function that it means, which ``fuse`` compiles.
+"""
+
+from __future__ import annotations
+
+import difflib
+import graphlib
+import keyword
+import linecache
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave import opcodes
+from opweave.compiler.builder import Builder
+from opweave.compiler.ir import Where
+from opweave.compiler.trace import ArrayType, trace
+from opweave.compiler.tracer import Tracer
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.allowed import check_name, is_number, shown
+from opweave.opcodes.errors import GraphError, NameRefusedError, OpweaveError
+
+if TYPE_CHECKING:
+    from opweave.runners import Runner
+
+UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A value of a graph, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One node of a graph.
+
+    Attributes:
+        operator: a registered operator, or a transfer.
+        operands: values by name, and numbers.
+        attrs: of the operator; shape and dtype of an upload.
+        where: the line that added it.
+    """
+
+    operator: str
+    operands: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    where: Where
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the values that it reads."""
+        return [o.name for o in self.operands if isinstance(o, Ref)]
+
+    def __str__(self) -> str:
+        texts = [o.name if isinstance(o, Ref) else _written(o) for o in self.operands]
+        texts += [f"{name}={_written(value)}" for name, value in self.attrs.items()]
+        return f"{self.operator}({', '.join(texts)})"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Shape and dtype of a value."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+class Graph:
+    """A program in the making: nodes are added, in any order, and named.
+
+    Every registered operator is a method: ``g.exp(x)``, ``g.softmax(x, axis=None)``; so are
+    ``node``, for one that another method hides, and the transfers.
+
+    Args:
+        name: of the program, fit for C.
+    """
+
+    def __init__(self, name: str = "graph"):
+        _check(name, "graph")
+        self.name = name
+        self.entries: dict[str, Entry] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Ref]:
+        if name not in OPERATORS:
+            raise AttributeError(f"a graph has no {name!r}, and no operator is registered as that")
+        return lambda *operands, **attrs: self.node(name, *operands, **attrs)
+
+    def host_to_device(self, name: str, shape: int | Sequence[int], dtype: Any = "float32") -> Ref:
+        """An input: an array of this shape and dtype, which travels to the device.
+
+        Raises:
+            GraphError: the name is taken, or the shape is none.
+            DTypeError: the dtype is not supported.
+        """
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in sizes):
+            raise GraphError(f"{name}: expected a shape of whole numbers, found {shown(shape)}")
+        return self._add(name, UPLOAD, (), {"shape": sizes, "dtype": dtypes.of(dtype).numpy})
+
+    def device_to_host(self, value: Ref | str, name: str | None = None) -> Ref:
+        """An output: a value that travels back, under a name.
+
+        Raises:
+            GraphError: the name is taken.
+        """
+        return self._add(name or self._fresh("out"), DOWNLOAD, (value,), {})
+
+    def node(self, operator: str, *operands: Any, name: str | None = None, **attrs: Any) -> Ref:
+        """An operator of values, which may be added later if they are given by name, and numbers.
+
+        Raises:
+            GraphError: no such operator, the name is taken, or an operand is neither.
+        """
+        if operator not in OPERATORS:
+            near = difflib.get_close_matches(str(operator), OPERATORS, 1)
+            raise GraphError(
+                f"no operator is registered as {shown(operator)}"
+                + (f": did you mean {near[0]!r}?" if near else "; see opweave.OPERATORS")
+            )
+        return self._add(name or self._fresh(operator), operator, operands, attrs)
+
+    def _fresh(self, stem: str) -> str:
+        numbers = range(len(self.entries) + 1)
+        return next(n for k in numbers if (n := f"{stem}_{k}") not in self.entries)
+
+    def _add(
+        self, name: str, operator: str, operands: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> Ref:
+        _check(name, "value")
+        if name in self.entries:
+            raise GraphError(f"{name!r} is taken by {self.entries[name]}: give it another name")
+        found = tuple(Ref(o) if isinstance(o, str) else o for o in operands)
+        wrong = next((o for o in found if not (isinstance(o, Ref) or is_number(o))), None)
+        if wrong is not None:
+            raise GraphError(
+                f"{operator}: expected values of the graph, their names or numbers, found "
+                f"{type(wrong).__name__}; bring an array in with host_to_device"
+            )
+        self.entries[name] = Entry(operator, found, dict(attrs), _line())
+        return Ref(name)
+
+    # What it means
+
+    @property
+    def inputs(self) -> dict[str, Typed]:
+        """Shape and dtype of every input."""
+        return {
+            name: Typed(**entry.attrs)
+            for name, entry in self.entries.items() if entry.operator == UPLOAD
+        }  # fmt: skip
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs, in the order in which they were added."""
+        return [name for name, entry in self.entries.items() if entry.operator == DOWNLOAD]
+
+    @property
+    def order(self) -> list[str]:
+        """The nodes that an output needs, each behind what it reads, and all inputs first.
+
+        Raises:
+            GraphError: a value that is none, a cycle, or no transfers.
+        """
+        if not self.inputs or not self.outputs:
+            missing = f"{UPLOAD} node: it has no input" * (not self.inputs)
+            missing = missing or f"{DOWNLOAD} node: its result stays on the device"
+            raise GraphError(f"graph {self.name}: expected a {missing}")
+        for name, entry in self.entries.items():
+            self._check_sources(name, entry)
+        needed = dict.fromkeys((*self.inputs, *self._reached()))
+        rest = {n: dict.fromkeys(self.entries[n].sources) for n in self.entries if n in needed}
+        try:
+            found = list(graphlib.TopologicalSorter(rest).static_order())
+        except graphlib.CycleError as error:
+            around = " <- ".join(error.args[1])
+            raise GraphError(f"graph {self.name}: a cycle: {around}") from None
+        return [*self.inputs, *(n for n in found if n not in self.inputs)]
+
+    def _reached(self) -> list[str]:
+        """What the outputs need, directly or not."""
+        found = dict.fromkeys(self.outputs)
+        waiting = list(found)
+        while waiting:
+            new = [n for n in self.entries[waiting.pop()].sources if n not in found]
+            found |= dict.fromkeys(new)
+            waiting += new
+        return list(found)
+
+    def _check_sources(self, name: str, entry: Entry) -> None:
+        for source in entry.sources:
+            if source not in self.entries:
+                near = difflib.get_close_matches(source, self.entries, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise self._error(name, f"there is no value {source!r}{hint}")
+            if self.entries[source].operator == DOWNLOAD:
+                raise self._error(name, f"{source!r} has left the device: read what it is made of")
+
+    def _error(self, name: str, text: str) -> GraphError:
+        entry = self.entries[name]
+        at = f" ({entry.where})" if entry.where.file else ""
+        return GraphError(f"graph {self.name}: {name} = {entry}{at}: {text}")
+
+    @property
+    def dead(self) -> list[str]:
+        """Nodes that no output needs: they are dropped."""
+        used = {*self.order}
+        return [name for name in self.entries if name not in used]
+
+    def check(self) -> dict[str, Typed]:
+        """Shape and dtype of every value that is computed; nothing is compiled or run.
+
+        Raises:
+            GraphError: names the first node that is wrong, its line, and why.
+        """
+        builder = Builder({})
+        tracer = Tracer(builder, {})
+        held: dict[str, Any] = {}
+        for name in self.order:
+            entry = self.entries[name]
+            if entry.operator == UPLOAD:
+                kind = Typed(**entry.attrs)
+                value = builder.new_input(dtypes.of(kind.dtype), kind.shape)
+                held[name] = tracer.wrapped(value)
+                continue
+            operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
+            try:
+                held[name] = self._applied(entry, operands)
+            except (OpweaveError, TypeError, ValueError) as error:
+                raise self._error(name, str(error)) from error
+        return {
+            name: Typed(tuple(map(builder.example, map(builder.find, v.value.shape))), v.dtype)
+            for name, v in held.items()
+        }
+
+    @staticmethod
+    def _applied(entry: Entry, operands: Sequence[Any]) -> Any:
+        if entry.operator == DOWNLOAD:
+            return operands[0]
+        made = OPERATORS[entry.operator](*operands, **entry.attrs)
+        if isinstance(made, tuple):
+            raise GraphError(f"{entry.operator} has {len(made)} results: a node has one")
+        return made
+
+    @property
+    def source(self) -> str:
+        """The program as a Python function, one line a node."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        order = [n for n in self.order if self.entries[n].operator not in (UPLOAD, DOWNLOAD)]
+        yield f"def {self.name}({', '.join(self.inputs)}):"
+        for name in order:
+            entry = self.entries[name]
+            yield f"    {name} = opcodes.{entry}"
+        returned = [self.entries[name].sources[0] for name in self.outputs]
+        yield f"    return {', '.join(returned)}{',' * (len(returned) == 1)}"
+
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """The program as a Python function of its inputs, which returns a tuple of its outputs.
+
+        Raises:
+            GraphError: as ``check``.
+        """
+        self.check()
+        file = f"<graph {self.name}>"
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
+        scope: dict[str, Any] = {"opcodes": opcodes, "np": np, "__name__": file}
+        exec(compile(self.source, file, "exec"), scope)
+        made: Callable[..., tuple[Any, ...]] = scope[self.name]
+        return made
+
+    def compiled(self) -> Any:
+        """The compiler's graph of it; prints as text.
+
+        Raises:
+            GraphError: as ``check``.
+        """
+        types = {
+            name: ArrayType(dtypes.of(kind.dtype), kind.shape, "C", True, 0)
+            for name, kind in self.inputs.items()
+        }
+        return trace(self.function(), types).graph
+
+    def runner(self, mode: str = "graph", **options: Any) -> Runner:
+        """What runs it; see ``opweave.runners.Runner``."""
+        from opweave.runners import Runner
+
+        return Runner(self, mode, **options)
+
+    def __str__(self) -> str:
+        lines = [f"{name} = {entry}" for name, entry in self.entries.items()]
+        return "\n".join([f"graph {self.name}", *(f"  {line}" for line in lines)])
+
+
+# Names of the generated function's own.
+RESERVED = ("opcodes", "np", "float")
+
+
+def _check(name: Any, what: str) -> None:
+    """Refuse what is no name in C and in Python.
+
+    Raises:
+        NameRefusedError: says which names may be.
+    """
+    check_name(name, what)
+    if keyword.iskeyword(name) or name in RESERVED:
+        raise NameRefusedError(
+            f"{what} name {name!r} refused: it means something in the generated function; pick "
+            "another"
+        )
+
+
+def _written(value: Any) -> str:
+    """A number or an attribute as Python writes it.
+
+    >>> _written(0.5), _written(float("inf")), _written(np.float32(2)), _written((0, 1))
+    ('0.5', "float('inf')", "np.float32('2.0')", '(0, 1)')
+    """
+    if isinstance(value, np.generic):
+        kind = type(value).__name__
+        return f"np.{kind}({str(value)!r})" if hasattr(np, kind) else repr(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    return repr(value)
+
+
+def _line() -> Where:
+    """The user's line that adds a node."""
+    frame = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("opweave"):
+        frame = frame.f_back  # type: ignore[assignment]
+    return Where(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Where()

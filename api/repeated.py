@@ -1,0 +1,209 @@
+"""``ow.repeat``: a step run many times, its results the next one's arguments."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from opweave.calls import Ready
+from opweave.compiler.driver import Options
+from opweave.compiler.fuse import LONGEST
+from opweave.compiler.ir import Value, extent_of
+from opweave.compiler.names import function_name
+from opweave.compiler.tree import Tree
+from opweave.configuration import config
+from opweave.fused import Fused
+from opweave.opcodes.allowed import check_flag, shown
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.arrays import is_array, pointer
+from opweave.runtime.executors import HostExecutor
+from opweave.runtime.launch import Prepared
+from opweave.runtime.replays import HostLoop, can_loop
+
+# Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
+# they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
+MOST_WRITTEN = 64
+LONGEST_WRITTEN = LONGEST // 4
+
+
+def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
+    """A function that runs a step ``n`` times without coming back to Python in between.
+
+    ``repeat(step, 3)(x, w)`` is ``step(step(step(x, w), w), w)``: the results of the step, one
+    array or a tuple, take the place of its first arguments; the others stay.
+
+    Where a whole step fits into one kernel, several steps do: the state stays in registers
+    between them.  On the host the rest of the loop is C's, over two arrays that take turns;
+    products that a library computes are called from Python.
+
+    Args:
+        fn: a function of arrays and numbers, which could be fused.
+        n: how often, at least 0.
+        fast: relaxed arithmetic, as of ``fuse``.
+
+    Raises:
+        ArgumentError: no function, or no whole number; when it is called, a result that does not
+            fit the argument that it would become.
+    """
+    if not callable(fn):
+        raise ArgumentError(f"repeat: expected a function, found {type(fn).__name__}")
+    if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
+        raise ArgumentError(f"repeat: n={shown(n)}: expected a whole number, 0 or more")
+    check_flag(fast, "fast")
+    return Repeated(getattr(fn, "__wrapped__", fn) if isinstance(fn, Fused) else fn, int(n), fast)
+
+
+class Repeated:
+    """What ``repeat`` returns; call it with the arguments of the step, by position."""
+
+    def __init__(self, fn: Callable[..., Any], n: int, fast: bool):
+        self.n = n
+        self.name = function_name(fn)
+        self.step = Fused(fn, (), Options(fast=fast, fullgraph=True))
+        self._written: dict[Any, Fused] = {}
+        self._loops: WeakKeyDictionary[Prepared, HostLoop] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<{self.name} repeated {self.n} times>"
+
+    def __call__(self, *args: Any) -> Any:
+        """The state after ``n`` steps, in new arrays.
+
+        Raises:
+            ArgumentError: a result does not fit the argument that it would become.
+            OpweaveError: the step cannot be compiled; see ``fuse(fullgraph=True)``.
+        """
+        if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
+            return self._through_gpu(args)
+        ready = self.step.prepared_for(args)
+        count, single = self._state(ready, args), ready.structure is None
+        if self.n == 0:
+            state = [array.copy() for array in args[:count]]
+            return state[0] if single else tuple(state)
+        state = [_begun(array) for array in args[:count]]
+        steps = self._steps(ready, args)
+        for many, times in ((steps, self.n // steps), (self.n % steps, 1)):
+            if many and times:
+                state = self._run(
+                    self._of(many, args, count, single), (*state, *args[count:]), times
+                )
+        return state[0] if single else tuple(state)
+
+    def _through_gpu(self, args: Sequence[Any]) -> Any:
+        """NumPy arrays on a GPU, because the user asked for it: copied there and back once."""
+        from opweave.runtime import cuda
+
+        found = self(*map(cuda.copied_in, args))
+        return (
+            tuple(map(cuda.copied_out, found))
+            if isinstance(found, tuple)
+            else cuda.copied_out(found)
+        )
+
+    def _state(self, ready: Ready, args: Sequence[Any]) -> int:
+        """How many arguments results take the place of.
+
+        Raises:
+            ArgumentError: names the first that does not fit.
+        """
+        prepared = ready.prepared
+        outputs = prepared.graph.outputs
+        structure = ready.structure
+        if structure is not None and not _is_tuple(structure):
+            raise ArgumentError(
+                f"repeat: {self.name} returns neither an array nor a tuple of them"
+            )
+        if len(outputs) > len(args):
+            raise ArgumentError(
+                f"repeat: {self.name} has {len(outputs)} results and {len(args)} arguments"
+            )
+        names = [name for name, _ in self.step.parameters]
+        for number, (output, given) in enumerate(zip(outputs, args, strict=False)):
+            name = names[min(number, len(names) - 1)]
+            found = "a number"
+            if isinstance(output, Value):
+                shape = tuple(extent_of(e, prepared.extents) for e in output.shape)
+                found = f"{output.dtype.numpy}{list(shape)}"
+                fits = is_array(given) and (given.shape, given.dtype) == (
+                    shape,
+                    output.dtype.numpy,
+                )
+                if fits:
+                    continue
+            kind = f"{given.dtype}{list(given.shape)}" if is_array(given) else type(given).__name__
+            raise ArgumentError(
+                f"repeat: result {number} of {self.name} is {found}, and argument {name!r}, which "
+                f"it becomes, {kind}; return what the step begins with"
+            )
+        return len(outputs)
+
+    def _steps(self, ready: Ready, args: Sequence[Any]) -> int:
+        """How many steps one kernel takes: as long as it is one, and compiles in time."""
+        lowered = ready.found.lowered
+        if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in (
+            "map",
+            "pixel",
+        ):
+            return 1
+        slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
+        most = min(self.n, MOST_WRITTEN, LONGEST_WRITTEN // max(1, slots))
+        if most < 2:
+            return 1
+        count, single = len(ready.prepared.graph.outputs), ready.structure is None
+        together = self._of(most, args, count, single).prepared_for(args)
+        return most if len(together.found.lowered.kernels) == 1 else 1
+
+    def _of(self, steps: int, args: Sequence[Any], count: int, single: bool) -> Fused:
+        """So many steps as one function of these arguments, of which the first are the state."""
+        key = steps, len(args), count, single
+        if steps == 1:
+            return self.step
+        if key not in self._written:
+            made = _written_out(self.step.__wrapped__, steps, len(args), count, single)
+            self._written[key] = Fused(made, (), self.step.options)
+        return self._written[key]
+
+    def _run(self, fused: Fused, args: Sequence[Any], times: int) -> list[Any]:
+        ready = fused.prepared_for(args)
+        prepared = ready.prepared
+        if isinstance(prepared.executor, HostExecutor) and can_loop(prepared):
+            loop = self._loops.get(prepared)
+            if loop is None:
+                loop = self._loops[prepared] = HostLoop(prepared)
+            values = fused.signature.bind(tuple(args), {}).values
+            env = {**prepared.extents, **ready.numbers(values)}
+            return loop([values[i] for i in ready.arrays], env, times)
+        for _ in range(times):
+            found = fused(*args)
+            found = [found] if ready.structure is None else list(found)
+            args = (*found, *args[len(found) :])
+        # a step may return what it was given, or a view of it
+        return [array.copy() for array in args[: len(prepared.graph.outputs)]]
+
+
+def _begun(array: Any) -> Any:
+    """A copy of the state to begin with where it does not lie as what a step makes."""
+    if isinstance(array, np.ndarray) and pointer(array) % 16 == 0 and array.flags.c_contiguous:
+        return array
+    return array.copy()
+
+
+def _is_tuple(structure: Any) -> bool:
+    plain = isinstance(structure, Tree) and structure.type is tuple
+    return plain and all(child is None for child in structure.children)
+
+
+def _written_out(fn: Callable[..., Any], steps: int, given: int, count: int, single: bool) -> Any:
+    """A function of so many steps; of the step's own module, so that it is traced as one."""
+    names = [f"x{n}" for n in range(given)]
+    state = names[0] if single else f"{', '.join(names[:count])},"
+    lines = [f"def {function_name(fn)}({', '.join(names)}):"]
+    lines += [f"    {state} = step({', '.join(names)})"] * steps
+    lines += [f"    return {state}"]
+    scope = {"step": fn, "__name__": getattr(fn, "__module__", "__main__")}
+    exec(compile("\n".join(lines), f"<{steps} steps of {function_name(fn)}>", "exec"), scope)
+    return scope[function_name(fn)]

@@ -1,0 +1,159 @@
+"""A prepared call that is repeated: its arguments are bound once, and only what is new is read.
+
+On the host a replay is a plan (``plans.py``) whose words stay packed.  Arguments stay where their
+owner has them, and are read there at each call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opweave.compiler.ir import Value
+from opweave.runtime.arrays import pointer
+from opweave.runtime.host import runtime_library
+from opweave.runtime.launch import Prepared
+from opweave.runtime.plans import HostPlan, Turn, held_at
+
+
+class Bound:
+    """NumPy arrays that are used again and again, and how they lay when they were bound.
+
+    They are held, so that nobody frees them in between.
+    """
+
+    def __init__(self, arrays: Sequence[Any]):
+        self.arrays = list(arrays)
+        self._ids = (ctypes.c_uint64 * len(self.arrays))(*map(id, self.arrays))
+        self._like = b"".join(map(_layout, self.arrays))
+        self._differs = runtime_library().ow_differs
+
+    def bind(self, number: int, array: Any) -> None:
+        """Another array, that lies as the one before."""
+        self.arrays[number] = array
+        self._ids[number] = id(array)
+
+    def changed(self) -> int:
+        """The first that was given another shape, type or layout since, or -1."""
+        at = held_at() + ctypes.sizeof(ctypes.c_void_p)
+        return int(self._differs(self._ids, at, self._like, len(self.arrays)))
+
+
+def _layout(array: Any) -> bytes:
+    """Dimensions, dtype, extents and strides, as ``ow_differs`` takes them."""
+    numbers = array.ndim, id(array.dtype), *array.shape, *array.strides
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+class HostReplay:
+    """A prepared call on the host whose arguments stay packed; threads take turns."""
+
+    def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
+        self.prepared = prepared
+        self.plan = HostPlan(prepared)
+        self._lock = threading.Lock()
+        self._arrays = [*arrays, *prepared.constants]
+        self._made = len(self._arrays)
+        self._env = prepared.extents
+        self._arena = self.plan.new_arena()
+        blank = [0] * (len(self.plan.makes) + 1)
+        self._words = bytearray(self.plan.pack(
+            *map(id, self._arrays), *blank, self._arena.address,
+            *self.plan.packed_numbers(self._env),
+        ))  # fmt: skip
+
+    def bind(self, number: int, array: Any) -> None:
+        """Another array, of the same layout, for an argument."""
+        with self._lock:
+            self._arrays[number] = array
+            struct.pack_into("<Q", self._words, 8 * number, id(array))
+
+    def __call__(self) -> list[Any]:
+        """Run; the results are new arrays."""
+        faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
+        made = [make() for _, make in self.plan.makes]
+        with self._lock:
+            every = (*self._arrays, *made, *self._arena.views)
+            struct.pack_into(f"<{len(made)}Q", self._words, 8 * self._made, *map(id, made))
+            if faults is not None:
+                struct.pack_into("<Q", self._words, 8 * self.plan.words.faults, pointer(faults))
+            self.plan.start(bytes(self._words), every)
+        held = dict(zip(self.plan.places, every, strict=False))
+        return self.prepared.results(held, self._env, faults)
+
+
+# Seconds of a loop between two looks at whether Ctrl-C was pressed.
+BETWEEN_LOOKS = 0.02
+
+
+class HostLoop:
+    """A prepared call whose results are the first arguments of the next, run many times by C.
+
+    Where a product of a library stands among its kernels, Python goes from one to the other.
+    """
+
+    def __init__(self, prepared: Prepared):
+        """The results of the call must be all that it writes; see ``can_loop``."""
+        self.prepared = prepared
+        self.plan = HostPlan(prepared)
+        self.places = [self.plan.places[value].word for value in prepared.outputs]
+
+    def __call__(self, arrays: Sequence[Any], env: Mapping[str, Any], times: int) -> list[Any]:
+        """The state after so many steps, in new arrays."""
+        plan, arena = self.plan, self.plan.new_arena()
+        makes = [make for _, make in plan.makes]
+        first, spare = [make() for make in makes], [make() for make in makes[:] if times > 1]
+        every = [*arrays, *self.prepared.constants, *first, *arena.views]
+        count = plan.words.faults
+        faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
+        packed = plan.pack(
+            *map(id, every[:count]), 0 if faults is None else pointer(faults), arena.address,
+            *plan.packed_numbers(env),
+        )  # fmt: skip
+        words = (ctypes.c_uint64 * (len(packed) // 8)).from_buffer_copy(packed)
+        by_id = {id(array): array for array in (*first, *spare)}
+        others = [id(spare[place - count + len(makes)]) if spare else 0 for place in self.places]
+        turns = (Turn * len(others))(*map(Turn, range(len(others)), self.places, others))
+        self._run(words, every, turns, times, by_id)
+        held = dict(zip(plan.places, every, strict=False))
+        self.prepared.results(held, env, faults)  # what kernels noted is raised
+        return [by_id[words[number]] for number in range(len(turns))]
+
+    def _run(self, words: Any, every: list[Any], turns: Any, times: int, by_id: Any) -> None:
+        whole, done, some = self.plan.whole, 0, 1
+        as_bytes = ctypes.cast(words, ctypes.c_char_p)
+        while done < times:
+            begin = time.perf_counter()
+            count = min(some, times - done)
+            if whole is not None:
+                whole.loop(as_bytes, count, turns)
+            else:
+                for _ in range(count):
+                    self.plan.start(as_bytes, every)
+                    _turned(words, every, turns, by_id)
+            done += count
+            took = time.perf_counter() - begin
+            some = max(1, min(8 * some, int(some * BETWEEN_LOOKS / max(took, 1e-9))))
+
+
+def _turned(words: Any, every: list[Any], turns: Any, by_id: Mapping[int, Any]) -> None:
+    """What ``turn`` of runtime.cpp does, and the same of the arrays."""
+    for turn in turns:
+        was = words[turn.in_]
+        words[turn.in_] = words[turn.out]
+        words[turn.out] = turn.spare or was
+        turn.spare = 0
+        every[turn.in_] = by_id[words[turn.in_]]
+        every[turn.out] = by_id.get(words[turn.out])
+
+
+def can_loop(prepared: Prepared) -> bool:
+    """True where the results are arrays of their own, each written by a kernel."""
+    outputs = prepared.outputs
+    made = [value for makes in prepared.makes for value, _ in makes]
+    shaped = all(isinstance(o, Value) and o.shape for o in prepared.graph.outputs)
+    return shaped and len(set(outputs)) == len(outputs) and set(outputs) <= set(made)

@@ -1,0 +1,173 @@
+"""``ow.repeat``: the results of a step become its arguments, many times, without Python."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes.errors import ArgumentError, TraceError
+from opweave.repeated import MOST_WRITTEN
+from opweave.runtime.replays import HostLoop
+
+pytestmark = pytest.mark.host
+RNG = np.random.default_rng(0)
+X = (RNG.uniform(-1, 1, (33, 20)) / 2).astype(np.float32)
+W = (RNG.standard_normal((40, 40)) / 7).astype(np.float32)
+V = RNG.standard_normal((40, 40)).astype(np.float32)
+GAIN = 0.75
+
+
+def logistic(x, a):
+    return x * x * a + np.float32(0.1)
+
+
+def heat(x):
+    inner = x[1:-1, 1:-1]
+    around = x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2]
+    y = x.copy()
+    y[1:-1, 1:-1] = inner + GAIN / 4 * (around - 4 * inner)
+    return y
+
+
+def waves(u, v, dt):
+    v = v - u * dt
+    return u + v * dt, v
+
+
+# name, step, arguments
+STEPS = [
+    ("a map", logistic, (X, 0.5)),
+    ("an integer map", lambda n: np.where(n % 2 == 0, n // 2, 3 * n + 1), (np.arange(1, 50),)),
+    ("two states", waves, (X, X * 0, 0.01)),
+    ("reductions", lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + 0.1, (X,)),
+    ("neighbours", heat, (X,)),
+    ("small products", lambda x, w: np.tanh(x @ w), (X[:5, :7].copy(), W[:7, :7].copy())),
+    ("products by a library", lambda x, w: np.tanh(x @ w), (V, W)),
+    ("the state twice", lambda x, y: x * 0.5 + y, (X, X)),
+    ("strided", logistic, (X[::2, ::-1], 0.5)),
+    ("places", lambda x, p: x[p] * 0.5 + 1, (X, RNG.integers(0, 33, 33))),
+    ("no dimensions", lambda x: x * 0.5 + 1, (np.array(3.0),)),
+    ("no elements", logistic, (X[:0], 0.5)),
+    ("they change places", lambda x, y: (y, x), (X, X + 1)),
+    ("a view", lambda x: x.T, (V,)),
+    ("half precision", lambda x: x * np.float16(0.99), (X.astype(np.float16),)),
+    ("pixels", lambda x: ow.pixels.saturation(x, 0.9) if hasattr(ow.pixels, "saturation") else x,
+     (RNG.random((8, 9, 3)).astype(np.float32),)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, MOST_WRITTEN + 5])
+@pytest.mark.parametrize(("step", "args"), [s[1:] for s in STEPS], ids=[s[0] for s in STEPS])
+def test_it_is_the_step_so_many_times(step, args, n):
+    before = [np.array(a) for a in args]
+    found = ow.repeat(step, n)(*args)
+    fused, state = ow.fuse(step), list(args)
+    count = len(found) if isinstance(found, tuple) else 1
+    for _ in range(n):
+        made = fused(*state)
+        state[:count] = made if isinstance(made, tuple) else [made]
+
+    found = found if isinstance(found, tuple) else (found,)
+    for a, b, given in zip(found, state, args, strict=False):
+        assert (a.dtype, np.shape(a)) == (b.dtype, np.shape(b))
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        assert not np.shares_memory(a, given)
+    for a, b in zip(before, args, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("step", "args", "kernels"), [
+    (logistic, (X, 0.5), 1), (waves, (X, X, 0.1), 1), (heat, (X,), None),
+])  # fmt: skip
+def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, kernels):
+    repeated = ow.repeat(step, 20)
+    repeated(*args)
+    written = [len(f.lower(*args).kernels) for f in repeated._written.values()]
+
+    assert written[:1] == ([kernels] if kernels else written[:1])
+
+
+def test_the_loop_is_not_pythons(monkeypatch):
+    calls = []
+    run = HostLoop._run
+    monkeypatch.setattr(HostLoop, "_run", lambda self, *a: calls.append(a[3]) or run(self, *a))
+    step = lambda x: x / (x * x).sum()  # noqa: E731
+    ow.repeat(step, 1000)(X)
+
+    assert calls == [1000]
+
+
+def of_another_shape(x):
+    return x[1:]
+
+
+WRONG = [
+    (
+        of_another_shape,
+        (X,),
+        r"result 0 of of_another_shape is float32\[32, 20\], and argument 'x'",
+    ),
+    (lambda x: x.astype(np.float64), (X,), r"float64\[33, 20\], and argument 'x'.* float32\[33"),
+    (lambda x: x.sum(), (X,), r"float32\[\], and"),
+    (lambda x, n: (x, n + 1), (X, 3), "result 1 .* is a number, and argument 'n'"),
+    (lambda n, x: x * n, (3, X), "argument 'n', which it becomes, int"),
+    (lambda x: (x, x, x), (X,), "3 results and 1 arguments"),
+    (lambda x: {"x": x * 2}, (X,), "returns neither an array nor a tuple"),
+]
+
+
+@pytest.mark.parametrize(("step", "args", "message"), WRONG)
+def test_a_result_that_does_not_fit_is_refused(step, args, message):
+    with pytest.raises(ArgumentError, match=message):
+        ow.repeat(step, 3)(*args)
+
+
+@pytest.mark.parametrize(("step", "n"), [
+    (logistic, -1), (logistic, 1.5), (logistic, True), (logistic, "3"), ("step", 3),
+])  # fmt: skip
+def test_what_is_no_number_or_no_function_is_refused(step, n):
+    with pytest.raises(ArgumentError, match="repeat: "):
+        ow.repeat(step, n)
+
+
+def test_what_needs_python_in_between_is_refused():
+    with pytest.raises((TraceError, ow.errors.UnsupportedError)):
+        ow.repeat(lambda x: np.sort(x) if x.sum() > 0 else x, 3)(X)
+
+
+def test_an_index_outside_is_found_in_a_loop():
+    with pytest.raises(IndexError, match="out of bounds"):
+        ow.repeat(lambda x, p: x[p], 3)(X, np.full(33, 40))
+
+
+def test_a_fused_step_and_a_numpy_integer():
+    found = ow.repeat(ow.fuse(logistic), np.int64(2))(X, 0.5)
+
+    np.testing.assert_array_equal(found, ow.repeat(logistic, 2)(X, 0.5))
+
+
+def test_ctrl_c_stops_a_long_loop():
+    code = """
+import os, signal, threading, time
+import numpy as np, opweave as ow
+signal.signal(signal.SIGINT, signal.default_int_handler)
+x = np.ones((64, 64), np.float32)
+run = ow.repeat(lambda x: x / x.sum(axis=0), 10**9)
+ow.repeat(lambda x: x / x.sum(axis=0), 10)(x)
+begin = time.perf_counter()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    run(x)
+except KeyboardInterrupt:
+    print(time.perf_counter() - begin < 5)
+"""
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False,
+        timeout=100,
+    )  # fmt: skip
+
+    assert ran.stdout == "True\n", ran.stderr
