@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -34,7 +33,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.opcodes.products import indices, viewed
 from opweave.runtime.arrays import pointer
-from opweave.runtime.environment import cores
+from opweave.runtime.compilers import at_once
 
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
@@ -202,8 +201,7 @@ class Prepared:
             if kernel.template != "vendor" and not kernel.is_empty(self.extents)
         ]
         if len(pairs) > 1:
-            with ThreadPoolExecutor(min(len(pairs), cores())) as pool:
-                list(pool.map(lambda pair: self.executor.build(*pair), pairs))
+            at_once(self.executor.build, pairs)
 
     def _strides(self, arrays: Mapping[int, Any]) -> dict[int, tuple[int, ...]]:
         """Strides in elements of every array: given ones, and C order for our own."""
