@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from opweave.compiler.ir import Extents
@@ -15,6 +14,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import Binary, builder
 from opweave.runtime.environment import cores
+from opweave.runtime.locks import Once
 
 _numbers = itertools.count()
 # Steps of one kernel that a thread takes at a time.
@@ -40,15 +40,29 @@ def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
         os.close(handle)
 
 
-@cache
+# What a kernel's launch asks of Python: to let other threads run meanwhile, and to handle signals.
+FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+
+
+@Once
 def runtime_library() -> ctypes.CDLL:
     """The scheduler and thread pool of templates/host/runtime.cpp."""
     source = (TEMPLATES / "host" / "runtime.cpp").read_text()
     library = load_library(builder().build_plain(source).payload)
-    library.ow_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    library.ow_run.restype = None
+    library.ow_python.argtypes = [ctypes.c_void_p] * len(FOR_LAUNCHES)
+    library.ow_python.restype = None
+    library.ow_python(
+        *(ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p) for n in FOR_LAUNCHES)
+    )
     library.ow_message.restype = ctypes.c_char_p
     return library
+
+
+@Once
+def runner() -> Callable[[int, bytes], None]:
+    """``ow_run``, called as a function of Python's own: it lets go of the interpreter itself."""
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+    return kind(("ow_run", runtime_library()))
 
 
 class Run(ctypes.Structure):
@@ -72,7 +86,7 @@ def run_launcher(
     steps = kernel.work(extents)
     share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
     made = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
-    run, address = runtime_library().ow_run, ctypes.addressof(made)
+    run, address = runner(), ctypes.addressof(made)
 
     def launch(slots: bytes, arrays: Sequence[Any], _keep: Run = made) -> None:
         run(address, slots)
@@ -84,6 +98,7 @@ _libraries: dict[str, ctypes.CDLL] = {}
 
 
 def loaded(binary: Binary) -> ctypes.CDLL:
-    if binary.key not in _libraries:
-        _libraries[binary.key] = load_library(binary.payload)
-    return _libraries[binary.key]
+    found = _libraries.get(binary.key)
+    if found is None:  # two threads may load it, and both take the same
+        found = _libraries.setdefault(binary.key, load_library(binary.payload))
+    return found

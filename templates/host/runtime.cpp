@@ -5,12 +5,13 @@
 extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
 int pthread_detach(unsigned long);
-int pthread_atfork(void (*)(), void (*)(), void (*)());
 int pthread_mutex_lock(void*);
 int pthread_mutex_unlock(void*);
 int pthread_cond_wait(void*, void*);
 int pthread_cond_broadcast(void*);
 int clock_gettime(int, long*);
+int getpid();
+long syscall(long, ...);
 }
 
 // ---- verify mode: the first fault stops the kernel ------------------------------------------------
@@ -64,8 +65,14 @@ struct Job {
     int working;
 };
 
+// Python's functions, see FOR_LAUNCHES in runtime/host.py.
+void* (*let_go)();
+void (*take_back)(void*);
+int (*handle_signals)();
+
 // Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone.
 const long long WORTH_WAKING = 100000;
+const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 enum { SPINS = 4096 };  // looks at a counter before a thread goes to sleep: the last share is short
 
 void relax() {
@@ -80,18 +87,46 @@ long long now() {
     return 1000000000ll * t[0] + t[1];
 }
 
+// The thread in which Python handles signals; there is no shorter way to ask in every C library.
+bool on_main_thread() {
+#ifdef __x86_64__
+    return syscall(186 /* gettid */) == getpid();
+#else
+    return syscall(178) == getpid();
+#endif
+}
+
 alignas(64) char lock[64], wake[64], idle[64];  // zero is an initialised pthread object in glibc
 Job* job;
 uint64 generation;
 int workers;
 
-void take_shares(Job* j) {
-    for (;;) {
-        const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
-        if (first >= j->total) return;
-        const long long last = first + j->share < j->total ? first + j->share : j->total;
-        j->blocks(j->args, j->grid, first, last);
+bool take_share(Job* j) {
+    const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
+    if (first >= j->total) return false;
+    const long long last = first + j->share < j->total ? first + j->share : j->total;
+    j->blocks(j->args, j->grid, first, last);
+    return true;
+}
+
+// The shares of the thread that launched: now and then it lets Python handle signals.  A handler that
+// raises, as that of Ctrl-C does, stops the kernel; true if one has.
+bool take_watched(Job* j, void** python) {
+    long long next_look = now() + LOOK_EVERY;
+    while (take_share(j)) {
+        if (now() < next_look) continue;
+        if (on_main_thread()) {
+            take_back(*python);
+            const bool raised = handle_signals();
+            *python = let_go();
+            if (raised) {
+                __atomic_store_n(&j->next, j->total, __ATOMIC_RELAXED);
+                return true;
+            }
+        }
+        next_look = now() + LOOK_EVERY;
     }
+    return false;
 }
 
 void* worker(void*) {
@@ -103,7 +138,7 @@ void* worker(void*) {
         Job* mine = job;
         ++mine->working;
         pthread_mutex_unlock(lock);
-        take_shares(mine);
+        while (take_share(mine)) {}
         pthread_mutex_lock(lock);
         if (--mine->working == 0) pthread_cond_broadcast(idle);
     }
@@ -111,37 +146,36 @@ void* worker(void*) {
 }
 
 // In a forked child the workers are gone: start again with none.
-void after_fork() {
+void workers_after_fork() {
     memset(lock, 0, sizeof lock);
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
     workers = 0;
 }
+__attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
 }  // namespace
 
-// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were.
-static int run_shared(const Run* run, const char* args, long long total) {
+// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were, or
+// 0 if a signal has stopped it.
+static int run_shared(const Run* run, const char* args, long long total, void** python) {
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
     pthread_mutex_lock(lock);
     if (job) {  // another thread has the pool: run on the caller's alone
         pthread_mutex_unlock(lock);
-        run->blocks(args, &run->grid, 0, total);
-        return 1;
+        return !take_watched(&mine, python);
     }
-    static bool registered;
-    if (!registered) registered = !pthread_atfork(0, 0, after_fork);
     for (; workers < run->cores - 1; ++workers) {
         unsigned long thread;
         if (pthread_create(&thread, 0, worker, 0)) break;
         pthread_detach(thread);
     }
-    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
     job = &mine;
     ++generation;
     pthread_cond_broadcast(wake);
     pthread_mutex_unlock(lock);
-    take_shares(&mine);
+    const bool stopped = take_watched(&mine, python);
     pthread_mutex_lock(lock);
     job = 0;  // nobody joins from here on
     pthread_mutex_unlock(lock);
@@ -149,18 +183,27 @@ static int run_shared(const Run* run, const char* args, long long total) {
     pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
-    return workers + 1;
+    return stopped ? 0 : workers + 1;
 }
 
-// Run the blocks of a grid, on several threads where that has shown to pay.
+extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)()) {
+    let_go = save;
+    take_back = restore;
+    handle_signals = check;
+}
+
+// Run the blocks of a grid, on several threads where that has shown to pay.  Python's lock is held by who
+// calls, and what a signal's handler raised is left to it.
 extern "C" void ow_run(Run* run, const char* args) {
+    void* python = let_go();
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     int threads = 1;
-    if (run->cores <= 1 || total <= run->share || alone < WORTH_WAKING)
+    if (total <= run->share || alone < WORTH_WAKING)
         run->blocks(args, &run->grid, 0, total);
     else
-        threads = run_shared(run, args, total);
+        threads = run_shared(run, args, total, &python);
     // the mean of what was thought and what was seen, so that one disturbed call decides nothing
-    __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+    if (threads) __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+    take_back(python);
 }
