@@ -278,6 +278,8 @@ def test_after_a_fault_that_is_final_nothing_is_launched(place, launches, monkey
         for function in (before, fused, ow.fuse(lambda x: x - 1)):
             with pytest.raises(e.LaunchError, match="device 0 cannot be used .*restart") as other:
                 function(x)
+        with pytest.raises(e.LaunchError, match="restart"):  # where no memory is asked for
+            before(Array(x), out=Array(x.copy()))
 
     assert len(launches) == done
     assert "newest are kernel_map_f32" in str(one.value)

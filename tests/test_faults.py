@@ -660,12 +660,13 @@ def test_a_child_leaves_the_parents_temporary_folders(tmp_path):
     import os, sys, threading
     from opweave.runtime import hostcc
     folders, begun, done = [hostcc.zig_cache()], threading.Event(), threading.Event()
-    def compile():
-        with hostcc.temporary_folder() as folder:
-            folders.append(folder)
-            begun.set()
-            done.wait()
-    thread = threading.Thread(target=compile)
+    def compiler(command, source, folder):
+        folders.append(folder)
+        begun.set()
+        done.wait()
+        open(os.path.join(folder, "kernel.so"), "w").close()
+    hostcc.run_compiler = compiler
+    thread = threading.Thread(target=hostcc.compile_host, args=("", (), ()))
     thread.start()
     begun.wait()
     child = os.fork()
