@@ -616,6 +616,38 @@ def test_a_child_works_whatever_other_threads_did_at_the_fork(root):
     assert python(FORKED + BUSY, OPWEAVE_CACHE_DIR=str(root)) == "{0}\n"
 
 
+# Another thread maps and unmaps memory, and has the lock of the memory most of the time.
+TAKEN = """
+import ctypes, os, signal, threading
+from opweave.runtime import pool
+library, ending = pool._library(), threading.Event()
+library.ow_pool_malloc.restype = ctypes.c_void_p
+def take():
+    while not ending.is_set():
+        made = library.ow_pool_malloc(None, ctypes.c_ulong(1 << 26))
+        library.ow_pool_free(None, ctypes.c_void_p(made), ctypes.c_ulong(0))
+thread = threading.Thread(target=take)
+thread.start()
+states = set()
+for _ in range(60):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        pool.counts()
+        os._exit(0)
+    states.add(os.waitpid(child, 0)[1])
+    if states != {0}:
+        break
+ending.set()
+thread.join()
+print(states)
+"""
+
+
+def test_a_child_finds_the_memory_of_results_whole(root):
+    assert python(TAKEN, OPWEAVE_CACHE_DIR=str(root)) == "{0}\n"
+
+
 def test_workers_of_multiprocessing_work_forked_and_spawned(root, tmp_path):
     (tmp_path / "program.py").write_text(FORKED + STARTED)
     ran = subprocess.run(
