@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError, RecompileError
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
-from opweave.runtime import environment
+from opweave.runtime import environment, locks
 from opweave.runtime.arrays import array_type, is_cupy
 from opweave.runtime.executors import HostExecutor
 from opweave.runtime.launch import Prepared
@@ -102,7 +101,7 @@ class Fused:
         self._specialised = Specialisations(fn, options, array_type)
         self._calls = Calls(self.signature)
         self._parts = Parts(fn, options, self._where)
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
         self._warned = False
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from opweave.compiler.trace import Trace
 from opweave.compiler.tree import Constant, Tree
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import OpweaveError
+from opweave.runtime import locks
 from opweave.runtime.arrays import argument_key, argument_kind, array_type
 from opweave.runtime.launch import Prepared
 
@@ -68,7 +68,7 @@ class Parts:
         self.variants: dict[Any, Variant] = {}
         self.prepared: dict[Any, tuple[Prepared, Lowered]] = {}
         self.compiled = 0
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
 
     @staticmethod
     def kinds(call: Call) -> Any:

@@ -27,6 +27,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        cache_size=-1,  # all of them, in a dictionary: a lock may be held when the process forks
     )
     made.filters["at"] = _at
     return made

@@ -101,6 +101,10 @@ class LaunchError(OpweaveError, RuntimeError):
     """A kernel failed while running; in verify mode, with the line that failed."""
 
 
+class OutOfMemoryError(OpweaveError, MemoryError):
+    """There is no memory for an array or a kernel; the message names it and the bytes."""
+
+
 class CheckError(OpweaveError, AssertionError):
     """A result lies outside its derived bound."""
 

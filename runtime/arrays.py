@@ -121,7 +121,10 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
     """What must be equal for a prepared call to serve another: exact shapes and strides."""
     if type(value) is np.ndarray and not aligned:
         return value.dtype, value.shape, value.strides, value.flags.aligned
-    if isinstance(value, np.ndarray) or is_cupy(value):
+    if is_cupy(value):  # what is prepared runs on one device
+        place = value.device.id, pointer(value) % 16
+        return value.dtype, value.shape, value.strides, type(value), place
+    if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.strides, type(value), pointer(value) % 16
     if static or not is_scalar(value):
         return static_key(value)

@@ -11,7 +11,7 @@ from typing import Any
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError
-from opweave.runtime import environment, hostcc, nvrtc
+from opweave.runtime import environment, hostcc, locks, nvrtc
 from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.debuginfo import KERNEL_FILE
 
@@ -69,7 +69,7 @@ class Builder:
         self.memory: dict[str, Binary] = {}
         self.compiled = 0
         self._locks: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
+        self._guard = locks.lock()
 
     def build(
         self,
@@ -111,14 +111,18 @@ class Builder:
         if found is not None:
             return found
         with self._guard:
-            lock = self._locks.setdefault(key, threading.Lock())
+            lock = self._locks.setdefault(key, locks.lock())
         with lock:
             if key not in self.memory:
                 payload = self.disk.get(key)
-                origin = "disk" if payload is not None else "compiled"
+                origin = "disk"
                 if payload is None:
-                    payload = self._compile(source, arch, fast=fast, mode=mode)
-                    self.disk.put(key, source, payload, parts)
+                    with self.disk.claim(key) as waited:
+                        payload = self.disk.get(key) if waited else None
+                        if payload is None:
+                            origin = "compiled"
+                            payload = self._compile(source, arch, fast=fast, mode=mode)
+                            self.disk.put(key, source, payload, parts)
                 self.memory[key] = Binary(key, KINDS[host], payload, source, origin)
             return self.memory[key]
 
@@ -131,7 +135,7 @@ class Builder:
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
 
-@cache
+@locks.Once
 def builder() -> Builder:
     """The builder of this process, over the cache folder of the environment."""
     folder = environment.cache_folder()

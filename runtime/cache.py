@@ -14,14 +14,15 @@ import os
 import re
 import secrets
 import shutil
-import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from opweave.runtime import locks
+from opweave.runtime.claims import claimed
 from opweave.runtime.entry import (
     FILES,
     Entry,
@@ -62,7 +63,7 @@ class DiskCache:
         self.most_bytes = most_bytes
         self._usable: bool | None = None
         self._bytes: int | None = None
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def get(self, key: str) -> bytes | None:
         """The binary under a key, if the entry is whole and unchanged."""
@@ -101,8 +102,18 @@ class DiskCache:
             self._move(made, self._folder(key))
             self._add(sum(map(len, contents)))
         except OSError as error:
-            shutil.rmtree(made, ignore_errors=True)
             self._give_up(f"{error}")
+        finally:  # Ctrl-C leaves nothing behind either
+            shutil.rmtree(made, ignore_errors=True)
+
+    def claim(self, key: str) -> AbstractContextManager[bool]:
+        """Hold a key while its entry is made; gives True if another process had it till now."""
+        if not self._check_root():
+            return nullcontext(False)
+        shelf = self._folder(key).parent
+        with suppress(OSError):
+            shelf.mkdir(mode=0o700, exist_ok=True)
+        return claimed(shelf)
 
     def problem(self) -> str:
         """Why the folder cannot be used, or ""; makes nothing and warns of nothing."""
@@ -231,24 +242,23 @@ class DiskCache:
                 self._remove(place)
                 with suppress(OSError):  # another process may have been faster
                     os.rename(made, place)
-                    return
-                shutil.rmtree(made, ignore_errors=True)
-            else:
-                shutil.rmtree(made, ignore_errors=True)
 
     def _remove(self, path: Path) -> None:
         """Take an entry away in one step, then delete it; a reader has it whole or not at all."""
         gone = self.root / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
-        with suppress(OSError):
-            os.rename(path, gone)
+        try:
+            with suppress(OSError):
+                os.rename(path, gone)
+        finally:  # Ctrl-C, too
             if gone.is_dir() and not gone.is_symlink():
                 shutil.rmtree(gone, ignore_errors=True)
-            else:
+            with suppress(OSError):
                 gone.unlink()
 
     def _add(self, count: int) -> None:
         with self._lock:
-            if self._bytes is None:
+            if self._bytes is None:  # once in a process
+                self._sweep()
                 self._bytes = sum(e.bytes for e in self.entries())
             else:
                 self._bytes += count

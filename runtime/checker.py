@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from opweave.runtime.build import Binary, builder
 from opweave.runtime.debuginfo import DebugInfo, Variable
 from opweave.runtime.fibres import LOCK, Launch, launch_of
 from opweave.runtime.host import load_library, loaded
+from opweave.runtime.locks import Once
 from opweave.runtime.regions import DYNAMIC_SHARED, GLOBAL, STATIC_SHARED, Memory, Region
 
 EXAMPLES = 8
@@ -86,7 +86,7 @@ class Fault:
         )
 
 
-@cache
+@Once
 def _library() -> ctypes.CDLL:
     """The checker of templates/host/checker.cpp; kernels find its functions in the process."""
     source = (TEMPLATES / "host" / "checker.cpp").read_text()

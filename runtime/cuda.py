@@ -17,8 +17,10 @@ from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, LaunchError, NoDeviceError
+from opweave.opcodes.errors import ArgumentError, NoDeviceError
+from opweave.runtime import locks
 from opweave.runtime.build import Binary, build_kernel
+from opweave.runtime.cuda_faults import FORKED, NOT_INITIALISED, State, allocating
 from opweave.runtime.steps import counters, partial_bytes
 
 
@@ -38,7 +40,9 @@ def cupy() -> Any:
     try:
         count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
-        raise NoDeviceError(f"no CUDA device can be used: {error}") from None
+        forked = getattr(error, "status", None) == NOT_INITIALISED
+        hint = f"; {FORKED}" if forked else ""
+        raise NoDeviceError(f"no CUDA device can be used: {error}{hint}") from None
     if count == 0:
         raise NoDeviceError("no CUDA device is visible; see CUDA_VISIBLE_DEVICES")
     return module
@@ -103,10 +107,11 @@ class CudaExecutor:
         self.index = index
         self.fast = fast
         self.cupy = cupy()
+        self.state = state_of(index)
         self._counters: dict[tuple[int, int, int], Any] = {}
         self._functions: dict[tuple[str, str], Any] = {}
         self._faults: Any = None
-        self._lock = threading.Lock()
+        self._lock = locks.rlock()  # finalizers run when memory is given back
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         empty, device, numpy = self.cupy.empty, self.cupy.cuda.Device(self.index), dtype.numpy
@@ -115,7 +120,7 @@ class CudaExecutor:
             with device:
                 return empty(shape, numpy)
 
-        return make
+        return allocating(self.state, make, shape, dtype)
 
     def arena(self, nbytes: int) -> Callable[[], Any]:
         return self.allocator((nbytes,), dtypes.U8)
@@ -126,9 +131,13 @@ class CudaExecutor:
         A stream's kernels run one after the other.  The per-thread default stream has one number
         for all threads, so the thread counts too.
         """
-        words = counters(kernel, rows)
+        nbytes, words = partial_bytes(kernel, rows), counters(kernel, rows)
+        what = f"the partial results of {kernel.name}"
+        return self.state.run(partial(self._workspace, nbytes, words), what, nbytes + 4 * words)
+
+    def _workspace(self, nbytes: int, words: int) -> tuple[Any, Any]:
         with self.cupy.cuda.Device(self.index), self._lock:
-            partials = self.cupy.empty(partial_bytes(kernel, rows), self.cupy.uint8)
+            partials = self.cupy.empty(nbytes, self.cupy.uint8)
             key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), words)
             found = self._counters.get(key)
             if found is None:
@@ -142,9 +151,12 @@ class CudaExecutor:
 
     def faults(self) -> Any:
         if self._faults is None:
-            with self.cupy.cuda.Device(self.index):
-                self._faults = self.cupy.zeros(1, self.cupy.uint64)
+            self._faults = self.state.run(self._fault_word, "the word for faults of kernels", 8)
         return self._faults
+
+    def _fault_word(self) -> Any:
+        with self.cupy.cuda.Device(self.index):
+            return self.cupy.zeros(1, self.cupy.uint64)
 
     def noted(self, faults: Any) -> int:
         return 0  # looking would wait for the device; indices wrap, as CuPy's do
@@ -159,17 +171,21 @@ class CudaExecutor:
         function = self._function(binary, kernel.name)
         grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
         np_args = _argument_types(self.cupy, kernel)
-        device = self.cupy.cuda.Device(self.index)
+        device, state = self.cupy.cuda.Device(self.index), self.state
+        what = f"{kernel.name}: launch of {grid} blocks of {block[0]} threads"
+
+        def start(args: tuple[Any, ...]) -> None:
+            with device:
+                function(grid, block, args)
 
         def launch(slots: bytes, arrays: Sequence[Any]) -> None:
             args = tuple(make(slots[8 * i : 8 * i + 8])[0] for i, make in enumerate(np_args))
+            state.check()
             try:
-                with device:
-                    function(grid, block, args)
-            except self.cupy.cuda.driver.CUDADriverError as error:
-                raise LaunchError(
-                    f"{kernel.name}: launch of {grid} blocks of {block[0]} threads failed: {error}"
-                ) from error
+                start(args)
+            except state.errors as error:
+                state.again(error.with_traceback(None), partial(start, args), what)
+            state.recent.append(kernel.name)
 
         return launch
 
@@ -177,18 +193,19 @@ class CudaExecutor:
         with self._lock:
             found = self._functions.get((binary.key, name))
             if found is None:
-                try:
-                    with self.cupy.cuda.Device(self.index):
-                        module = self.cupy.cuda.function.Module()
-                        module.load(binary.payload)
-                        found = module.get_function(name)
-                except self.cupy.cuda.driver.CUDADriverError as error:
-                    raise LaunchError(
-                        f"{name}: device {self.index} cannot load the kernel: {error}; was the "
-                        "program lowered for another architecture?"
-                    ) from error
+                what = (
+                    f"{name}: loading the kernel on device {self.index} (was the program lowered "
+                    "for another architecture?)"
+                )
+                found = self.state.run(partial(self._load, binary.payload, name), what)
                 self._functions[binary.key, name] = found
             return found
+
+    def _load(self, cubin: bytes, name: str) -> Any:
+        with self.cupy.cuda.Device(self.index):
+            module = self.cupy.cuda.function.Module()
+            module.load(cubin)
+            return module.get_function(name)
 
     def result(self, array: Any, boxed: bool) -> Any:
         return array  # CuPy keeps 0-d arrays
@@ -229,23 +246,35 @@ def copied_in(value: Any) -> Any:
     """A NumPy array on the current device; anything else as it is."""
     import numpy as np
 
-    return cupy().asarray(value) if isinstance(value, np.ndarray) else value
+    if not isinstance(value, np.ndarray):
+        return value
+    module = cupy()
+    state = state_of(module.cuda.Device().id)
+    what = f"a copy of an array {value.dtype}{list(value.shape)}"
+    return state.run(partial(module.asarray, value), what, value.nbytes)
 
 
 def copied_out(value: Any) -> Any:
     """A CuPy array as NumPy has it: a scalar where it has no dimension."""
-    if not isinstance(value, cupy().ndarray):
+    module = cupy()
+    if not isinstance(value, module.ndarray):
         return value
-    array = value.get()
+    what = f"copying an array {value.dtype}{list(value.shape)} to the host"
+    array = state_of(value.device.id).run(value.get, what)
     return array[()] if array.ndim == 0 else array
 
 
+_states: dict[int, State] = {}
 _executors: dict[tuple[int, bool], CudaExecutor] = {}
+
+
+def state_of(index: int) -> State:
+    """What is known of a device; one for all executors, since they share its fate."""
+    found = _states.get(index)
+    return found if found is not None else _states.setdefault(index, State(cupy(), index))
 
 
 def executor(index: int, fast: bool) -> CudaExecutor:
     """The executor of a device."""
-    key = (index, fast)
-    if key not in _executors:
-        _executors[key] = CudaExecutor(index, fast)
-    return _executors[key]
+    found = _executors.get((index, fast))
+    return found or _executors.setdefault((index, fast), CudaExecutor(index, fast))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from opweave.opcodes.errors import LaunchError
+from opweave.runtime import locks
 from opweave.runtime.build import Binary
 from opweave.runtime.guarded import Guarded, guard
 from opweave.runtime.host import loaded, runtime_library
@@ -35,7 +35,7 @@ class Launch(ctypes.Structure):
 
 
 # The schedulers keep their state in statics: one kernel at a time.
-LOCK = threading.Lock()
+LOCK = locks.lock()
 
 
 def launch_of(

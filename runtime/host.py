@@ -6,8 +6,7 @@ import ctypes
 import itertools
 import math
 import os
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opweave.compiler.ir import Extents
@@ -15,6 +14,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import Binary, builder
 from opweave.runtime.environment import cores
+from opweave.runtime.locks import Once
 
 _numbers = itertools.count()
 # Steps of one kernel that a thread takes at a time.
@@ -40,19 +40,41 @@ def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
         os.close(handle)
 
 
-@cache
+# What a kernel's launch asks of Python: to let other threads run meanwhile, and to handle signals.
+FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+
+
+@Once
 def runtime_library() -> ctypes.CDLL:
     """The scheduler and thread pool of templates/host/runtime.cpp."""
     source = (TEMPLATES / "host" / "runtime.cpp").read_text()
     library = load_library(builder().build_plain(source).payload)
-    library.ow_run.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    library.ow_run.restype = None
-    address, number = ctypes.c_void_p, ctypes.c_longlong
-    library.ow_plan.argtypes = [address, ctypes.c_char_p, number, address, number]
-    library.ow_differs.argtypes = [address, ctypes.c_int, ctypes.c_char_p, number]
-    library.ow_differs.restype = number
+    library.ow_python.argtypes = [ctypes.c_void_p] * len(FOR_LAUNCHES)
+    library.ow_python.restype = None
+    library.ow_python(
+        *(ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p) for n in FOR_LAUNCHES)
+    )
+    library.ow_differs.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_longlong
+    ]  # fmt: skip
+    library.ow_differs.restype = ctypes.c_longlong
     library.ow_message.restype = ctypes.c_char_p
     return library
+
+
+@Once
+def runner() -> Callable[[int, bytes], None]:
+    """``ow_run``, called as a function of Python's own: it lets go of the interpreter itself."""
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+    return kind(("ow_run", runtime_library()))
+
+
+@Once
+def planner() -> Callable[[int, Any, int, Any, int], int]:
+    """``ow_plan``, likewise."""
+    address, number = ctypes.c_void_p, ctypes.c_longlong
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int, address, ctypes.c_char_p, number, address, number)
+    return kind(("ow_plan", runtime_library()))
 
 
 class Run(ctypes.Structure):
@@ -82,7 +104,7 @@ class HostLaunch:
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
         self.run = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
-        self._start, self._address = runtime_library().ow_run, ctypes.addressof(self.run)
+        self._start, self._address = runner(), ctypes.addressof(self.run)
 
     def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
         self._start(self._address, slots)
@@ -92,6 +114,7 @@ _libraries: dict[str, ctypes.CDLL] = {}
 
 
 def loaded(binary: Binary) -> ctypes.CDLL:
-    if binary.key not in _libraries:
-        _libraries[binary.key] = load_library(binary.payload)
-    return _libraries[binary.key]
+    found = _libraries.get(binary.key)
+    if found is None:  # two threads may load it, and both take the same
+        found = _libraries.setdefault(binary.key, load_library(binary.payload))
+    return found

@@ -8,12 +8,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.compilers import communicate
 from opweave.runtime.environment import for_compilers
+from opweave.runtime.locks import Once
 
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
@@ -107,12 +111,31 @@ def cpu_features() -> str:
     return " ".join(os.uname())
 
 
-@cache
+@Once
 def zig_cache() -> str:
     """A folder that only this user can have written: of this process."""
-    folder = tempfile.mkdtemp(prefix="opweave-zig-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder, maker = tempfile.mkdtemp(prefix="opweave-zig-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == maker:  # a forked child runs this, too
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
     return folder
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for one compilation.
+
+    ``tempfile.TemporaryDirectory`` has a finalizer, by which a child that is forked meanwhile
+    would take the folder away from its parent.
+    """
+    folder = tempfile.mkdtemp(prefix="opweave-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
@@ -152,20 +175,25 @@ def compile_host(
     """
     command = host_compiler().command
     paths = [f"-I{p}" for p in include]
-    with tempfile.TemporaryDirectory(prefix="opweave-") as folder:
+    with temporary_folder() as folder:
         target = os.path.join(folder, "kernel.so")
         if not apart:
-            run_compiler([*command, *options, *paths, "-o", target, "-", *libraries], source)
+            parts = [*options, *paths, "-o", target, "-", *libraries]
+            run_compiler([*command, *parts], source, folder)
         else:
-            parts = os.path.join(folder, "kernel.o")
-            compiled = [o for o in options if o != "-shared"]
-            run_compiler([*command, *compiled, *paths, "-c", "-o", parts, "-"], source)
-            run_compiler([*command, "-shared", "-o", target, parts, *libraries], source)
+            object_file = os.path.join(folder, "kernel.o")
+            parts = [*(o for o in options if o != "-shared"), *paths, "-c", "-o", object_file, "-"]
+            run_compiler([*command, *parts], source, folder)
+            parts = ["-shared", "-o", target, object_file, *libraries]
+            run_compiler([*command, *parts], source, folder)
         return Path(target).read_bytes()
 
 
-def run_compiler(command: list[str], source: str) -> str:
+def run_compiler(command: list[str], source: str, temporary: str = "") -> str:
     """Run the compiler on a source and return what it prints.
+
+    Args:
+        temporary: a folder for its temporary files, which is removed however it ends.
 
     Raises:
         CompileError: it refuses the source.
@@ -174,10 +202,14 @@ def run_compiler(command: list[str], source: str) -> str:
     if "zig" in command[0]:
         for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
             environment[name] = zig_cache()
-    ran = subprocess.run(
-        command, input=source.encode(), capture_output=True, env=environment, check=False
+    if temporary:
+        environment["TMPDIR"] = temporary
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0
     )
-    if ran.returncode:
-        log = ran.stderr.decode(errors="replace")
-        raise CompileError("the host compiler refuses the kernel", source=source, log=log)
-    return ran.stdout.decode(errors="replace")
+    printed, log = communicate(started, source.encode())
+    if started.returncode:
+        text = log.decode(errors="replace")
+        raise CompileError("the host compiler refuses the kernel", source=source, log=text)
+    return printed.decode(errors="replace")

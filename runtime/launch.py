@@ -7,7 +7,6 @@ strides, packing formats.  A prepared call then only packs pointers and scalars,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +26,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.runtime.arrays import pointer
-from opweave.runtime.environment import cores
+from opweave.runtime.compilers import at_once
 from opweave.runtime.layouts import Layouts
 from opweave.runtime.steps import Launch, Step, by_library, scalar_value, step_of
 
@@ -166,8 +165,7 @@ class Prepared:
             if kernel.template != "vendor" and not kernel.is_empty(self.extents)
         ]
         if len(pairs) > 1:
-            with ThreadPoolExecutor(min(len(pairs), cores())) as pool:
-                list(pool.map(lambda pair: self.executor.build(*pair), pairs))
+            at_once(self.executor.build, pairs)
 
     def _launcher(self, kernel: Kernel, source: str) -> Launch | None:
         if kernel.is_empty(self.extents):

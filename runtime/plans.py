@@ -24,7 +24,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.memory import MemoryPlan, memory_plan
 from opweave.compiler.schedule import Schedule
 from opweave.runtime.arrays import pointer
-from opweave.runtime.host import HostLaunch, runtime_library
+from opweave.runtime.host import HostLaunch, planner
 from opweave.runtime.pool import FROM_BYTES
 from opweave.runtime.steps import Step, product_by_library, scalar_value, workspace
 
@@ -282,7 +282,7 @@ class _Native:
             len(steps), len(patches), len(args), words.arena,
         )  # fmt: skip
         self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
-        self._start, self._address = runtime_library().ow_plan, ctypes.addressof(self._plan)
+        self._start, self._address = planner(), ctypes.addressof(self._plan)
 
     def __call__(self, words: Any, every: Sequence[Any]) -> None:
         if self._start(self._address, words, 1, None, 0):

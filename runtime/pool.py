@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import gc
 import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.opcodes.errors import OutOfMemoryError
 from opweave.runtime.environment import memory_bytes
 from opweave.runtime.host import runtime_library
+from opweave.runtime.locks import Once
 
 # Smaller results are served by the C library's own heap, which keeps what it has.
 FROM_BYTES = 1 << 20
@@ -58,7 +61,7 @@ class _State:
 _state = _State()
 
 
-@cache
+@Once
 def _library() -> ctypes.CDLL:
     library = runtime_library()
     library.ow_pool_limit.argtypes = [ctypes.c_ulong]
@@ -69,7 +72,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-@cache
+@Once
 def _capsule() -> tuple[Any, _Handler]:
     """The allocator as NumPy takes it; the structure lives as long as any array may."""
     library = _library()
@@ -101,12 +104,27 @@ class _Context(threading.local):
         self.context.run(_install)
 
 
-@cache
+@Once
 def _contexts() -> _Context:
     return _Context()
 
 
 def _pooled(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    try:
+        return _taken(shape, dtype)
+    except (MemoryError, ValueError):  # ValueError: more bytes than there are addresses
+        release()
+    try:
+        return _taken(shape, dtype)
+    except (MemoryError, ValueError):
+        raise OutOfMemoryError(
+            f"there is no memory for an array {dtype}{list(shape)} of "
+            f"{math.prod(shape) * dtype.itemsize:,} bytes, even after kept memory was given back: "
+            "drop arrays that are not needed, or work on parts"
+        ) from None
+
+
+def _taken(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if not _state.limit:
         return np.empty(shape, dtype)
     try:
@@ -115,8 +133,19 @@ def _pooled(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return np.empty(shape, dtype)
 
 
+def release() -> None:
+    """Give back what nobody holds: unreachable arrays, and the memory that is kept."""
+    gc.collect()
+    if _library.called:
+        _library().ow_pool_limit(0)
+        _library().ow_pool_limit(_state.limit)
+
+
 def allocator(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array]:
-    """A function that makes uninitialised arrays of a shape and a dtype."""
+    """A function that makes uninitialised arrays of a shape and a dtype.
+
+    It raises ``OutOfMemoryError`` where the system has no memory for a large one.
+    """
     if math.prod(shape) * dtype.itemsize < FROM_BYTES:
         return partial(np.empty, shape, dtype)
     return partial(_pooled, shape, dtype)
@@ -130,7 +159,7 @@ def default_limit() -> int:
 def set_limit(nbytes: int) -> None:
     """Keep no more than so many bytes; 0 keeps none, and results are NumPy's own again."""
     _state.limit = nbytes
-    if _library.cache_info().currsize:
+    if _library.called:
         _library().ow_pool_limit(nbytes)
 
 

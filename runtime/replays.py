@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,10 +85,6 @@ class HostReplay:
         return self.prepared.results(held, self._env, faults)
 
 
-# Seconds of a loop between two looks at whether Ctrl-C was pressed.
-BETWEEN_LOOKS = 0.02
-
-
 class HostLoop:
     """A prepared call whose results are the first arguments of the next, run many times by C.
 
@@ -124,20 +119,13 @@ class HostLoop:
         return [by_id[words[number]] for number in range(len(turns))]
 
     def _run(self, words: Any, every: list[Any], turns: Any, times: int, by_id: Any) -> None:
-        whole, done, some = self.plan.whole, 0, 1
         as_bytes = ctypes.cast(words, ctypes.c_char_p)
-        while done < times:
-            begin = time.perf_counter()
-            count = min(some, times - done)
-            if whole is not None:
-                whole.loop(as_bytes, count, turns)
-            else:
-                for _ in range(count):
-                    self.plan.start(as_bytes, every)
-                    _turned(words, every, turns, by_id)
-            done += count
-            took = time.perf_counter() - begin
-            some = max(1, min(8 * some, int(some * BETWEEN_LOOKS / max(took, 1e-9))))
+        if self.plan.whole is not None:
+            self.plan.whole.loop(as_bytes, times, turns)
+            return
+        for _ in range(times):
+            self.plan.start(as_bytes, every)
+            _turned(words, every, turns, by_id)
 
 
 def _turned(words: Any, every: list[Any], turns: Any, by_id: Mapping[int, Any]) -> None:

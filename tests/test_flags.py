@@ -69,13 +69,13 @@ def test_an_option_of_nvrtc_that_is_flipped_changes_the_key(name, monkeypatch):
 
 def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypatch):
     commands = []
-    real = subprocess.run
+    real = subprocess.Popen
 
     def watched(command, **given):
         commands.append(command)
         return real(command, **given)
 
-    monkeypatch.setattr(hostcc.subprocess, "run", watched)
+    monkeypatch.setattr(hostcc.subprocess, "Popen", watched)
     Builder(DiskCache(tmp_path)).build_plain("int x; // of this test alone\n")
     (command,) = commands
     parts = key_parts(SOURCE, "host")

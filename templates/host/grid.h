@@ -9,6 +9,7 @@
 extern "C" {
 int sigaction(int, const void*, void*);
 int sigaltstack(const void*, void*);
+int pthread_atfork(void (*)(), void (*)(), void (*)());
 }
 
 namespace {
@@ -283,18 +284,32 @@ void on_interrupt(int, void*, void*) {
 }
 
 struct Action { void (*handler)(int, void*, void*); unsigned long mask[16]; int flags; void (*restorer)(); };
-Action old_segv, old_bus;
+Action old_segv, old_bus, old_interrupt;
+bool launching;  // signals are ours
 void restore_faults() {
     sigaction(11, &old_segv, 0);
     sigaction(7, &old_bus, 0);
 }
+void restore_signals() {
+    restore_faults();
+    sigaction(2, &old_interrupt, 0);
+    launching = false;
+}
+
+// A child that is forked while another thread runs a kernel has that thread's handlers, and not the thread.
+void grid_after_fork() {
+    if (launching) restore_signals();
+    inside_fibre = false;
+    block = 0;
+}
+__attribute__((constructor)) void grid_at_fork() { pthread_atfork(0, 0, grid_after_fork); }
 
 // Run a kernel under a schedule; faults go to `complain`.
 void run_launch(const Launch& l) {
     // Faults are caught on a stack of their own; SA_SIGINFO | SA_ONSTACK | SA_NODEFER.
     static char fault_stack[65536];
     struct { void* pointer; int flags; unsigned long size; } alternate = {fault_stack, 0, sizeof fault_stack}, old_alternate;
-    Action action, interrupt, old_interrupt;
+    Action action, interrupt;
     memset(&action, 0, sizeof action);
     action.handler = on_fault;
     action.flags = 4 | 0x08000000 | 0x40000000;
@@ -304,6 +319,7 @@ void run_launch(const Launch& l) {
     interrupt = action;
     interrupt.handler = on_interrupt;
     sigaction(2, &interrupt, &old_interrupt);
+    launching = true;
     interrupted = false;
     launcher = pthread_self();
 
@@ -327,8 +343,7 @@ void run_launch(const Launch& l) {
         for (int t = 0; t < threads; ++t) slots[s]->fibres[t].started = false;
     run_grid(l.orders, (int)((long long)l.grid.x * l.grid.y * l.grid.z), l.schedule);
 
-    restore_faults();
-    sigaction(2, &old_interrupt, 0);
+    restore_signals();
     sigaltstack(&old_alternate, 0);
 }
 

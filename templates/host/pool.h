@@ -9,6 +9,7 @@ extern "C" {
 void* mmap(void*, unsigned long, int, int, int, long);
 int munmap(void*, unsigned long);
 int madvise(void*, unsigned long, int);
+int pthread_atfork(void (*)(), void (*)(), void (*)());
 }
 
 namespace {
@@ -26,10 +27,15 @@ int idle_count;
 unsigned long idle_bytes, idle_limit, pool_served, pool_mapped;
 char pool_lock;
 
+void lock_pool() { while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {} }
+void unlock_pool() { __atomic_clear(&pool_lock, __ATOMIC_RELEASE); }
 struct PoolGuard {
-    PoolGuard() { while (__atomic_test_and_set(&pool_lock, __ATOMIC_ACQUIRE)) {} }
-    ~PoolGuard() { __atomic_clear(&pool_lock, __ATOMIC_RELEASE); }
+    PoolGuard() { lock_pool(); }
+    ~PoolGuard() { unlock_pool(); }
 };
+
+// A child is forked between two uses, and has the pool whole.
+__attribute__((constructor)) void pool_at_fork() { pthread_atfork(lock_pool, unlock_pool, unlock_pool); }
 
 Head* take_idle(int place) {
     Head* const found = idle_blocks[place];

@@ -5,7 +5,6 @@
 extern "C" {
 int pthread_create(unsigned long*, const void*, void* (*)(void*), void*);
 int pthread_detach(unsigned long);
-int pthread_atfork(void (*)(), void (*)(), void (*)());
 int pthread_mutex_lock(void*);
 int pthread_mutex_unlock(void*);
 int pthread_cond_wait(void*, void*);
@@ -14,6 +13,8 @@ int clock_gettime(int, long*);
 void* malloc(unsigned long);
 void free(void*);
 int memcmp(const void*, const void*, unsigned long);
+int getpid();
+long syscall(long, ...);
 }
 
 // ---- verify mode: the first fault stops the kernel ------------------------------------------------
@@ -67,8 +68,14 @@ struct Job {
     int working;
 };
 
+// Python's functions, see FOR_LAUNCHES in runtime/host.py.
+void* (*let_go)();
+void (*take_back)(void*);
+int (*handle_signals)();
+
 // Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone.
 const long long WORTH_WAKING = 100000;
+const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
 enum { SPINS = 4096 };  // looks at a counter before a thread goes to sleep: the last share is short
 
 void relax() {
@@ -83,18 +90,50 @@ long long now() {
     return 1000000000ll * t[0] + t[1];
 }
 
+// The thread in which Python handles signals; there is no shorter way to ask in every C library.
+bool on_main_thread() {
+#ifdef __x86_64__
+    return syscall(186 /* gettid */) == getpid();
+#else
+    return syscall(178) == getpid();
+#endif
+}
+
 alignas(64) char lock[64], wake[64], idle[64];  // zero is an initialised pthread object in glibc
 Job* job;
 uint64 generation;
 int workers;
 
-void take_shares(Job* j) {
-    for (;;) {
-        const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
-        if (first >= j->total) return;
-        const long long last = first + j->share < j->total ? first + j->share : j->total;
-        j->blocks(j->args, j->grid, first, last);
+bool take_share(Job* j) {
+    const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
+    if (first >= j->total) return false;
+    const long long last = first + j->share < j->total ? first + j->share : j->total;
+    j->blocks(j->args, j->grid, first, last);
+    return true;
+}
+
+// Let Python handle signals, if it is time to; true if a handler has raised something, as that of Ctrl-C.
+bool raised_meanwhile(long long* next_look, void** python) {
+    if (now() < *next_look) return false;
+    bool raised = false;
+    if (on_main_thread()) {
+        take_back(*python);
+        raised = handle_signals();
+        *python = let_go();
     }
+    *next_look = now() + LOOK_EVERY;
+    return raised;
+}
+
+// The shares of the thread that launched: now and then it looks at signals; true if one stops the kernel.
+bool take_watched(Job* j, void** python) {
+    long long next_look = now() + LOOK_EVERY;
+    while (take_share(j)) {
+        if (!raised_meanwhile(&next_look, python)) continue;
+        __atomic_store_n(&j->next, j->total, __ATOMIC_RELAXED);
+        return true;
+    }
+    return false;
 }
 
 void* worker(void*) {
@@ -106,7 +145,7 @@ void* worker(void*) {
         Job* mine = job;
         ++mine->working;
         pthread_mutex_unlock(lock);
-        take_shares(mine);
+        while (take_share(mine)) {}
         pthread_mutex_lock(lock);
         if (--mine->working == 0) pthread_cond_broadcast(idle);
     }
@@ -114,37 +153,36 @@ void* worker(void*) {
 }
 
 // In a forked child the workers are gone: start again with none.
-void after_fork() {
+void workers_after_fork() {
     memset(lock, 0, sizeof lock);
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
     workers = 0;
 }
+__attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
 }  // namespace
 
-// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were.
-static int run_shared(const Run* run, const char* args, long long total) {
+// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were, or
+// 0 if a signal has stopped it.
+static int run_shared(const Run* run, const char* args, long long total, void** python) {
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
     pthread_mutex_lock(lock);
     if (job) {  // another thread has the pool: run on the caller's alone
         pthread_mutex_unlock(lock);
-        run->blocks(args, &run->grid, 0, total);
-        return 1;
+        return !take_watched(&mine, python);
     }
-    static bool registered;
-    if (!registered) registered = !pthread_atfork(0, 0, after_fork);
     for (; workers < run->cores - 1; ++workers) {
         unsigned long thread;
         if (pthread_create(&thread, 0, worker, 0)) break;
         pthread_detach(thread);
     }
-    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
     job = &mine;
     ++generation;
     pthread_cond_broadcast(wake);
     pthread_mutex_unlock(lock);
-    take_shares(&mine);
+    const bool stopped = take_watched(&mine, python);
     pthread_mutex_lock(lock);
     job = 0;  // nobody joins from here on
     pthread_mutex_unlock(lock);
@@ -152,20 +190,35 @@ static int run_shared(const Run* run, const char* args, long long total) {
     pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
-    return workers + 1;
+    return stopped ? 0 : workers + 1;
 }
 
-// Run the blocks of a grid, on several threads where that has shown to pay.
-extern "C" void ow_run(Run* run, const char* args) {
+extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)()) {
+    let_go = save;
+    take_back = restore;
+    handle_signals = check;
+}
+
+// Run the blocks of a grid, on several threads where that has shown to pay; false if a signal's handler
+// has raised something, which is left to Python.
+static bool run_grid_of(Run* run, const char* args, void** python) {
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     int threads = 1;
-    if (run->cores <= 1 || total <= run->share || alone < WORTH_WAKING)
+    if (total <= run->share || alone < WORTH_WAKING)
         run->blocks(args, &run->grid, 0, total);
     else
-        threads = run_shared(run, args, total);
+        threads = run_shared(run, args, total, python);
     // the mean of what was thought and what was seen, so that one disturbed call decides nothing
-    __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+    if (threads) __atomic_store_n(&run->alone, (alone + (now() - start) * threads) / 2, __ATOMIC_RELAXED);
+    return threads;
+}
+
+// Python's lock is held by who calls.
+extern "C" void ow_run(Run* run, const char* args) {
+    void* python = let_go();
+    run_grid_of(run, args, &python);
+    take_back(python);
 }
 
 // ---- the kernels of a call, one after the other ---------------------------------------------------
@@ -189,7 +242,7 @@ struct Plan {
 };
 enum { ARGS_ON_STACK = 16384 };
 
-void run_plan(const Plan& plan, const uint64* words, char* args) {
+bool run_plan(const Plan& plan, const uint64* words, char* args, void** python) {
     memcpy(args, plan.args, plan.args_bytes);
     for (long long i = 0; i < plan.patch_count; ++i) {
         const Patch& p = plan.patches[i];
@@ -199,8 +252,9 @@ void run_plan(const Plan& plan, const uint64* words, char* args) {
     for (long long i = 0; i < plan.step_count; ++i) {
         const Step& s = plan.steps[i];
         if (s.zero_bytes) memset((char*)words[plan.arena] + s.zero, 0, s.zero_bytes);
-        ow_run(s.run, args + s.args);
+        if (!run_grid_of(s.run, args + s.args, python)) return false;
     }
+    return true;
 }
 
 }  // namespace
@@ -218,16 +272,20 @@ static void turn(Turn& t, uint64* words) {
 
 // Run the steps of a plan a number of times, whose arguments are words: addresses, and numbers as they
 // lie in memory.  A call has its arguments to itself, so that many threads may run one plan.  Returns 0,
-// or 1 where there is no memory for them.
+// or 1 where there is no memory for them.  Python's lock is held by who calls, as of ow_run.
 extern "C" int ow_plan(const Plan* plan, uint64* words, long long times, Turn* turns, long long count) {
     alignas(16) char on_stack[ARGS_ON_STACK];
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
     if (!args) return 1;
+    void* python = let_go();
+    long long next_look = now() + LOOK_EVERY;
     for (long long t = 0; t < times; ++t) {
-        run_plan(*plan, words, args);
+        if (!run_plan(*plan, words, args, &python)) break;
         for (long long i = 0; i < count; ++i) turn(turns[i], words);
+        if (raised_meanwhile(&next_look, &python)) break;
     }
+    take_back(python);
     if (!fits) free(args);
     return 0;
 }

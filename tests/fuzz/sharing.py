@@ -8,6 +8,7 @@ all other text are those of every user.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from opweave.runtime.build import Binary, Builder, on_host
 
@@ -31,9 +32,7 @@ def canonical(source: str, name: str) -> str:
 class SharingBuilder(Builder):
     """A builder that renames before it looks for a binary."""
 
-    def build(
-        self, source: str, name: str, arch: str, *, fast: bool = False, mode: str = "run"
-    ) -> Binary:
-        if on_host(arch, mode):
+    def build(self, source: str, name: str, arch: str, **options: Any) -> Binary:
+        if on_host(arch, options.get("mode", "run")):
             source, name = canonical(source, name), "f__kernel"
-        return super().build(source, name, arch, fast=fast, mode=mode)
+        return super().build(source, name, arch, **options)
