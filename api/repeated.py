@@ -170,7 +170,8 @@ class Repeated:
     def _run(self, fused: Fused, args: Sequence[Any], times: int) -> list[Any]:
         ready = fused.prepared_for(args)
         prepared = ready.prepared
-        if isinstance(prepared.executor, HostExecutor) and can_loop(prepared):
+        loops = can_loop(prepared)
+        if loops and isinstance(prepared.executor, HostExecutor):
             loop = self._loops.get(prepared)
             if loop is None:
                 loop = self._loops[prepared] = HostLoop(prepared)
@@ -181,15 +182,14 @@ class Repeated:
             found = fused(*args)
             found = [found] if ready.structure is None else list(found)
             args = (*found, *args[len(found) :])
+        state = list(args[: len(prepared.graph.outputs)])
         # a step may return what it was given, or a view of it
-        return [array.copy() for array in args[: len(prepared.graph.outputs)]]
+        return state if loops else [array.copy() for array in state]
 
 
 def _begun(array: Any) -> Any:
     """A copy of the state to begin with where it does not lie as what a step makes."""
-    if isinstance(array, np.ndarray) and pointer(array) % 16 == 0 and array.flags.c_contiguous:
-        return array
-    return array.copy()
+    return array if array.flags.c_contiguous and pointer(array) % 16 == 0 else array.copy()
 
 
 def _is_tuple(structure: Any) -> bool:

@@ -11,20 +11,20 @@ On the host nothing travels: kernels read NumPy's arrays where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError, UnsupportedError
 from opweave.runtime.arrays import pointer
-from opweave.runtime.executors import HostExecutor, VerifyExecutor
 from opweave.runtime.launch import Prepared
-from opweave.runtime.replays import Bound, HostReplay
+from opweave.runtime.placing import Place, place_of
+from opweave.runtime.replays import Bound
 
 if TYPE_CHECKING:
     from opweave.graphs import Graph, Typed
@@ -35,8 +35,9 @@ MODES = ("immediate", "graph", "replay")
 class Runner:
     """Runs a graph.  Call it with arrays by the names of the inputs; those of earlier calls stay.
 
-    An array is read where it is, at each call; one that is not C-contiguous is copied when it is
-    passed.  Results are new arrays.
+    Whoever changes the elements of an array passes it again: what was copied stays as it was, to a
+    GPU, or because the array is not C-contiguous; where nothing is copied kernels read it where
+    it is.  Results are new arrays.
 
     >>> run = graph.runner("replay")                      # doctest: +SKIP
     >>> run(x=x, w=w, b=b)                                # doctest: +SKIP
@@ -78,8 +79,8 @@ class Runner:
         self.function = graph.function()
         self.name, self.inputs, self.outputs = graph.name, graph.inputs, tuple(graph.outputs)
         self.options = Options(fused=fused, fast=fast, fullgraph=True)
-        target, self._executor = self._place()
-        if mode == "replay" and not isinstance(target, str):
+        place = self._place()
+        if mode == "replay" and place.replay is None:
             raise UnsupportedError(
                 f"mode='replay': {self.device} runs in verify mode, which checks each launch; "
                 "use 'graph'"
@@ -89,19 +90,10 @@ class Runner:
         self._given: dict[str, Any] = {}  # what the caller passed, and what runs in its place
         self._fitted: dict[str, Any] = {}
         self._bound: Bound | None = None
-        self._ready: Callable[[], list[Any]] | None = None
+        self._ready: Any = None
 
-    def _place(self) -> tuple[Any, Any]:
-        """The target to lower for, by name where kernels run natively, and what runs them."""
-        fast, cached = self.options.fast, self.cached
-        if self.device == "host":
-            return "host", HostExecutor(fast, cached)
-        if self.device == "cuda":
-            from opweave.runtime import cuda
-
-            index = int(cuda.cupy().cuda.Device().id)
-            return "cuda", cuda.executor(index, fast)
-        return device_for(self.device), VerifyExecutor(0, fast, cached)
+    def _place(self) -> Place:
+        return place_of(self.device, self.options.fast, self.cached)
 
     def __call__(self, **arrays: Any) -> Any:
         """Run with these inputs, and with those of earlier calls for the others.
@@ -146,45 +138,45 @@ class Runner:
         if self._bound is not None:
             number = self._order[name]
             self._bound.bind(number, fitted)
-            if isinstance(self._ready, HostReplay):
+            if self.mode == "replay" and self._ready is not None:
                 self._ready.bind(number, fitted)
 
     def _prepared(self) -> Callable[[], list[Any]]:
         """What runs a call with the arrays that are bound."""
         assert self._bound is not None
-        arrays = self._bound.arrays
+        arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
-        target, executor = self._place()
-        device = target if isinstance(target, Device) else self._live(target)
-        found = self._fused._specialise(call, device)
-        constants = self._fused._constants(found, self.device == "cuda")
+        found = self._fused._specialise(call, place.device)
+        constants = tuple(map(place.upload, self._fused._constants(found, False)))
         by_value = {
             item.value.id: array
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
         }
-        prepared = Prepared(found.lowered, executor, found.extents, by_value, constants)
+        prepared = Prepared(found.lowered, place.executor, found.extents, by_value, constants)
         if self.mode == "replay":
-            return HostReplay(prepared, arrays)
-        if self.mode == "graph":
-            return lambda: prepared(arrays, {})
-        return lambda: immediately(prepared, arrays)
-
-    def _live(self, target: str) -> Device:
-        if target == "host":
-            return device_for("host")
-        from opweave.runtime import cuda
-
-        return cuda.live_device(self._executor.index)
+            assert place.replay is not None
+            made: Callable[[], list[Any]] = place.replay(prepared, arrays)
+            return made
+        run = immediately if self.mode == "immediate" else at_once
+        return partial(run, prepared, arrays, place)
 
 
-def immediately(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
+def at_once(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list[Any]:
+    """All inputs to the device, all kernels, all outputs back."""
+    return [place.result(a) for a in prepared([place.upload(a) for a in arrays], {})]
+
+
+def immediately(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list[Any]:
     """Run the kernels one by one, each between transfers of its own."""
     executor, env = prepared.executor, prepared.extents
     held = dict(zip(prepared.inputs, (*arrays, *prepared.constants), strict=True))
     faults = executor.faults() if prepared.notes_faults else None
-    for number in range(len(prepared.steps)):
-        prepared.run_step(number, held, env, {}, faults)
-    return prepared.results(held, env, faults)
+    for number, step in enumerate(prepared.steps):
+        read = {value for _, value, _ in step.pointers if value in held}
+        there = {value: place.upload(held[value]) for value in read}
+        prepared.run_step(number, there, env, {}, faults)
+        held |= {v: place.download(a) for v, a in there.items() if v not in read}
+    return [place.result(a) for a in prepared.results(held, env, faults)]
 
 
 def _fitting(what: str, array: Any, kind: Typed) -> Any:

@@ -21,6 +21,7 @@ from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime import locks
 from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.cuda_faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.device_plans import DevicePlan
 from opweave.runtime.steps import counters, partial_bytes
 
 
@@ -103,9 +104,11 @@ def device_of(arrays: Sequence[Any]) -> int:
 class CudaExecutor:
     """Kernels on one device."""
 
-    def __init__(self, index: int, fast: bool = False):
+    def __init__(self, index: int, fast: bool = False, cached: bool = True):
+        """``cached``: binaries are taken from memory or disk where they are there."""
         self.index = index
         self.fast = fast
+        self.cached = cached
         self.cupy = cupy()
         self.state = state_of(index)
         self._counters: dict[tuple[int, int, int], Any] = {}
@@ -147,7 +150,7 @@ class CudaExecutor:
         return partials, found
 
     def plan(self, prepared: Any) -> Any:
-        return None
+        return DevicePlan(prepared)
 
     def faults(self) -> Any:
         if self._faults is None:
@@ -162,7 +165,7 @@ class CudaExecutor:
         return 0  # looking would wait for the device; indices wrap, as CuPy's do
 
     def build(self, kernel: Kernel, source: str) -> Binary:
-        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast)
+        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, cached=self.cached)
 
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
@@ -210,6 +213,11 @@ class CudaExecutor:
     def result(self, array: Any, boxed: bool) -> Any:
         return array  # CuPy keeps 0-d arrays
 
+    def fetched(self, array: Any, stream: Any) -> Any:
+        """A result as NumPy has it, behind what a stream does."""
+        is_ours = isinstance(array, self.cupy.ndarray)
+        return copied_out(array.get(stream=stream) if is_ours else array)
+
 
 def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]:
     """Functions that turn an 8-byte slot into the NumPy scalar that CuPy passes on."""
@@ -255,13 +263,17 @@ def copied_in(value: Any) -> Any:
 
 
 def copied_out(value: Any) -> Any:
-    """A CuPy array as NumPy has it: a scalar where it has no dimension."""
-    module = cupy()
-    if not isinstance(value, module.ndarray):
+    """An array of CuPy's as NumPy has it: a scalar where it has no dimension."""
+    found = copied_back(value)
+    return found[()] if getattr(found, "ndim", 1) == 0 else found
+
+
+def copied_back(value: Any) -> Any:
+    """A CuPy array as one of NumPy's; anything else as it is."""
+    if not isinstance(value, cupy().ndarray):
         return value
     what = f"copying an array {value.dtype}{list(value.shape)} to the host"
-    array = state_of(value.device.id).run(value.get, what)
-    return array[()] if array.ndim == 0 else array
+    return state_of(value.device.id).run(value.get, what)
 
 
 _states: dict[int, State] = {}

@@ -26,8 +26,11 @@ class Array:
         for name in ("dtype", "shape", "strides", "itemsize", "flags", "size", "ndim"):
             setattr(self, name, getattr(array, name))
 
-    def get(self):
+    def get(self, stream=None):
         return self.array
+
+    def set(self, array, stream=None):
+        self.array[...] = array
 
 
 class DriverError(RuntimeError):
@@ -57,6 +60,24 @@ def launches(monkeypatch):
         def get_function(self, name):
             return lambda grid, block, args: made.append((name, grid, block, args))
 
+    class Stream(contextlib.nullcontext):
+        """Notes what happens to it between the launches."""
+
+        ptr = 7
+
+        def __init__(self, non_blocking=False):
+            super().__init__()
+
+        def synchronize(self):
+            pass
+
+        def begin_capture(self):
+            made.append("begin")
+
+        def end_capture(self):
+            made.append("end")
+            return types.SimpleNamespace(launch=lambda stream: made.append("replay"))
+
     properties = {"name": b"Stand-in", "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
     cuda = types.SimpleNamespace(
         Device=Device,
@@ -68,6 +89,8 @@ def launches(monkeypatch):
             CUDARuntimeError=DriverError,
         ),
         get_current_stream=lambda: types.SimpleNamespace(ptr=0),
+        Stream=Stream,
+        alloc_pinned_memory=lambda nbytes: bytearray(nbytes + 512),
     )
     module = types.ModuleType("cupy")
     module.ndarray, module.cuda = Array, cuda
@@ -380,3 +403,70 @@ def test_a_time_is_the_median_of_batches_between_events(launches, monkeypatch):
 
     assert cuda.median_seconds(lambda: calls.append(0), 3, 10) == pytest.approx(0.03)
     assert len(calls) == 40
+
+
+def chain():
+    """Two kernels with a temporary between them: a graph and its inputs."""
+    g = ow.Graph("chain")
+    x = g.host_to_device("x", (64, 64))
+    g.device_to_host(g.matmul(g.matmul(x, x), x), name="y")
+    return g, {"x": np.ones((64, 64), np.float32)}
+
+
+def test_temporaries_of_a_call_lie_in_one_arena(launches):
+    fused = ow.fuse(lambda x: (x @ x) @ x @ x)
+    fused(Array(np.ones((64, 64), np.float32)))
+    *_, first, second, third = (args for *_, args in launches)
+    pointers = [
+        [int(a) for a in args if isinstance(a, np.uint64)] for args in (first, second, third)
+    ]
+
+    assert len(launches) == 3
+    assert pointers[0][-1] in pointers[1]  # what one writes the next one reads
+    assert pointers[1][-1] in pointers[2]
+    assert abs(pointers[0][-1] - pointers[1][-1]) == 64 * 64 * 4
+
+
+@pytest.mark.parametrize("staging", [True, False])
+def test_a_replay_is_captured_once_over_memory_of_its_own(launches, staging, monkeypatch):
+    from opweave.runtime import device_plans
+
+    graph, arrays = chain()
+    if not staging:
+        monkeypatch.setattr(
+            device_plans.DeviceReplay.__init__, "__kwdefaults__", {"staging": False}
+        )
+    run = graph.runner("replay", device="cuda")
+    run(**arrays)
+    launched = [entry if isinstance(entry, str) else entry[0] for entry in launches]
+    begin = launched.index("begin")
+    captured = launched[begin + 1 : launched.index("end")]
+
+    assert captured == launched[:begin]  # the same kernels, once before
+    assert list(launches[0][3]) == list(launches[begin + 1][3])
+    assert launched[-1] == "replay"
+    replay = run._ready
+    arrays["x"] *= 3
+    run(x=arrays["x"] + 1)
+    run()
+    assert launches[-2:] == ["replay", "replay"]
+    np.testing.assert_array_equal(replay._slots[0].array, np.full((64, 64), 4, np.float32))
+    assert bool(replay._staged) == staging
+
+
+@pytest.mark.parametrize("mode", ["immediate", "graph"])
+def test_arrays_travel_to_the_gpu_and_back(launches, mode):
+    graph, arrays = chain()
+    found = graph.runner(mode, device="cuda")(**arrays)
+
+    assert type(found) is np.ndarray
+    assert found.shape == (64, 64)
+    assert len(launches) == 2
+
+
+def test_a_repeated_step_runs_on_the_gpu_of_its_arguments(launches):
+    x = Array(np.ones((64, 64), np.float32))
+    found = ow.repeat(lambda x, w: x @ w, 3)(x, Array(np.ones((64, 64), np.float32)))
+
+    assert isinstance(found, Array)
+    assert len(launches) == 3

@@ -1,0 +1,60 @@
+"""Where a graph's runner works: what runs kernels there, and how arrays travel there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.compiler.device import Device, device_for
+from opweave.runtime.executors import HostExecutor, VerifyExecutor
+from opweave.runtime.launch import Prepared
+from opweave.runtime.replays import HostReplay
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device, and what a runner needs of it.
+
+    Attributes:
+        device: what kernels are lowered for.
+        executor: runs them.
+        upload: a NumPy array as the executor takes it.
+        download: what a kernel wrote as a NumPy array.
+        result: the same of an output, as NumPy returns it.
+        replay: prepares a call with its arguments once; None where each launch is watched.
+    """
+
+    device: Device
+    executor: Any
+    upload: Callable[[Any], Any]
+    download: Callable[[Any], Any]
+    result: Callable[[Any], Any]
+    replay: Callable[[Prepared, Sequence[Any]], Any] | None
+
+
+def place_of(name: str, fast: bool, cached: bool) -> Place:
+    """The place of a name: "host", "cuda", or an architecture, whose kernels are verified.
+
+    Raises:
+        NoDeviceError: there is no GPU, or no CuPy.
+        ToggleError: no such architecture.
+    """
+    if name == "host":
+        executor = HostExecutor(fast, cached)
+        return Place(device_for("host"), executor, _same, _same, _same, HostReplay)
+    if name == "cuda":
+        from opweave.runtime import cuda
+        from opweave.runtime.device_plans import DeviceReplay
+
+        index = int(cuda.cupy().cuda.Device().id)
+        on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)
+        return Place(
+            cuda.live_device(index), on_gpu, cuda.copied_in, cuda.copied_back, cuda.copied_out,
+            DeviceReplay,
+        )  # fmt: skip
+    return Place(device_for(name), VerifyExecutor(0, fast, cached), _same, _same, _same, None)
+
+
+def _same(array: Any) -> Any:
+    return array
