@@ -1,6 +1,8 @@
 """``ow.Graph``: what is built, what is refused, and that every mode gives NumPy's results."""
 
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,3 +316,9 @@ def test_threads_share_a_replay():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_code_of_the_page_runs():
+    page = (Path(__file__).parent.parent / "docs" / "graphs.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "docs/graphs.md", "exec"), {})
