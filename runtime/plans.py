@@ -25,7 +25,6 @@ from opweave.compiler.memory import MemoryPlan, memory_plan
 from opweave.compiler.schedule import Schedule
 from opweave.runtime.arrays import pointer
 from opweave.runtime.host import HostLaunch, planner
-from opweave.runtime.pool import FROM_BYTES
 from opweave.runtime.steps import Step, product_by_library, scalar_value, workspace
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 
 NOTHING = nullcontext()
+# Bytes of an arena that stays with its call: making it anew would be felt there.
+MOST_KEPT = 1 << 16
 
 
 def planned(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> MemoryPlan:
@@ -155,7 +156,7 @@ class HostPlan:
         self._parts = tuple(self._joined(packed))
         self.pack = self.words.packer()
         self._has_products = any(k.template == "vendor" for k in kernels)
-        self._keeps = self.memory.nbytes < FROM_BYTES
+        self._keeps = self.memory.nbytes <= MOST_KEPT
         self._spare: list[_Arena] = []
 
     def __call__(
