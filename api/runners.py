@@ -21,6 +21,7 @@ from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError, UnsupportedError
+from opweave.runtime import locks
 from opweave.runtime.arrays import pointer
 from opweave.runtime.launch import Prepared
 from opweave.runtime.placing import Place, place_of
@@ -91,6 +92,7 @@ class Runner:
         self._fitted: dict[str, Any] = {}
         self._bound: Bound | None = None
         self._ready: Any = None
+        self._lock = locks.rlock()
 
     def _place(self) -> Place:
         return place_of(self.device, self.options.fast, self.cached)
@@ -102,12 +104,13 @@ class Runner:
             ArgumentError: an input is missing, unknown, has another shape or dtype, or was given
                 another since it was bound.
         """
-        self._bind(arrays)
-        if not self.cached:
-            self._fused, self._ready = Fused(self.function, (), self.options), None
-        if self._ready is None:
-            self._ready = self._prepared()
-        found = self._ready()
+        with self._lock:  # from what is bound to the results that belong to it
+            self._bind(arrays)
+            if not self.cached:
+                self._fused, self._ready = Fused(self.function, (), self.options), None
+            if self._ready is None:
+                self._ready = self._prepared()
+            found = self._ready()
         if len(self.outputs) == 1:
             return found[0]
         return dict(zip(self.outputs, found, strict=True))

@@ -5,7 +5,6 @@ CuPy is given to what is here, by the executor; only runtime/cuda.py imports it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -90,14 +89,13 @@ class DeviceReplay:
     """A prepared call as a CUDA graph, captured once over memory of its own.
 
     Inputs are copied into that memory when they are bound, through staging buffers in pinned
-    memory that are kept, unless ``staging`` is False.  Threads take turns.
+    memory that are kept, unless ``staging`` is False.  For one thread at a time.
     """
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any], *, staging: bool = True):
         """``arrays``: NumPy's, in the order of the inputs."""
         executor: Any = prepared.executor
         self.prepared, self.plan, self.executor = prepared, DevicePlan(prepared), executor
-        self._lock = threading.Lock()
         self._staging = staging
         self._staged: dict[int, Any] = {}
         self._device = executor.cupy.cuda.Device(executor.index)
@@ -105,8 +103,7 @@ class DeviceReplay:
 
     def _run(self, work: Any, *args: Any) -> Any:
         name = self.prepared.graph.name
-        with self._lock:
-            return self.executor.state.run(partial(work, *args), f"the CUDA graph of {name}")
+        return self.executor.state.run(partial(work, *args), f"the CUDA graph of {name}")
 
     def _capture(self, arrays: Sequence[Any]) -> None:
         xp = self.executor.cupy

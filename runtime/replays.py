@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,12 +48,11 @@ def _layout(array: Any) -> bytes:
 
 
 class HostReplay:
-    """A prepared call on the host whose arguments stay packed; threads take turns."""
+    """A prepared call on the host whose arguments stay packed; for one thread at a time."""
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
         self.prepared = prepared
         self.plan = HostPlan(prepared)
-        self._lock = threading.Lock()
         self._arrays = [*arrays, *prepared.constants]
         self._made = len(self._arrays)
         self._env = prepared.extents
@@ -67,20 +65,18 @@ class HostReplay:
 
     def bind(self, number: int, array: Any) -> None:
         """Another array, of the same layout, for an argument."""
-        with self._lock:
-            self._arrays[number] = array
-            struct.pack_into("<Q", self._words, 8 * number, id(array))
+        self._arrays[number] = array
+        struct.pack_into("<Q", self._words, 8 * number, id(array))
 
     def __call__(self) -> list[Any]:
         """Run; the results are new arrays."""
         faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
         made = [make() for _, make in self.plan.makes]
-        with self._lock:
-            every = (*self._arrays, *made, *self._arena.views)
-            struct.pack_into(f"<{len(made)}Q", self._words, 8 * self._made, *map(id, made))
-            if faults is not None:
-                struct.pack_into("<Q", self._words, 8 * self.plan.words.faults, pointer(faults))
-            self.plan.start(bytes(self._words), every)
+        every = (*self._arrays, *made, *self._arena.views)
+        struct.pack_into(f"<{len(made)}Q", self._words, 8 * self._made, *map(id, made))
+        if faults is not None:
+            struct.pack_into("<Q", self._words, 8 * self.plan.words.faults, pointer(faults))
+        self.plan.start(bytes(self._words), every)
         held = dict(zip(self.plan.places, every, strict=False))
         return self.prepared.results(held, self._env, faults)
 

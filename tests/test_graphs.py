@@ -299,18 +299,21 @@ def test_an_input_that_was_changed_in_place_is_refused(mode, change):
         run()
 
 
-def test_threads_share_a_replay():
-    graph, arrays, expected = layers(5, 9)
-    run = graph.runner("replay")
+@pytest.mark.parametrize("mode", MODES)
+def test_threads_that_share_a_runner_get_results_of_their_own_inputs(mode):
+    graph, arrays, _ = fan()
+    run = graph.runner(mode)
     run(**arrays)
     wrong = []
 
-    def call():
+    def call(number):
+        x = arrays["x"] + np.float32(number)
+        expected = np.tanh(x - arrays["y"]) * 0.5
         for _ in range(100):
-            if not np.allclose(run(), expected, rtol=1e-3, atol=1e-6):
-                wrong.append(1)
+            if not np.allclose(run(x=x)["half"], expected, rtol=1e-3, atol=1e-6):
+                wrong.append(number)
 
-    threads = [threading.Thread(target=call) for _ in range(8)]
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
