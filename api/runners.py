@@ -54,6 +54,7 @@ class Runner:
         device: "host", "cuda", or an architecture, whose kernels run in verify mode; None for
             where ``opweave.config.device`` says.
         fast: relaxed arithmetic, as of ``fuse``.
+        staging: a replay on a GPU copies its inputs through pinned memory, which it keeps.
 
     Raises:
         GraphError: the graph means nothing; see ``Graph.check``.
@@ -70,12 +71,14 @@ class Runner:
         cached: bool = True,
         device: str | None = None,
         fast: bool = False,
+        staging: bool = True,
     ):
         if mode not in MODES:
             raise ArgumentError(f"mode={shown(mode)}: expected one of {', '.join(MODES)}")
-        for name, flag in (("fused", fused), ("cached", cached), ("fast", fast)):
+        flags = {"fused": fused, "cached": cached, "fast": fast, "staging": staging}
+        for name, flag in flags.items():
             check_flag(flag, name)
-        self.mode, self.cached = mode, cached
+        self.mode, self.cached, self.staging = mode, cached, staging
         self.device = config.device if device is None else device
         self.function = graph.function()
         self.name, self.inputs, self.outputs = graph.name, graph.inputs, tuple(graph.outputs)
@@ -95,7 +98,7 @@ class Runner:
         self._lock = locks.rlock()
 
     def _place(self) -> Place:
-        return place_of(self.device, self.options.fast, self.cached)
+        return place_of(self.device, self.options.fast, self.cached, self.staging)
 
     def __call__(self, **arrays: Any) -> Any:
         """Run with these inputs, and with those of earlier calls for the others.

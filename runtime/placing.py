@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from opweave.compiler.device import Device, device_for
@@ -33,7 +34,7 @@ class Place:
     replay: Callable[[Prepared, Sequence[Any]], Any] | None
 
 
-def place_of(name: str, fast: bool, cached: bool) -> Place:
+def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place:
     """The place of a name: "host", "cuda", or an architecture, whose kernels are verified.
 
     Raises:
@@ -51,7 +52,7 @@ def place_of(name: str, fast: bool, cached: bool) -> Place:
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)
         return Place(
             cuda.live_device(index), on_gpu, cuda.copied_in, cuda.copied_back, cuda.copied_out,
-            DeviceReplay,
+            partial(DeviceReplay, staging=staging),
         )  # fmt: skip
     return Place(device_for(name), VerifyExecutor(0, fast, cached), _same, _same, _same, None)
 

@@ -428,15 +428,9 @@ def test_temporaries_of_a_call_lie_in_one_arena(launches):
 
 
 @pytest.mark.parametrize("staging", [True, False])
-def test_a_replay_is_captured_once_over_memory_of_its_own(launches, staging, monkeypatch):
-    from opweave.runtime import device_plans
-
+def test_a_replay_is_captured_once_over_memory_of_its_own(launches, staging):
     graph, arrays = chain()
-    if not staging:
-        monkeypatch.setattr(
-            device_plans.DeviceReplay.__init__, "__kwdefaults__", {"staging": False}
-        )
-    run = graph.runner("replay", device="cuda")
+    run = graph.runner("replay", device="cuda", staging=staging)
     run(**arrays)
     launched = [entry if isinstance(entry, str) else entry[0] for entry in launches]
     begin = launched.index("begin")

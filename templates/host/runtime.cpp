@@ -203,9 +203,13 @@ extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)(
 // has raised something, which is left to Python.
 static bool run_grid_of(Run* run, const char* args, void** python) {
     const long long total = (long long)run->grid.x * run->grid.y * run->grid.z;
+    if (total <= run->share) {  // nothing to share, and no time to take
+        run->blocks(args, &run->grid, 0, total);
+        return true;
+    }
     const long long alone = __atomic_load_n(&run->alone, __ATOMIC_RELAXED), start = now();
     int threads = 1;
-    if (total <= run->share || alone < WORTH_WAKING)
+    if (alone < WORTH_WAKING)
         run->blocks(args, &run->grid, 0, total);
     else
         threads = run_shared(run, args, total, python);
