@@ -379,3 +379,66 @@ def test_a_forked_child_is_told_to_be_spawned(tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     assert ran.stdout == "fork True\nspawn 6.0\n", ran.stderr
+
+
+def _network(depth, size):
+    g = ow.Graph("network")
+    rng = np.random.default_rng(depth)
+    h = g.host_to_device("x", (size, size))
+    arrays = {"x": rng.standard_normal((size, size), np.float32)}
+    for n in range(depth):
+        w, b = g.host_to_device(f"w{n}", (size, size)), g.host_to_device(f"b{n}", size)
+        arrays[f"w{n}"] = rng.standard_normal((size, size), np.float32) / np.float32(size**0.5)
+        arrays[f"b{n}"] = rng.standard_normal(size, np.float32)
+        h = g.relu(g.linear(h, w, b))
+    g.device_to_host(g.softmax(h), name="y")
+    return g, arrays
+
+
+@pytest.mark.parametrize("size", [4, 33, 256])
+@pytest.mark.parametrize("options", [{}, {"fused": False}, {"staging": False}, {"cached": False}])
+@pytest.mark.parametrize("mode", ["immediate", "graph", "replay"])
+def test_a_graph_gives_the_same_in_every_mode(mode, options, size):
+    graph, arrays = _network(5, size)
+    expected = graph.runner(device="host")(**arrays)
+    run = graph.runner(mode, device="cuda", **options)
+
+    np.testing.assert_allclose(run(**arrays), expected, rtol=1e-3, atol=1e-6)
+    other = arrays["x"] * 2
+    found = [run(x=other).tobytes() for _ in range(20)]
+    np.testing.assert_allclose(
+        run(), graph.runner(device="host")(**arrays | {"x": other}), rtol=1e-3, atol=1e-6
+    )
+    assert len(set(found)) == 1
+
+
+def test_replays_on_two_streams_do_not_disturb_each_other():
+    import threading
+
+    graph, arrays = _network(20, 128)
+    runs = [graph.runner("replay", device="cuda") for _ in range(4)]
+    expected = [run(**arrays | {"x": arrays["x"] * n}).copy() for n, run in enumerate(runs, 1)]
+    wrong = []
+
+    def call(number):
+        for _ in range(200):
+            if runs[number]().tobytes() != expected[number].tobytes():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 70])
+def test_a_step_is_repeated(n, cp):
+    x = cp.linspace(-1, 1, 5000, dtype=np.float32)
+    step = lambda x, a: x * x * a + np.float32(0.1)  # noqa: E731
+    expected = x
+    for _ in range(n):
+        expected = step(expected, 0.5)
+
+    cp.testing.assert_allclose(ow.repeat(step, n)(x, 0.5), expected, rtol=1e-5)
