@@ -89,6 +89,7 @@ class Runner:
                 f"mode='replay': {self.device} runs in verify mode, which checks each launch; "
                 "use 'graph'"
             )
+        self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
         self._given: dict[str, Any] = {}  # what the caller passed, and what runs in its place
@@ -119,33 +120,38 @@ class Runner:
         return dict(zip(self.outputs, found, strict=True))
 
     def _bind(self, arrays: Mapping[str, Any]) -> None:
-        for name, array in arrays.items():
-            if name not in self.inputs:
-                known = ", ".join(self.inputs)
-                raise ArgumentError(f"{self.name}: no input is called {name!r}: it has {known}")
-            # what is copied is copied again, because its elements may be others
-            if self._given.get(name) is not array or self._fitted[name] is not array:
-                self._bind_one(name, array)
+        """Bind all of some arrays, or none if one does not fit."""
+        fitted = {n: self._fitting(n, a) for n, a in arrays.items() if not self._is_bound(n, a)}
+        known = self._fitted | fitted
+        missing = ", ".join(name for name in self.inputs if name not in known)
+        if missing:
+            raise ArgumentError(f"{self.name}: missing {missing}: pass arrays by name")
+        self._given |= arrays
+        self._fitted = known
         if self._bound is None:
-            missing = ", ".join(n for n in self.inputs if n not in self._given)
-            if missing:
-                raise ArgumentError(f"{self.name}: missing {missing}: pass arrays by name")
-            self._bound = Bound([self._fitted[name] for name in self.inputs])
-        elif (number := self._bound.changed()) >= 0:
-            name = [*self.inputs][number]
+            self._bound = Bound([known[name] for name in self.inputs])
+            return
+        for name, array in fitted.items():
+            self._bound.bind(self._order[name], array)
+            if self.mode == "replay" and self._ready is not None:
+                self._ready.bind(self._order[name], array)
+        number = self._bound.changed()
+        if number >= 0:
             raise ArgumentError(
-                f"{self.name}: input {name} was reshaped or given another dtype since it was "
-                "bound; pass an array as it was"
+                f"{self.name}: input {[*self.inputs][number]} was reshaped or given another dtype "
+                "since it was bound; pass an array as it was"
             )
 
-    def _bind_one(self, name: str, array: Any) -> None:
-        fitted = _fitting(f"{self.name}: input {name}", array, self.inputs[name])
-        self._given[name], self._fitted[name] = array, fitted
-        if self._bound is not None:
-            number = self._order[name]
-            self._bound.bind(number, fitted)
-            if self.mode == "replay" and self._ready is not None:
-                self._ready.bind(number, fitted)
+    def _is_bound(self, name: str, array: Any) -> bool:
+        """It is read where it is, and nothing has to be done; what is copied is copied again."""
+        is_read = self._fitted.get(name) is array and not self._copies
+        return is_read and self._given[name] is array
+
+    def _fitting(self, name: str, array: Any) -> Any:
+        if name not in self.inputs:
+            known = ", ".join(self.inputs)
+            raise ArgumentError(f"{self.name}: no input is called {name!r}: it has {known}")
+        return _fitting(f"{self.name}: input {name}", array, self.inputs[name])
 
     def _prepared(self) -> Callable[[], list[Any]]:
         """What runs a call with the arrays that are bound."""

@@ -19,6 +19,7 @@ class Place:
 
     Attributes:
         device: what kernels are lowered for.
+        travels: arrays are copied there and back.
         executor: runs them.
         upload: a NumPy array as the executor takes it.
         download: what a kernel wrote as a NumPy array.
@@ -27,6 +28,7 @@ class Place:
     """
 
     device: Device
+    travels: bool
     executor: Any
     upload: Callable[[Any], Any]
     download: Callable[[Any], Any]
@@ -43,7 +45,7 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
     """
     if name == "host":
         executor = HostExecutor(fast, cached)
-        return Place(device_for("host"), executor, _same, _same, _same, HostReplay)
+        return Place(device_for("host"), False, executor, _same, _same, _same, HostReplay)
     if name == "cuda":
         from opweave.runtime import cuda
         from opweave.runtime.device_plans import DeviceReplay
@@ -51,10 +53,11 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
         index = int(cuda.cupy().cuda.Device().id)
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)
         return Place(
-            cuda.live_device(index), on_gpu, cuda.copied_in, cuda.copied_back, cuda.copied_out,
+            cuda.live_device(index), True, on_gpu, cuda.copied_in, cuda.copied_back, cuda.copied_out,
             partial(DeviceReplay, staging=staging),
         )  # fmt: skip
-    return Place(device_for(name), VerifyExecutor(0, fast, cached), _same, _same, _same, None)
+    executor = VerifyExecutor(0, fast, cached)
+    return Place(device_for(name), False, executor, _same, _same, _same, None)
 
 
 def _same(array: Any) -> Any:

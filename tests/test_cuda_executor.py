@@ -445,6 +445,10 @@ def test_a_replay_is_captured_once_over_memory_of_its_own(launches, staging):
     run()
     assert launches[-2:] == ["replay", "replay"]
     np.testing.assert_array_equal(replay._slots[0].array, np.full((64, 64), 4, np.float32))
+    run(x=arrays["x"])
+    arrays["x"] += 4
+    run(x=arrays["x"])  # the same array with other elements is copied again
+    np.testing.assert_array_equal(replay._slots[0].array, np.full((64, 64), 7, np.float32))
     assert bool(replay._staged) == staging
 
 
