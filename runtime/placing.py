@@ -53,8 +53,8 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
         index = int(cuda.cupy().cuda.Device().id)
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)
         return Place(
-            cuda.live_device(index), True, on_gpu, cuda.copied_in, cuda.copied_back, cuda.copied_out,
-            partial(DeviceReplay, staging=staging),
+            cuda.live_device(index), True, on_gpu, cuda.copied_in, cuda.copied_back,
+            cuda.copied_out, partial(DeviceReplay, staging=staging),
         )  # fmt: skip
     executor = VerifyExecutor(0, fast, cached)
     return Place(device_for(name), False, executor, _same, _same, _same, None)
