@@ -27,7 +27,7 @@ from opweave.compiler.schedule import (
     numbers_of,
 )
 from opweave.opcodes.core import Kind
-from opweave.opcodes.errors import EditError
+from opweave.opcodes.errors import EditError, VerifierError
 
 # (producer, consumer) -> how the producer joins the consumer's kernel.  Unlisted pairs never fuse.
 ROLES: dict[tuple[Kind, Kind], str] = {
@@ -272,17 +272,15 @@ class _Groups:
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
-        last = max(self.members[end])  # nothing later leads to it: nodes are in order
-        pending = [g for g in self._consumers(start) if g != end and g < last]
+        # over all groups: members of one lie anywhere in the order of the nodes, so no number bounds it
+        pending = [g for g in self._consumers(start) if g != end]
         seen = set(pending)
         while pending:
-            group = pending.pop()
-            for following in self._consumers(group) - seen - {start}:
-                if following == end:
-                    return True
-                seen.add(following)
-                if following < last:
-                    pending.append(following)
+            found = self._consumers(pending.pop()) - {start}
+            if end in found:
+                return True
+            pending += found - seen
+            seen |= found
         return False
 
     def _readers(self) -> dict[int, set[int]]:
@@ -310,7 +308,9 @@ class _Groups:
             for following in self._consumers(group):
                 needs[following].add(group)
         while waiting:
-            group = next(g for g in waiting if needs[g] <= ready)
+            group = next((g for g in waiting if needs[g] <= ready), None)
+            if group is None:
+                raise VerifierError("kernels wait for each other: a merge made a cycle of groups")
             waiting.remove(group)
             ready.add(group)
             order.append(group)

@@ -202,3 +202,19 @@ def test_300_random_shapes_compile_once_per_class():
 
     assert fused._specialised.traces <= 2  # aligned arrays, and others
     assert len(sources) <= 12
+
+
+@pytest.mark.host
+def test_no_merge_makes_kernels_wait_for_each_other():
+    def function(a, b, c, j, s):
+        t0, t2 = c.max(axis=0), b + a
+        t3, t4 = np.cumsum(t2, axis=1), c.reshape(-1)[::-1].reshape(c.shape) + t0
+        t5, t6 = t2 + s, t3[::-1] + t4
+        return a + t4, (t4[:, j] * t5) @ t6.T
+
+    x = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32)
+    args = (x, x + 1, x * 2, np.arange(16), 2.0)
+    fused = ow.fuse(function, fullgraph=True)
+
+    for found, expected in zip(fused(*args), fused.unfused()(*args), strict=True):
+        np.testing.assert_array_equal(found, expected)
