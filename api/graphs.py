@@ -8,30 +8,30 @@
     g.runner("replay")(x=..., w=..., b=...)
 
 The table is plain data; ``check`` finds what is wrong with it before anything is compiled, and
-``function`` writes it as the Python function that it means, which ``fuse`` compiles.
+``function`` gives the Python function that it means, which ``fuse`` compiles.
 """
 
 from __future__ import annotations
 
 import difflib
 import graphlib
+import inspect
 import keyword
-import linecache
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave import opcodes
 from opweave.compiler.builder import Builder
 from opweave.compiler.ir import Where
 from opweave.compiler.trace import ArrayType, trace
 from opweave.compiler.tracer import Tracer
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
+from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import GraphError, NameRefusedError, OpweaveError
 
 if TYPE_CHECKING:
@@ -42,9 +42,10 @@ UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
 
 @dataclass(frozen=True)
 class Ref:
-    """A value of a graph, by its name."""
+    """A value by its name; ``graph`` is None where only the name was given."""
 
     name: str
+    graph: Graph | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Entry:
         return [o.name for o in self.operands if isinstance(o, Ref)]
 
     def __str__(self) -> str:
-        texts = [o.name if isinstance(o, Ref) else _written(o) for o in self.operands]
-        texts += [f"{name}={_written(value)}" for name, value in self.attrs.items()]
+        texts = [o.name if isinstance(o, Ref) else repr(o) for o in self.operands]
+        texts += [f"{name}={value!r}" for name, value in self.attrs.items()]
         return f"{self.operator}({', '.join(texts)})"
 
 
@@ -112,8 +113,11 @@ class Graph:
             GraphError: the name is taken, or the shape is none.
             DTypeError: the dtype is not supported.
         """
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in sizes):
+        try:
+            sizes = tuple(map(index, shape)) if hasattr(shape, "__iter__") else (index(shape),)
+        except TypeError:
+            sizes = (-1,)
+        if any(n < 0 for n in sizes):
             raise GraphError(f"{name}: expected a shape of whole numbers, found {shown(shape)}")
         return self._add(name, UPLOAD, (), {"shape": sizes, "dtype": dtypes.of(dtype).numpy})
 
@@ -137,6 +141,12 @@ class Graph:
                 f"no operator is registered as {shown(operator)}"
                 + (f": did you mean {near[0]!r}?" if near else "; see opweave.OPERATORS")
             )
+        row = OPERATORS[operator]
+        if row.kind in (Kind.MOVE, Kind.CREATE) or row.tables or row.notes_faults:
+            raise GraphError(
+                f"{operator} is the compiler's own, whose operands its tracer makes and checks: "
+                "write that part as a function and fuse it"
+            )
         return self._add(name or self._fresh(operator), operator, operands, attrs)
 
     def _fresh(self, stem: str) -> str:
@@ -150,14 +160,23 @@ class Graph:
         if name in self.entries:
             raise GraphError(f"{name!r} is taken by {self.entries[name]}: give it another name")
         found = tuple(Ref(o) if isinstance(o, str) else o for o in operands)
-        wrong = next((o for o in found if not (isinstance(o, Ref) or is_number(o))), None)
-        if wrong is not None:
+        for operand in found:
+            self._check_operand(operator, operand)
+        plain = {key: _plain(f"{operator}: {key}", value) for key, value in attrs.items()}
+        self.entries[name] = Entry(operator, found, plain, _line())
+        return Ref(name, self)
+
+    def _check_operand(self, operator: str, operand: Any) -> None:
+        if isinstance(operand, Ref):
+            if operand.graph not in (None, self):
+                raise GraphError(f"{operator}: {operand.name!r} is a value of another graph")
+        elif operator == DOWNLOAD or not is_number(operand):
             raise GraphError(
                 f"{operator}: expected values of the graph, their names or numbers, found "
-                f"{type(wrong).__name__}; bring an array in with host_to_device"
+                f"{type(operand).__name__}; bring an array in with host_to_device"
+                if operator != DOWNLOAD
+                else f"{operator}: expected a value of the graph, found {shown(operand)}"
             )
-        self.entries[name] = Entry(operator, found, dict(attrs), _line())
-        return Ref(name)
 
     # What it means
 
@@ -245,7 +264,7 @@ class Graph:
             operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
             try:
                 held[name] = self._applied(entry, operands)
-            except (OpweaveError, TypeError, ValueError) as error:
+            except (OpweaveError, TypeError, ValueError, AttributeError) as error:
                 raise self._error(name, str(error)) from error
         return {
             name: Typed(tuple(map(builder.example, map(builder.find, v.value.shape))), v.dtype)
@@ -259,6 +278,8 @@ class Graph:
         made = OPERATORS[entry.operator](*operands, **entry.attrs)
         if isinstance(made, tuple):
             raise GraphError(f"{entry.operator} has {len(made)} results: a node has one")
+        if not hasattr(made, "value"):
+            raise GraphError("expected an array among the operands")
         return made
 
     @property
@@ -275,19 +296,14 @@ class Graph:
         returned = [self.entries[name].sources[0] for name in self.outputs]
         yield f"    return {', '.join(returned)}{',' * (len(returned) == 1)}"
 
-    def function(self) -> Callable[..., tuple[Any, ...]]:
+    def function(self) -> GraphFunction:
         """The program as a Python function of its inputs, which returns a tuple of its outputs.
 
         Raises:
             GraphError: as ``check``.
         """
         self.check()
-        file = f"<graph {self.name}>"
-        linecache.cache[file] = (len(self.source), None, self.source.splitlines(True), file)
-        scope: dict[str, Any] = {"opcodes": opcodes, "np": np, "__name__": file}
-        exec(compile(self.source, file, "exec"), scope)
-        made: Callable[..., tuple[Any, ...]] = scope[self.name]
-        return made
+        return GraphFunction(self)
 
     def compiled(self) -> Any:
         """The compiler's graph of it; prints as text.
@@ -312,8 +328,23 @@ class Graph:
         return "\n".join([f"graph {self.name}", *(f"  {line}" for line in lines)])
 
 
-# Names of the generated function's own.
-RESERVED = ("opcodes", "np", "float")
+class GraphFunction:
+    """A graph as it was, as a function of its inputs: what ``fuse`` traces.  NumPy runs it too."""
+
+    def __init__(self, graph: Graph):
+        computed = (n for n in graph.order if graph.entries[n].operator not in (UPLOAD, DOWNLOAD))
+        self._nodes = [(name, graph.entries[name]) for name in computed]
+        self._outputs = [graph.entries[name].sources[0] for name in graph.outputs]
+        self.__name__ = graph.name
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in graph.inputs])
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        held = dict(self.__signature__.bind(*args, **kwargs).arguments)
+        for name, entry in self._nodes:
+            operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
+            held[name] = OPERATORS[entry.operator](*operands, **entry.attrs)
+        return tuple(held[name] for name in self._outputs)
 
 
 def _check(name: Any, what: str) -> None:
@@ -323,25 +354,25 @@ def _check(name: Any, what: str) -> None:
         NameRefusedError: says which names may be.
     """
     check_name(name, what)
-    if keyword.iskeyword(name) or name in RESERVED:
-        raise NameRefusedError(
-            f"{what} name {name!r} refused: it means something in the generated function; pick "
-            "another"
-        )
+    if keyword.iskeyword(name):
+        raise NameRefusedError(f"{what} name {name!r} refused: it is Python's; pick another")
 
 
-def _written(value: Any) -> str:
-    """A number or an attribute as Python writes it.
+def _plain(what: str, value: Any) -> Any:
+    """An attribute as part of a graph, which nobody changes.
 
-    >>> _written(0.5), _written(float("inf")), _written(np.float32(2)), _written((0, 1))
-    ('0.5', "float('inf')", "np.float32('2.0')", '(0, 1)')
+    Raises:
+        GraphError: another object.
     """
-    if isinstance(value, np.generic):
-        kind = type(value).__name__
-        return f"np.{kind}({str(value)!r})" if hasattr(np, kind) else repr(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"float({str(value)!r})"
-    return repr(value)
+    if isinstance(value, tuple | list):
+        return tuple(_plain(what, item) for item in value)
+    if isinstance(value, type | np.dtype):
+        return dtypes.of(value).numpy_name
+    if value is None or isinstance(value, str) or is_number(value):
+        return value
+    raise GraphError(
+        f"{what}={shown(value)}: expected a number, a text, a dtype, None, or a tuple of them"
+    )
 
 
 def _line() -> Where:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,13 +21,14 @@ from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import is_array, pointer
 from opweave.runtime.executors import HostExecutor
-from opweave.runtime.launch import Prepared
 from opweave.runtime.replays import HostLoop, can_loop
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
 MOST_WRITTEN = 64
 LONGEST_WRITTEN = LONGEST // 4
+MOST = 1 << 63  # of a C loop
+MOST_LOOPS = 64  # prepared loops that are kept
 
 
 def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
@@ -51,21 +52,25 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     """
     if not callable(fn):
         raise ArgumentError(f"repeat: expected a function, found {type(fn).__name__}")
-    if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
+    if isinstance(n, bool) or not hasattr(n, "__index__") or not 0 <= operator.index(n) < MOST:
         raise ArgumentError(f"repeat: n={shown(n)}: expected a whole number, 0 or more")
     check_flag(fast, "fast")
-    return Repeated(getattr(fn, "__wrapped__", fn) if isinstance(fn, Fused) else fn, int(n), fast)
+    options = fn.options if isinstance(fn, Fused) else Options()
+    static = fn.static if isinstance(fn, Fused) else ()
+    wrapped = fn.__wrapped__ if isinstance(fn, Fused) else fn
+    options = replace(options, fast=fast or options.fast, fullgraph=True)
+    return Repeated(Fused(wrapped, static, options), operator.index(n))
 
 
 class Repeated:
     """What ``repeat`` returns; call it with the arguments of the step, by position."""
 
-    def __init__(self, fn: Callable[..., Any], n: int, fast: bool):
+    def __init__(self, step: Fused, n: int):
         self.n = n
-        self.name = function_name(fn)
-        self.step = Fused(fn, (), Options(fast=fast, fullgraph=True))
+        self.name = function_name(step.__wrapped__)
+        self.step = step
         self._written: dict[Any, Fused] = {}
-        self._loops: WeakKeyDictionary[Prepared, HostLoop] = WeakKeyDictionary()
+        self._loops: dict[int, HostLoop] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name} repeated {self.n} times>"
@@ -77,6 +82,8 @@ class Repeated:
             ArgumentError: a result does not fit the argument that it would become.
             OpweaveError: the step cannot be compiled; see ``fuse(fullgraph=True)``.
         """
+        if any(hasattr(a, "__opweave_apply__") for a in args):
+            return self._traced(args)
         if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
             return self._through_gpu(args)
         ready = self.step.prepared_for(args)
@@ -92,6 +99,15 @@ class Repeated:
                     self._of(many, args, count, single), (*state, *args[count:]), times
                 )
         return state[0] if single else tuple(state)
+
+    def _traced(self, args: Sequence[Any]) -> Any:
+        """Inside another fused function: each step is code of its own, as of a Python loop."""
+        found: Any = args[0]
+        for _ in range(self.n):
+            found = self.step.__wrapped__(*args)
+            state = found if isinstance(found, tuple) else (found,)
+            args = (*state, *args[len(state) :])
+        return found
 
     def _through_gpu(self, args: Sequence[Any]) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back once."""
@@ -151,7 +167,7 @@ class Repeated:
             return 1
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
         most = min(self.n, MOST_WRITTEN, LONGEST_WRITTEN // max(1, slots))
-        if most < 2:
+        if most < 2 or self.step.static:
             return 1
         count, single = len(ready.prepared.graph.outputs), ready.structure is None
         together = self._of(most, args, count, single).prepared_for(args)
@@ -159,11 +175,11 @@ class Repeated:
 
     def _of(self, steps: int, args: Sequence[Any], count: int, single: bool) -> Fused:
         """So many steps as one function of these arguments, of which the first are the state."""
-        key = steps, len(args), count, single
+        key = steps, count, single
         if steps == 1:
             return self.step
         if key not in self._written:
-            made = _written_out(self.step.__wrapped__, steps, len(args), count, single)
+            made = _written_out(self.step.__wrapped__, steps, count, single)
             self._written[key] = Fused(made, (), self.step.options)
         return self._written[key]
 
@@ -172,9 +188,11 @@ class Repeated:
         prepared = ready.prepared
         loops = can_loop(prepared)
         if loops and isinstance(prepared.executor, HostExecutor):
-            loop = self._loops.get(prepared)
-            if loop is None:
-                loop = self._loops[prepared] = HostLoop(prepared)
+            loop = self._loops.get(id(prepared))
+            if loop is None or loop.prepared is not prepared:
+                if len(self._loops) >= MOST_LOOPS:
+                    self._loops.clear()
+                loop = self._loops[id(prepared)] = HostLoop(prepared)
             values = fused.signature.bind(tuple(args), {}).values
             env = {**prepared.extents, **ready.numbers(values)}
             return loop([values[i] for i in ready.arrays], env, times)
@@ -197,13 +215,15 @@ def _is_tuple(structure: Any) -> bool:
     return plain and all(child is None for child in structure.children)
 
 
-def _written_out(fn: Callable[..., Any], steps: int, given: int, count: int, single: bool) -> Any:
-    """A function of so many steps; of the step's own module, so that it is traced as one."""
-    names = [f"x{n}" for n in range(given)]
-    state = names[0] if single else f"{', '.join(names[:count])},"
-    lines = [f"def {function_name(fn)}({', '.join(names)}):"]
-    lines += [f"    {state} = step({', '.join(names)})"] * steps
-    lines += [f"    return {state}"]
-    scope = {"step": fn, "__name__": getattr(fn, "__module__", "__main__")}
-    exec(compile("\n".join(lines), f"<{steps} steps of {function_name(fn)}>", "exec"), scope)
-    return scope[function_name(fn)]
+def _written_out(step: Callable[..., Any], steps: int, state: int, single: bool) -> Any:
+    """A function of so many steps: a loop that is written out while it is traced."""
+
+    def written(*args: Any) -> Any:
+        found: Any = None
+        for _ in range(steps):
+            found = step(*args)
+            args = ((found,) if single else found) + args[state:]
+        return found
+
+    written.__name__ = function_name(step)
+    return written

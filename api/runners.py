@@ -10,13 +10,14 @@ On the host nothing travels: kernels read NumPy's arrays where they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.driver import Options
+from opweave.compiler.ir import Value
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
@@ -37,8 +38,8 @@ class Runner:
     """Runs a graph.  Call it with arrays by the names of the inputs; those of earlier calls stay.
 
     Whoever changes the elements of an array passes it again: what was copied stays as it was, to a
-    GPU, or because the array is not C-contiguous; where nothing is copied kernels read it where
-    it is.  Results are new arrays.
+    GPU, or because the array is not C-contiguous or begins at no multiple of 16 bytes, as does
+    ``x[1:]``; where nothing is copied kernels read it where it is.  Results are new arrays.
 
     >>> run = graph.runner("replay")                      # doctest: +SKIP
     >>> run(x=x, w=w, b=b)                                # doctest: +SKIP
@@ -96,17 +97,18 @@ class Runner:
         self._fitted: dict[str, Any] = {}
         self._bound: Bound | None = None
         self._ready: Any = None
+        self._shared: Set[int] = frozenset()
         self._lock = locks.rlock()
 
     def _place(self) -> Place:
         return place_of(self.device, self.options.fast, self.cached, self.staging)
 
-    def __call__(self, **arrays: Any) -> Any:
+    def __call__(self, /, **arrays: Any) -> Any:
         """Run with these inputs, and with those of earlier calls for the others.
 
         Raises:
-            ArgumentError: an input is missing, unknown, has another shape or dtype, or was given
-                another since it was bound.
+            ArgumentError: an input is missing, unknown, of another shape or dtype, or was
+                reshaped in place since it was passed.
         """
         with self._lock:  # from what is bound to the results that belong to it
             self._bind(arrays)
@@ -115,6 +117,7 @@ class Runner:
             if self._ready is None:
                 self._ready = self._prepared()
             found = self._ready()
+        found = [a.copy() if n in self._shared else a for n, a in enumerate(found)]
         if len(self.outputs) == 1:
             return found[0]
         return dict(zip(self.outputs, found, strict=True))
@@ -165,12 +168,24 @@ class Runner:
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
         }
         prepared = Prepared(found.lowered, place.executor, found.extents, by_value, constants)
+        self._shared = shared_outputs(prepared)
         if self.mode == "replay":
             assert place.replay is not None
             made: Callable[[], list[Any]] = place.replay(prepared, arrays)
             return made
         run = immediately if self.mode == "immediate" else at_once
         return partial(run, prepared, arrays, place)
+
+
+def shared_outputs(prepared: Prepared) -> Set[int]:
+    """The outputs that lie in an input, or where an earlier output does."""
+    graph, seen, found = prepared.graph, {*prepared.inputs}, set()
+    for number, output in enumerate(graph.outputs):
+        base = graph.base(output).id if isinstance(output, Value) else -1
+        if base in seen:
+            found.add(number)
+        seen.add(base)
+    return found
 
 
 def at_once(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list[Any]:
@@ -197,7 +212,7 @@ def _fitting(what: str, array: Any, kind: Typed) -> Any:
     Raises:
         ArgumentError: no array, or one of another shape or dtype.
     """
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray | np.matrix):
         raise ArgumentError(f"{what}: expected a NumPy array, found {type(array).__name__}")
     if array.shape != kind.shape or array.dtype != kind.dtype:
         raise ArgumentError(

@@ -272,7 +272,7 @@ class _Groups:
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
-        # over all groups: members of one lie anywhere in the order of the nodes, so no number bounds it
+        # members of a group lie anywhere in the order of the nodes: no number bounds the search
         pending = [g for g in self._consumers(start) if g != end]
         seen = set(pending)
         while pending:
@@ -308,9 +308,10 @@ class _Groups:
             for following in self._consumers(group):
                 needs[following].add(group)
         while waiting:
-            group = next((g for g in waiting if needs[g] <= ready), None)
-            if group is None:
+            free = [g for g in waiting if needs[g] <= ready]
+            if not free:
                 raise VerifierError("kernels wait for each other: a merge made a cycle of groups")
+            group = free[0]
             waiting.remove(group)
             ready.add(group)
             order.append(group)

@@ -10,6 +10,7 @@ from typing import Any
 from opweave.compiler.device import Device, device_for
 from opweave.runtime.executors import HostExecutor, VerifyExecutor
 from opweave.runtime.launch import Prepared
+from opweave.runtime.plans import held_at
 from opweave.runtime.replays import HostReplay
 
 
@@ -45,7 +46,8 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
     """
     if name == "host":
         executor = HostExecutor(fast, cached)
-        return Place(device_for("host"), False, executor, _same, _same, _same, HostReplay)
+        replay = HostReplay if held_at() else None
+        return Place(device_for("host"), False, executor, _same, _same, _same, replay)
     if name == "cuda":
         from opweave.runtime import cuda
         from opweave.runtime.device_plans import DeviceReplay

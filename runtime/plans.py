@@ -164,10 +164,7 @@ class HostPlan:
     ) -> dict[int, Any]:
         """Run with these arguments; the arrays of arguments and results by value."""
         made = [out[v] if v in out else make() for v, make in self.makes]
-        try:
-            arena = self._spare.pop()
-        except IndexError:
-            arena = self.new_arena()
+        arena = self.borrowed()
         every = (*arrays, *made, *arena.views)
         words = self.pack(
             *map(id, every[: self.words.faults]),
@@ -176,8 +173,7 @@ class HostPlan:
             *self.packed_numbers(env),
         )
         self.start(words, every)
-        if self._keeps and not self._spare:
-            self._spare.append(arena)
+        self.give_back(arena)
         return dict(zip(self.places, every, strict=False))
 
     def packed_numbers(self, env: Mapping[str, Any]) -> list[Any]:
@@ -195,6 +191,18 @@ class HostPlan:
         with np.errstate(all="ignore") if self._has_products else NOTHING:
             for part in self._parts:
                 part(words, every)
+
+    def borrowed(self) -> _Arena:
+        """An arena for one call, which nobody else has."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self.new_arena()
+
+    def give_back(self, arena: _Arena) -> None:
+        """Keep an arena for a later call."""
+        if self._keeps and not self._spare:
+            self._spare.append(arena)
 
     def new_arena(self) -> _Arena:
         """Memory for the temporaries of one call at a time."""

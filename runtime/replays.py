@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from opweave.compiler.ir import Value
@@ -27,18 +28,25 @@ class Bound:
     def __init__(self, arrays: Sequence[Any]):
         self.arrays = list(arrays)
         self._ids = (ctypes.c_uint64 * len(self.arrays))(*map(id, self.arrays))
-        self._like = b"".join(map(_layout, self.arrays))
+        layouts = [*map(_layout, self.arrays)]
+        self._like = bytearray(b"".join(layouts))
+        self._at = [0, *accumulate(map(len, layouts))]
         self._differs = runtime_library().ow_differs
 
     def bind(self, number: int, array: Any) -> None:
-        """Another array, that lies as the one before."""
+        """Another array, of the same number of dimensions."""
         self.arrays[number] = array
         self._ids[number] = id(array)
+        self._like[self._at[number] : self._at[number + 1]] = _layout(array)
 
     def changed(self) -> int:
         """The first that was given another shape, type or layout since, or -1."""
-        at = held_at() + ctypes.sizeof(ctypes.c_void_p)
-        return int(self._differs(self._ids, at, self._like, len(self.arrays)))
+        at = held_at()
+        if not at:
+            now = ((n, _layout(a)) for n, a in enumerate(self.arrays))
+            return next((n for n, a in now if a != self._like[slice(*self._at[n : n + 2])]), -1)
+        behind = at + ctypes.sizeof(ctypes.c_void_p)
+        return int(self._differs(self._ids, behind, bytes(self._like), len(self.arrays)))
 
 
 def _layout(array: Any) -> bytes:
@@ -56,12 +64,9 @@ class HostReplay:
         self._arrays = [*arrays, *prepared.constants]
         self._made = len(self._arrays)
         self._env = prepared.extents
-        self._arena = self.plan.new_arena()
-        blank = [0] * (len(self.plan.makes) + 1)
-        self._words = bytearray(self.plan.pack(
-            *map(id, self._arrays), *blank, self._arena.address,
-            *self.plan.packed_numbers(self._env),
-        ))  # fmt: skip
+        blank = [0] * (len(self.plan.makes) + 2)
+        numbers = self.plan.packed_numbers(self._env)
+        self._words = bytearray(self.plan.pack(*map(id, self._arrays), *blank, *numbers))
 
     def bind(self, number: int, array: Any) -> None:
         """Another array, of the same layout, for an argument."""
@@ -72,11 +77,12 @@ class HostReplay:
         """Run; the results are new arrays."""
         faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
         made = [make() for _, make in self.plan.makes]
-        every = (*self._arrays, *made, *self._arena.views)
-        struct.pack_into(f"<{len(made)}Q", self._words, 8 * self._made, *map(id, made))
-        if faults is not None:
-            struct.pack_into("<Q", self._words, 8 * self.plan.words.faults, pointer(faults))
+        arena = self.plan.borrowed()
+        every = (*self._arrays, *made, *arena.views)
+        last = (0 if faults is None else pointer(faults), arena.address)
+        struct.pack_into(f"<{len(made) + 2}Q", self._words, 8 * self._made, *map(id, made), *last)
         self.plan.start(bytes(self._words), every)
+        self.plan.give_back(arena)
         held = dict(zip(self.plan.places, every, strict=False))
         return self.prepared.results(held, self._env, faults)
 
@@ -97,7 +103,7 @@ class HostLoop:
         """The state after so many steps, in new arrays."""
         plan, arena = self.plan, self.plan.new_arena()
         makes = [make for _, make in plan.makes]
-        first, spare = [make() for make in makes], [make() for make in makes[:] if times > 1]
+        first, spare = [make() for make in makes], [make() for make in makes] if times > 1 else []
         every = [*arrays, *self.prepared.constants, *first, *arena.views]
         count = plan.words.faults
         faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
@@ -138,6 +144,8 @@ def _turned(words: Any, every: list[Any], turns: Any, by_id: Mapping[int, Any]) 
 def can_loop(prepared: Prepared) -> bool:
     """True where the results are arrays of their own, each written by a kernel."""
     outputs = prepared.outputs
+    if not held_at():
+        return False
     made = [value for makes in prepared.makes for value, _ in makes]
     shaped = all(isinstance(o, Value) and o.shape for o in prepared.graph.outputs)
     return shaped and len(set(outputs)) == len(outputs) and set(outputs) <= set(made)

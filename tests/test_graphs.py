@@ -1,6 +1,8 @@
 """``ow.Graph``: what is built, what is refused, and that every mode gives NumPy's results."""
 
+import pickle
 import re
+import signal
 import threading
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
 from opweave.runners import MODES
 
@@ -17,6 +20,9 @@ RNG = np.random.default_rng(0)
 
 def values(shape, dtype=np.float32):
     return (RNG.standard_normal(shape) / 2).astype(dtype)
+
+
+X, Y = values((9, 7)), values(7, np.float64)
 
 
 def softmax(x, axis=-1):
@@ -203,15 +209,110 @@ WRONG = {
     "what has left": (
         lambda g, x, w: g.device_to_host(g.exp(g.device_to_host(x, name="gone"))),
         GraphError, "'gone' has left the device"),
+    "the compiler's own": (
+        lambda g, x, w: g.reshape(x, shape=(1000000,)), GraphError, "the compiler's own"),
+    "places that nobody checks": (
+        lambda g, x, w: g.gather_1d(x, w), GraphError, "the compiler's own"),
+    "a number that leaves": (
+        lambda g, x, w: g.device_to_host(3.0), GraphError, "expected a value of the graph"),
+    "numbers alone": (
+        lambda g, x, w: g.device_to_host(g.add(2.0, 3)), GraphError, "an array among the operands"),
+    "another graph's": (
+        lambda g, x, w: g.exp(ow.Graph("other").host_to_device("x", 3)), GraphError, "another graph"),
+    "an attribute without a text": (
+        lambda g, x, w: g.softmax(x, axis=np.ones(2)), GraphError, "axis=array"),
     "a negative extent": (
         lambda g, x, w: g.host_to_device("z", (3, -1)), GraphError, "expected a shape"),
     "no dtype": (lambda g, x, w: g.host_to_device("z", 3, "f7"), DTypeError, "is not a dtype"),
     "a name in C": (lambda g, x, w: g.host_to_device("int", 3), NameRefusedError, "keyword"),
     "a name in Python": (
         lambda g, x, w: g.host_to_device("lambda", 3), NameRefusedError, "'lambda' refused"),
-    "a name of ours": (
-        lambda g, x, w: g.host_to_device("opcodes", 3), NameRefusedError, "'opcodes' refused"),
 }  # fmt: skip
+
+
+NUMBERS = [
+    np.bool_(False), True, -0.0, complex(-0.0, -0.0), complex(float("inf"), float("nan")), 2**40,
+    np.float16(1.1), np.float32("inf"), np.int8(-3), np.complex64(1 - 2j),
+    dtypes.BF16.numpy.type(1.5), float("nan"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_number_reaches_the_kernel_as_it_is(number):
+    g = ow.Graph("numbers")
+    x = g.host_to_device("x", 4)
+    g.device_to_host(g.multiply(x, number), name="y")
+    g.device_to_host(g.cast(x, dtype=np.float64), name="wide")
+    given = np.array([1, -2, 0, 3], np.float32)
+    found = g.runner()(x=given)
+    expected = ow.fuse(lambda x: x * number)(given)
+
+    assert found["y"].dtype == expected.dtype == g.check()["y"].dtype
+    assert found["y"].tobytes() == expected.tobytes()
+    assert found["wide"].dtype == np.float64
+
+
+def test_results_are_nobodys_inputs():
+    g = ow.Graph("same")
+    x = g.host_to_device("x", 4)
+    doubled = g.multiply(x, 2.0)
+    for name, value in (("a", x), ("b", x), ("c", doubled), ("d", doubled)):
+        g.device_to_host(value, name=name)
+    given = np.arange(9, dtype=np.float32)[1:5]
+    for mode in MODES:
+        run = g.runner(mode)
+        found = run(x=given)
+        arrays = [given, *found.values()]
+        for n, one in enumerate(arrays):
+            assert not any(np.shares_memory(one, other) for other in arrays[:n])
+        for one in arrays[1:]:
+            one += 100
+        np.testing.assert_array_equal(run()["a"], given)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_arrays_that_only_look_different_fit(mode):
+    g = ow.Graph("lines")
+    g.device_to_host(g.exp(g.host_to_device("x", (1, 8))))
+    run = g.runner(mode)
+    line = np.ones((1, 8), np.float32)
+    given = [line, np.ones((4, 8), np.float32)[::2][:1], pickle.loads(pickle.dumps(line)), line]
+    for one in given:
+        np.testing.assert_allclose(run(x=one), np.exp(one), rtol=1e-6)
+        np.testing.assert_allclose(run(), np.exp(one), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wrong", [
+    {"x": X + 1, "y": Y[:2]}, {"x": X + 1, "z": Y}, {"x": np.ma.masked_array(X, X > 0)},
+])  # fmt: skip
+def test_a_call_that_is_refused_binds_nothing(mode, wrong):
+    graph, arrays, expected = fan()
+    run = graph.runner(mode)
+    run(**arrays)
+    with pytest.raises(ArgumentError):
+        run(**wrong)
+
+    close(run(), expected)
+
+
+def test_a_replay_may_be_called_by_a_signals_handler_in_the_midst_of_itself():
+    graph, arrays, expected = layers(30, 40)
+    run = graph.runner("replay")
+    run(**arrays)
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(run()))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)
+    try:
+        for _ in range(200):
+            close(run(), expected)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen
+    for found in seen:
+        close(found, expected)
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -231,7 +332,6 @@ def test_no_operator_is_no_attribute():
     assert not hasattr(ow.Graph(), "frobnicate")
 
 
-X, Y = values((9, 7)), values(7, np.float64)
 CALLS = {
     "missing": ({"x": X}, "missing y: pass arrays by name"),
     "extra": ({"x": X, "y": Y, "z": X}, "no input is called 'z': it has x, y"),

@@ -126,7 +126,7 @@ def test_a_result_that_does_not_fit_is_refused(step, args, message):
 
 
 @pytest.mark.parametrize(("step", "n"), [
-    (logistic, -1), (logistic, 1.5), (logistic, True), (logistic, "3"), ("step", 3),
+    (logistic, -1), (logistic, 2**70), (logistic, 1.5), (logistic, True), (logistic, "3"), ("step", 3),
 ])  # fmt: skip
 def test_what_is_no_number_or_no_function_is_refused(step, n):
     with pytest.raises(ArgumentError, match="repeat: "):
@@ -141,6 +141,32 @@ def test_what_needs_python_in_between_is_refused():
 def test_an_index_outside_is_found_in_a_loop():
     with pytest.raises(IndexError, match="out of bounds"):
         ow.repeat(lambda x, p: x[p], 3)(X, np.full(33, 40))
+
+
+def test_what_a_fused_step_was_given_stays():
+    plain = ow.fuse(lambda x, kinds: x * len(kinds), static_argnames="kinds", fast=True)
+    step = plain.with_toggles(USE_VECTOR_IO=0)
+    repeated = ow.repeat(step, 3)
+
+    assert repeated.step.options.toggles == step.options.toggles
+    assert repeated.step.options.fast
+    np.testing.assert_array_equal(repeated(X, frozenset("ab")), X * 8)
+
+
+def test_it_may_stand_in_a_fused_function_and_in_another_step():
+    halves = ow.repeat(lambda x: x * np.float32(0.5), 3)
+    fused = ow.fuse(lambda x: halves(x) + 1, fullgraph=True)
+
+    np.testing.assert_array_equal(fused(X), X / 8 + 1)
+    np.testing.assert_array_equal(ow.repeat(halves, 2)(X), X / 64)
+
+
+def test_loops_are_not_kept_for_ever():
+    repeated = ow.repeat(lambda x: x / x.sum(), 3)
+    for count in range(1, 80):
+        repeated(np.ones(count, np.float32))
+
+    assert len(repeated._loops) <= 64
 
 
 def test_a_fused_step_and_a_numpy_integer():
