@@ -766,6 +766,34 @@ def test_a_gpu_is_timed_by_events(name, small, tmp_path, monkeypatch):
     assert found["machine"]["gpu"]["name"] == "Stand-in"
 
 
+@pytest.mark.host
+def test_graphs_on_a_gpu_take_what_lies_on_the_host_and_name_a_mode_that_is_not_there(
+    small, tmp_path, monkeypatch
+):
+    runner = ow.Graph.runner
+
+    def stand_in(graph, mode, *, device, **options):
+        assert device == "cuda"
+        if mode == "replay":
+            raise ow.errors.UnsupportedError("no such mode there")
+        return runner(graph, mode, device="host", **options)
+
+    monkeypatch.setattr(ow.Graph, "runner", stand_in)
+    monkeypatch.setitem(sys.modules, "cupy", StandIn())
+    monkeypatch.setattr(executors.Cuda, "effort", harness.Effort(0.0, 30))
+    arguments = ["graphs", "--quick", "--device", "cuda", "--peers", "CuPy", "--no-figures"]
+
+    assert run.main([*arguments, "--results", str(tmp_path)]) == 0
+
+    found = documents.read(tmp_path / "standin-quick" / "graphs.json")
+    assert {row["runner"].split(",")[0] for row in found["rows"]} == {"immediate", "graph", "CuPy"}
+    assert all(row["library_us"] > 0 for row in found["rows"])
+    assert found["absent"]["replay, fused"] == "no such mode there"
+    assert {r["clock"] for r in found["rows"] if r["role"] == "ours"} == {
+        "perf_counter around single calls and the wait for their results"
+    }
+
+
 @pytest.mark.parametrize(("name", "folder"), [
     ("NVIDIA H200", "h200"), ("Tesla T4", "t4"), ("NVIDIA GeForce RTX 4090", "geforce-rtx"),
 ])  # fmt: skip

@@ -66,7 +66,7 @@ def through_norm(x: Any, error: Any) -> tuple[Any, Any]:
     """A wrong norm scales all elements alike, and the next step divides that out."""
     made = x / np.sqrt((x * x).sum())
     relative = np.divide(error, abs(x), out=np.zeros_like(x), where=x != 0)
-    # the first step's own sum is in there once; each step rounds its quotient
+    # one sum is in there, the last; each step rounds its quotient, which the last norm adds up too
     first = 0.0 if error.any() else WALK * UNIT * x.size**0.5
     return made, abs(made) * (relative + first + gamma(4, np.float32))
 
