@@ -42,7 +42,11 @@ MEASURES: dict[str, tuple[str, Callable[[Row, float], float]]] = {
     "moved": ("bytes that its passes move / time, GB/s",
               lambda row, us: row["bytes_moved"] / us / 1e3),
     "flops": ("operations / time, GFLOP/s", lambda row, us: row["flops"] / us / 1e3),
+    "speedup": ("time of NumPy, or CuPy / time", lambda row, us: row["library_us"] / us),
+    "peak": ("peak of memory, KiB", lambda row, us: row["peak_bytes"] / 1024),
 }  # fmt: skip
+# What a row must have beside times; null where nobody can tell.
+NEEDS = {"moved": "bytes_moved", "speedup": "library_us", "peak": "peak_bytes"}
 
 
 def draw(found: Document, folder: Path, stem: str) -> list[Path]:
@@ -124,7 +128,7 @@ def rows_of(found: Document, figure: Mapping[str, Any]) -> list[Row]:
         row
         for row in found["rows"]
         if (not figure["x"] or figure["x"] in row["parameters"])
-        and (figure["y"] != "moved" or row["bytes_moved"] is not None)
+        and (figure["y"] not in NEEDS or row.get(NEEDS[figure["y"]]) is not None)
     ]
 
 

@@ -95,9 +95,17 @@ def solve(
 
 
 def peers_of(
-    record: Record, task: peers.Task, parameters: Mapping[str, Any], *, slow: bool = True
+    record: Record,
+    task: peers.Task,
+    parameters: Mapping[str, Any],
+    *,
+    slow: bool = True,
+    without: Mapping[str, str] | None = None,
 ) -> list[Runner]:
-    """The peers that are here and asked for; the others are noted as absent."""
+    """The peers that are here and asked for; the others are noted as absent.
+
+    ``without``: peers that cannot take part in this experiment, and why.
+    """
     options = record.options
     names = peers.chosen(record.device, options.peers, quick=options.quick)
     for name in peers.PEERS[record.device]:
@@ -105,6 +113,9 @@ def peers_of(
             is_quick = options.quick and options.peers is None
             why = "compiles for seconds: not in a quick run" if is_quick else "not asked for"
             record.absent[name] = why
+    kept_out = {n: why for n, why in (without or {}).items() if n in names}
+    record.absent |= kept_out
+    names = tuple(n for n in names if n not in kept_out)
     if not slow:
         left_out = [n for n in names if n in peers.SLOW]
         if left_out:

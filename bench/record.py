@@ -132,14 +132,17 @@ class Record:
             self.notes.append(text)
             self.log(f"note: {text}")
 
-    def compare(self, runners: Sequence[Runner], case: Case) -> None:
-        """Check each runner, time those that are right, and note the others."""
+    def compare(self, runners: Sequence[Runner], case: Case, effort: Effort | None = None) -> None:
+        """Check each runner, time those that are right, and note the others.
+
+        ``effort``: in place of the usual one, such as for calls of a second.
+        """
         errors = {r.name: self.checked(r, case) for r in runners}
         right = {r.name: r for r in runners if errors[r.name] is not None}
         visits = in_visits(
             right,
             lambda name, effort: self.executor.sample(right[name], case.sets, effort),
-            self.effort,
+            effort or self.effort,
         )
         for name, runner in right.items():
             calls = self.executor.calls(runner.run, case.sets)

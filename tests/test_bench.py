@@ -4,6 +4,7 @@ import copy
 import doctest
 import importlib
 import importlib.util
+import itertools
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import document as documents
 import executors
 import harness
 import machine
+import networks
 import numpy as np
 import page
 import peers
@@ -558,6 +560,13 @@ def small(monkeypatch, host):
     monkeypatch.setattr(load("overhead"), "QUICK", (1, 2, 4))
     monkeypatch.setattr(load("products"), "QUICK", {"host": (16,), "cuda": (16,)})
     monkeypatch.setattr(load("pixels"), "QUICK", 8000)
+    monkeypatch.setattr(load("graphs"), "QUICK", (4,))
+    monkeypatch.setattr(load("graphs"), "QUICK_DEPTH", 3)
+    monkeypatch.setattr(load("graphs"), "DEPTHS", (3,))
+    monkeypatch.setattr(load("loop"), "QUICK_LARGE", 1 << 13)
+    monkeypatch.setattr(load("calls"), "QUICK_CALLS", 8)
+    monkeypatch.setattr(load("allocator"), "QUICK", (2,))
+    monkeypatch.setattr(load("allocator"), "QUICK_PRODUCTS", 4)
     return host
 
 
@@ -577,6 +586,80 @@ def test_an_experiment_writes_a_file_that_reads(name, small, tmp_path):
     assert reading == "" or reading.endswith(".")
     assert "nan" not in reading.lower().split()
     assert load(name).reading(found | {"rows": [], "marks": [], "copy_rates": []}) == ""
+
+
+@pytest.mark.parametrize("rule", networks.RULES)
+def test_a_random_network_is_the_same_each_time_and_keeps_its_rule(rule):
+    first, second = (networks.drawn(64, 8, rule, seed=3) for _ in "ab")
+    assert first == second != networks.drawn(64, 8, rule, seed=4)
+    if rule == "program":
+        assert first.linears == 64
+        assert first.operators[-1] == "relu"
+        assert ("relu", "relu") not in itertools.pairwise(first.operators)
+    else:
+        assert len(first.operators) == 62
+
+
+def test_a_rule_that_there_is_not():
+    with pytest.raises(ValueError, match="expected program or text"):
+        networks.drawn(4, 4, "coin")
+
+
+@pytest.mark.parametrize("rule", networks.RULES)
+@pytest.mark.parametrize("size", [4, 5, 64])
+def test_no_layer_fades_and_a_wrong_weight_is_found(rule, size):
+    network = networks.drawn(64, size, rule)
+    given = networks.arguments(network)
+    arrays = list(given.values())
+    wanted = networks.expected(network, arrays)
+
+    assert harness.check(np, networks.plain(network)(*arrays), wanted) < 0.5
+    assert sum(given.keys() >= {f"w{n}", f"b{n}"} for n in range(64)) == network.linears
+    arrays[-2] = arrays[-2] * np.float32(1.01)  # of the last Linear
+    with pytest.raises(harness.WrongResult):
+        harness.check(np, networks.plain(network)(*arrays), wanted)
+
+
+def test_a_layer_that_grows_is_refused(monkeypatch):
+    monkeypatch.setattr(networks, "BIAS", np.float32(1000))
+    with pytest.raises(ValueError, match="operator 0: the largest magnitude is"):
+        networks.arguments(networks.drawn(4, 8))
+
+
+def test_calls_that_would_take_too_long_are_left_out_and_named(host):
+    found = recorded(host)
+    load("graphs").solve(found, networks.drawn(64, 1 << 14), {"size": 1 << 14})
+
+    assert found.rows == []
+    assert "left out; --sizes 16384 measures it" in found.notes[0]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_loops_bound_holds_for_numpy_and_not_for_another_argument(number):
+    loop = load("loop")
+    step = list(loop.steps(1 << 12))[number]
+    for count in (1, 10, 1000):
+        found = loop.called(step.fn, count, *step.arrays)
+        assert harness.check(np, found, loop.expected(step, count)) < 1
+    fewer = loop.called(step.fn, 1, step.arrays[0] * step.arrays[0], *step.arrays[1:])
+    with pytest.raises(harness.WrongResult):
+        harness.check(np, fewer, loop.expected(step, 1))
+
+
+def test_a_peak_of_memory_is_that_of_the_arrays():
+    peak = load("allocator").peak_of(lambda: [np.ones(1 << 20, np.uint8) for _ in "ab"])
+
+    assert 2 << 20 <= peak < (2 << 20) + (1 << 16)
+
+
+def test_each_call_of_each_thread_is_timed():
+    seen = []
+    times = load("calls").all_at_once([lambda n=n: seen.append(n) for n in range(4)], 10)
+
+    assert len(times) == 40
+    assert min(times) > 0
+    assert sorted(set(seen)) == [0, 1, 2, 3]
+    assert len(seen) == 44
 
 
 @pytest.mark.host
@@ -664,7 +747,7 @@ class StandIn(types.ModuleType):
 @pytest.mark.host
 @pytest.mark.parametrize("name", [
     "fusion", "products", "pixels", "traffic", "overhead", "intensity", "memory", "transpose",
-    "tiles", "transformer", "convolution", "histogram",
+    "tiles", "transformer", "convolution", "histogram", "loop", "calls",
 ])  # fmt: skip
 def test_a_gpu_is_timed_by_events(name, small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", StandIn())
@@ -681,6 +764,34 @@ def test_a_gpu_is_timed_by_events(name, small, tmp_path, monkeypatch):
     checked = [row for row in found["rows"] if row["check"]["against"] == "float64"]
     assert all(len(row["call_us"]) == 10 for row in checked)
     assert found["machine"]["gpu"]["name"] == "Stand-in"
+
+
+@pytest.mark.host
+def test_graphs_on_a_gpu_take_what_lies_on_the_host_and_name_a_mode_that_is_not_there(
+    small, tmp_path, monkeypatch
+):
+    runner = ow.Graph.runner
+
+    def stand_in(graph, mode, *, device, **options):
+        assert device == "cuda"
+        if mode == "replay":
+            raise ow.errors.UnsupportedError("no such mode there")
+        return runner(graph, mode, device="host", **options)
+
+    monkeypatch.setattr(ow.Graph, "runner", stand_in)
+    monkeypatch.setitem(sys.modules, "cupy", StandIn())
+    monkeypatch.setattr(executors.Cuda, "effort", harness.Effort(0.0, 30))
+    arguments = ["graphs", "--quick", "--device", "cuda", "--peers", "CuPy", "--no-figures"]
+
+    assert run.main([*arguments, "--results", str(tmp_path)]) == 0
+
+    found = documents.read(tmp_path / "standin-quick" / "graphs.json")
+    assert {row["runner"].split(",")[0] for row in found["rows"]} == {"immediate", "graph", "CuPy"}
+    assert all(row["library_us"] > 0 for row in found["rows"])
+    assert found["absent"]["replay, fused"] == "no such mode there"
+    assert {r["clock"] for r in found["rows"] if r["role"] == "ours"} == {
+        "perf_counter around single calls and the wait for their results"
+    }
 
 
 @pytest.mark.parametrize(("name", "folder"), [
