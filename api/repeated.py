@@ -70,6 +70,7 @@ class Repeated:
         self.name = function_name(step.__wrapped__)
         self.step = step
         self._written: dict[Any, Fused] = {}
+        self._plans: dict[int, tuple[Ready, int, int]] = {}
         self._loops: dict[int, HostLoop] = {}
 
     def __repr__(self) -> str:
@@ -87,18 +88,29 @@ class Repeated:
         if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
             return self._through_gpu(args)
         ready = self.step.prepared_for(args)
-        count, single = self._state(ready, args), ready.structure is None
+        count, steps = self._known(ready, args)
+        single = ready.structure is None
         if self.n == 0:
             state = [array.copy() for array in args[:count]]
             return state[0] if single else tuple(state)
         state = [_begun(array) for array in args[:count]]
-        steps = self._steps(ready, args)
         for many, times in ((steps, self.n // steps), (self.n % steps, 1)):
             if many and times:
                 state = self._run(
                     self._of(many, args, count, single), (*state, *args[count:]), times
                 )
         return state[0] if single else tuple(state)
+
+    def _known(self, ready: Ready, args: Sequence[Any]) -> tuple[int, int]:
+        """How many arguments are the state, and how many steps one kernel takes."""
+        found = self._plans.get(id(ready))
+        if found is None or found[0] is not ready:
+            if len(self._plans) >= MOST_LOOPS:
+                self._plans.clear()
+            found = self._plans[id(ready)] = (
+                ready, self._state(ready, args), self._steps(ready, args)
+            )  # fmt: skip
+        return found[1:]
 
     def _traced(self, args: Sequence[Any]) -> Any:
         """Inside another fused function: each step is code of its own, as of a Python loop."""
