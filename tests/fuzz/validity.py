@@ -60,7 +60,8 @@ def _axis_of_nothing(step: Step, found: list[Any]) -> bool:
     """NumPy lets an array of no dimensions have a last one."""
     row = OPERATORS.get(step.op)
     last = row is not None and dict(row.attrs).get("axis") is not None
-    return last and not np.ndim(found[0]) and "axis=None" not in step.form
+    named = row is not None and "axis=" in step.form
+    return (last or named) and not np.ndim(found[0]) and "axis=None" not in step.form
 
 
 def _no_picture(step: Step, found: list[Any]) -> bool:
