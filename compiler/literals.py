@@ -63,7 +63,8 @@ def c_literal(value: Any, dtype: DType) -> str:
 def shortest(value: float) -> str:
     """The shortest decimal that rounds to a float32, whatever ``np.set_printoptions`` says."""
     texts = (f"{value:.{digits}g}" for digits in range(1, 10))
-    return repr(float(next(t for t in texts if np.float32(t) == value)))
+    with np.errstate(over="ignore"):  # a few digits of the largest may be beyond it
+        return repr(float(next(t for t in texts if np.float32(t) == value)))
 
 
 def _integer(value: int, dtype: DType) -> str:

@@ -735,3 +735,12 @@ def test_a_row_without_elements_divides_by_no_extent(target, toggles):
     program = fused.with_toggles(**toggles).lower(x, target=target)
 
     assert program(x).tolist() == [[[3]]]
+
+
+@host
+@pytest.mark.filterwarnings("error")
+def test_the_largest_number_is_written_without_a_warning():
+    x = np.array([0.5, np.inf], np.float32)
+    limit = np.finfo(np.float32).max
+
+    np.testing.assert_array_equal(ow.fuse(lambda x: np.minimum(x, limit))(x), [0.5, limit])
