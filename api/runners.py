@@ -93,8 +93,9 @@ class Runner:
         self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
-        self._given: dict[str, Any] = {}  # what the caller passed, and what runs in its place
-        self._fitted: dict[str, Any] = {}
+        self._fitted: dict[
+            str, Any
+        ] = {}  # what the caller passed, or a copy that kernels can take
         self._bound: Bound | None = None
         self._ready: Any = None
         self._shared: Set[int] = frozenset()
@@ -129,7 +130,6 @@ class Runner:
         missing = ", ".join(name for name in self.inputs if name not in known)
         if missing:
             raise ArgumentError(f"{self.name}: missing {missing}: pass arrays by name")
-        self._given |= arrays
         self._fitted = known
         if self._bound is None:
             self._bound = Bound([known[name] for name in self.inputs])
@@ -147,8 +147,7 @@ class Runner:
 
     def _is_bound(self, name: str, array: Any) -> bool:
         """It is read where it is, and nothing has to be done; what is copied is copied again."""
-        is_read = self._fitted.get(name) is array and not self._copies
-        return is_read and self._given[name] is array
+        return self._fitted.get(name) is array and not self._copies
 
     def _fitting(self, name: str, array: Any) -> Any:
         if name not in self.inputs:

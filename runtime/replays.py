@@ -80,8 +80,11 @@ class HostReplay:
         arena = self.plan.borrowed()
         every = (*self._arrays, *made, *arena.views)
         last = (0 if faults is None else pointer(faults), arena.address)
-        struct.pack_into(f"<{len(made) + 2}Q", self._words, 8 * self._made, *map(id, made), *last)
-        self.plan.start(bytes(self._words), every)
+        words = bytearray(
+            self._words
+        )  # of this call: a signal's handler may make another meanwhile
+        struct.pack_into(f"<{len(made) + 2}Q", words, 8 * self._made, *map(id, made), *last)
+        self.plan.start(bytes(words), every)
         self.plan.give_back(arena)
         held = dict(zip(self.plan.places, every, strict=False))
         return self.prepared.results(held, self._env, faults)
@@ -101,7 +104,7 @@ class HostLoop:
 
     def __call__(self, arrays: Sequence[Any], env: Mapping[str, Any], times: int) -> list[Any]:
         """The state after so many steps, in new arrays."""
-        plan, arena = self.plan, self.plan.new_arena()
+        plan, arena = self.plan, self.plan.borrowed()
         makes = [make for _, make in plan.makes]
         first, spare = [make() for make in makes], [make() for make in makes] if times > 1 else []
         every = [*arrays, *self.prepared.constants, *first, *arena.views]
@@ -116,6 +119,7 @@ class HostLoop:
         others = [id(spare[place - count + len(makes)]) if spare else 0 for place in self.places]
         turns = (Turn * len(others))(*map(Turn, range(len(others)), self.places, others))
         self._run(words, every, turns, times, by_id)
+        plan.give_back(arena)
         held = dict(zip(plan.places, every, strict=False))
         self.prepared.results(held, env, faults)  # what kernels noted is raised
         return [by_id[words[number]] for number in range(len(turns))]

@@ -4,6 +4,7 @@ import pickle
 import re
 import signal
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import opweave as ow
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
 from opweave.runners import MODES
+from opweave.runtime import replays
+from opweave.runtime.plans import HostPlan
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -295,6 +298,35 @@ def test_a_call_that_is_refused_binds_nothing(mode, wrong):
         run(**wrong)
 
     close(run(), expected)
+
+
+def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
+    """As a signal's handler makes one, at the worst moment: what is packed belongs to the other."""
+    graph, arrays, expected = layers(3, 40)
+    run = graph.runner("replay")
+    run(**arrays)
+    start, inner = HostPlan.start, []
+
+    def interrupted(self, words, every):
+        if not inner:
+            inner.append(None)
+            inner[0] = run()
+        start(self, words, every)
+
+    pack = replays.struct.pack_into
+    calls = []
+
+    def packed(*given):
+        pack(*given)
+        if not calls:
+            calls.append(1)
+            calls.append(run())
+
+    monkeypatch.setattr(HostPlan, "start", interrupted)
+    monkeypatch.setattr(replays, "struct", types.SimpleNamespace(pack_into=packed))
+    found = run()
+    for one in (found, inner[0], calls[1]):
+        close(one, expected)
 
 
 def test_a_replay_may_be_called_by_a_signals_handler_in_the_midst_of_itself():
