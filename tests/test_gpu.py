@@ -436,7 +436,10 @@ def test_replays_on_two_streams_do_not_disturb_each_other():
 @pytest.mark.parametrize("n", [0, 1, 2, 70])
 def test_a_step_is_repeated(n, cp):
     x = cp.linspace(-1, 1, 5000, dtype=np.float32)
-    step = lambda x, a: x * x * a + np.float32(0.1)  # noqa: E731
+
+    def step(x, a):
+        return x * x * a + np.float32(0.1)
+
     expected = x
     for _ in range(n):
         expected = step(expected, 0.5)

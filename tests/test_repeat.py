@@ -94,8 +94,7 @@ def test_the_loop_is_not_pythons(monkeypatch):
     calls = []
     run = HostLoop._run
     monkeypatch.setattr(HostLoop, "_run", lambda self, *a: calls.append(a[3]) or run(self, *a))
-    step = lambda x: x / (x * x).sum()  # noqa: E731
-    ow.repeat(step, 1000)(X)
+    ow.repeat(lambda x: x / (x * x).sum(), 1000)(X)
 
     assert calls == [1000]
 
