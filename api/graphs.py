@@ -17,7 +17,6 @@ import difflib
 import graphlib
 import inspect
 import keyword
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
@@ -28,7 +27,7 @@ import numpy as np
 from opweave.compiler.builder import Builder
 from opweave.compiler.ir import Where
 from opweave.compiler.trace import ArrayType, trace
-from opweave.compiler.tracer import Tracer
+from opweave.compiler.tracer import Tracer, users_line
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind
@@ -163,7 +162,7 @@ class Graph:
         for operand in found:
             self._check_operand(operator, operand)
         plain = {key: _plain(f"{operator}: {key}", value) for key, value in attrs.items()}
-        self.entries[name] = Entry(operator, found, plain, _line())
+        self.entries[name] = Entry(operator, found, plain, users_line())
         return Ref(name, self)
 
     def _check_operand(self, operator: str, operand: Any) -> None:
@@ -373,11 +372,3 @@ def _plain(what: str, value: Any) -> Any:
     raise GraphError(
         f"{what}={shown(value)}: expected a number, a text, a dtype, None, or a tuple of them"
     )
-
-
-def _line() -> Where:
-    """The user's line that adds a node."""
-    frame = sys._getframe(2)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("opweave"):
-        frame = frame.f_back  # type: ignore[assignment]
-    return Where(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Where()

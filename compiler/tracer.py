@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,18 @@ def is_boxed(
     return node.operator.name in ("where", "copy", "to_uint8", "full")
 
 
+def users_line(first_line: int = 0) -> Where:
+    """The line of the innermost frame that is neither ours nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.split(".")[0] not in _INTERNAL:
+            line = frame.f_lineno
+            return Where(frame.f_code.co_filename, line, line - first_line + 1)
+        frame = frame.f_back
+    return Where()
+
+
 class Made(NamedTuple):
     """An array that is no argument: its value, name in the source, and what is static of it.
 
@@ -99,14 +112,7 @@ class Tracer:
 
     def where(self) -> Where:
         """The user's line: the innermost frame that is neither ours nor NumPy's."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            module = str(frame.f_globals.get("__name__", ""))
-            if module.split(".")[0] not in _INTERNAL:
-                line = frame.f_lineno
-                return Where(frame.f_code.co_filename, line, line - self.first_line + 1)
-            frame = frame.f_back  # type: ignore[assignment]
-        return Where()
+        return users_line(self.first_line)
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""

@@ -242,8 +242,11 @@ def failing(monkeypatch, place, errors):
     if place == "launch":
         module = cupy.cuda.function.Module
         real = module.get_function
-        started = lambda self, name: fails_before(real(self, name))  # noqa: E731
-        monkeypatch.setattr(module, "get_function", started)
+
+        def get_function(self, name):
+            return fails_before(real(self, name))
+
+        monkeypatch.setattr(module, "get_function", get_function)
     else:
         owner, name = {
             "empty": (cupy, "empty"), "zeros": (cupy, "zeros"), "asarray": (cupy, "asarray"),
