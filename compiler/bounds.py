@@ -80,8 +80,12 @@ class _Bounds:
                 self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        with np.errstate(invalid="ignore"):  # a signalling NaN
-            return np.asarray(array).astype(self.wide) if dtype.is_float else np.asarray(array)
+        """Of floats the wide value, NaN made quiet: hypot(NaN, inf) is inf of quiet ones alone,
+        and which a conversion leaves is a matter of the processor."""
+        if not dtype.is_float:
+            return np.asarray(array)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.asarray(array).astype(self.wide) * 1)
 
     def outputs(self) -> list[Any]:
         with np.errstate(all="ignore"):

@@ -395,3 +395,9 @@ def test_the_sign_of_what_is_rounded_to_zero_is_open():
     (found,) = ow.bounds.derive(ow.fuse(lambda x: 1 / np.rint(np.log1p(x) - x)), x)
 
     assert np.isinf(found.error).tolist() == [True, False]  # the other is -0.0 for sure
+
+
+def test_a_signalling_nan_of_an_argument_is_taken_for_a_quiet_one():
+    signalling = np.full(4, 0x7C01, np.uint16).view(np.float16)
+    (bound,) = ow.bounds.derive(ow.fuse(np.hypot), signalling, np.inf)
+    assert (bound.value == np.inf).all()  # as of every processor that converts it
