@@ -15,7 +15,6 @@ import numpy as np
 
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import (
-    checked,
     coordinate,
     is_below,
     moved,
@@ -58,7 +57,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     places: dict[int, Any] = {}
     for d, by in sorted(total.items()):
         n = a.shape[d]
-        by = by % _at_least_one(n)
+        by = by % at_least_one(n)
         c, _ = _along(a, d, n)
         if d == a.ndim - 1:  # two runs of consecutive places
             upper = moved(a, {**places, d: c - by + n}, dtype)
@@ -71,7 +70,7 @@ def _as_many(items: Sequence[Any], count: int) -> Sequence[Any]:
     return items if len(items) == count else tuple(items) * count
 
 
-def _at_least_one(extent: Any) -> Any:
+def at_least_one(extent: Any) -> Any:
     return extent.__opweave_scalar__("max", 1) if hasattr(extent, "expr") else max(extent, 1)
 
 
@@ -187,7 +186,7 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
 MIRRORS: dict[str, Any] = {
     "edge": lambda i, n: np.clip(i, 0, n - 1),
     "wrap": lambda i, n: i % n,
-    "reflect": lambda i, n: _mirrored(i % _at_least_one(2 * n - 2), n, 2 * n - 2),
+    "reflect": lambda i, n: _mirrored(i % at_least_one(2 * n - 2), n, 2 * n - 2),
     "symmetric": lambda i, n: _mirrored(i % (2 * n), n, 2 * n - 1),
 }
 
@@ -259,34 +258,8 @@ def tile(A: Any, reps: Any) -> Any:
     for d, times in enumerate(counts):
         if times != 1:
             c, _ = _along(A, d, A.shape[d] * times)
-            places[d] = c % _at_least_one(A.shape[d])
+            places[d] = c % at_least_one(A.shape[d])
     return moved(A, places, dtype)
-
-
-def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
-    if axis is None:
-        a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
-    axis = counted_axis("take", axis, a.ndim)
-    indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
-    if mode == "clip":
-        indices = np.clip(indices, 0, a.shape[axis] - 1)
-    elif mode == "wrap":
-        indices = np.remainder(indices, _at_least_one(a.shape[axis]))
-    elif mode != "raise":
-        raise UnsupportedError(f"take: mode={mode!r}")
-    return a[(*[slice(None)] * axis, indices)]
-
-
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    if not hasattr(indices, "tracer") or indices.dtype.kind not in "iu":
-        raise UnsupportedError("take_along_axis: expected indices among the arguments")
-    if axis is None:
-        arr, axis = arr.reshape(-1), 0
-    axis = counted_axis("take_along_axis", axis, arr.ndim)
-    if arr.ndim != indices.ndim:
-        raise ShapeError("take_along_axis: expected indices of as many dimensions as the array")
-    dtype = place_type(arr.tracer, *arr.value.shape)
-    return moved(arr, {axis: checked(arr.tracer, indices, arr.value.shape[axis])}, dtype)
 
 
 def _triangle(lower: bool) -> Any:
@@ -354,8 +327,6 @@ MOVES: dict[str, Any] = {
     "pad": pad,
     "repeat": repeat,
     "tile": tile,
-    "take": take,
-    "take_along_axis": take_along_axis,
     "tril": _triangle(lower=True),
     "triu": _triangle(lower=False),
     "argmax": _picked("max"),

@@ -29,6 +29,7 @@ from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.compiler.scanning import SCANS
 from opweave.compiler.searching import SEARCHES
 from opweave.compiler.special import is_special
+from opweave.compiler.taking import TAKES
 from opweave.opcodes import ALIASES, OPERATORS, dtypes, rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
@@ -308,6 +309,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **CONTRACTIONS,
     **NUMERICS,
     **MOVES,
+    **TAKES,
     **ARRANGED,
     **SEARCHES,
     **LINEAR,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 from opweave.compiler.device import Device
 from opweave.compiler.ir import (
@@ -43,8 +44,12 @@ MOST_PARTS = 512
 HOST_PARTS = 16
 # Longest row of a product that a block holds, for reductions along it.
 COLUMNS = (32, 64, 128, 256)
-# On the host, products whose extents all reach this go to NumPy's BLAS.
-BLAS_FROM = 32
+# On the host, products of this many multiply-adds go to NumPy's BLAS: below, what a call of it
+# costs outweighs its better loop.  So does what a kernel saves that computes what follows, too,
+# where the steps are few and the columns fill its lanes.
+BLAS_FROM = 1 << 17
+BLAS_DEPTH = 16
+BLAS_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ def plan_product(
     x, y = (v.shape for v in node.values)
     sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
     has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)
-    if has_blas and min(sizes) >= BLAS_FROM:
+    pays = sizes[1] >= BLAS_DEPTH or sizes[2] < BLAS_COLUMNS
+    if has_blas and pays and prod(sizes) >= BLAS_FROM:
         return ProductPlan("blas")
     return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))
 

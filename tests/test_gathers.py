@@ -181,6 +181,17 @@ def test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers(name):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_nothing_is_missing_where_nothing_is_taken(mode):
+    empty = ow.fuse(lambda x, i: np.take(x, i, axis=1, mode=mode), fullgraph=True)
+
+    assert empty(np.ones((2, 0, 0)), np.array([5, -7])).shape == (2, 2, 0)
+    assert empty(np.ones((2, 0, 3)), np.array([], int)).shape == (2, 0, 3)
+    with pytest.raises(IndexError):
+        empty(np.ones((2, 0, 3)), np.array([5]))
+
+
+@pytest.mark.host
 @pytest.mark.parametrize("name", [
     "corners", "rolled", "joined", "along", "counted", "softmax_of_picked", "shifted_rows", "casts",
 ])  # fmt: skip

@@ -197,8 +197,11 @@ def _promoted(types: tuple[Any, ...]) -> None:
         raise TypeError(str(error)) from None
 
 
-def _weak(value: Any) -> type:
-    return int if isinstance(value, int) and not isinstance(value, bool) else type(value)
+def _weak(value: Any) -> Any:
+    """A number's Python type; a bool has NumPy's."""
+    if isinstance(value, bool):
+        return dtypes.BOOL
+    return int if isinstance(value, int) else type(value)
 
 
 def _is_bfloat16(value: Any) -> bool:

@@ -89,18 +89,36 @@ linear_relu_product_f32(
         __syncthreads();  // the tiles may be written again
     }
 #else
-    for (index_t k = 0; k < depth; ++k) {
-        float left[THREAD_M], right[FRAGMENTS][WIDTH];
-        load_strided(left, x + batch * x_s0 + (m0 + thread_m) * x_s1 + k, x_s1, rows - m0 - thread_m);
-        for (int q = 0; q < FRAGMENTS; ++q) {
-            const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
-            load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
-        }
+    // straight from memory; a row behind the last reads the last one, and is not stored
+    index_t left_row[THREAD_M];
 #pragma unroll
-        for (int i = 0; i < THREAD_M; ++i)
-            for (int q = 0; q < FRAGMENTS; ++q)
-                for (int l = 0; l < WIDTH; ++l)
-                    acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
+    for (int i = 0; i < THREAD_M; ++i) left_row[i] = min(m0 + thread_m + i, rows - 1);
+#pragma unroll
+    for (int q = 0; q < FRAGMENTS; ++q) {
+        const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
+        if (cols - j0 >= WIDTH) {
+            for (index_t k = 0; k < depth; ++k) {
+                float left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + batch * x_s0 + left_row[i] * x_s1 + k);
+                load_chunk(right[q], w + j0 + k * w_s0, WIDTH);
+#pragma unroll
+                for (int i = 0; i < THREAD_M; ++i)
+                    for (int l = 0; l < WIDTH; ++l)
+                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
+            }
+        } else if (j0 < cols) {
+            for (index_t k = 0; k < depth; ++k) {
+                float left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + batch * x_s0 + left_row[i] * x_s1 + k);
+                load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
+#pragma unroll
+                for (int i = 0; i < THREAD_M; ++i)
+                    for (int l = 0; l < WIDTH; ++l)
+                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
+            }
+        }
     }
 #endif
 

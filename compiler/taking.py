@@ -1,0 +1,46 @@
+"""``take`` and ``take_along_axis`` on traced arrays: elements at places that another array has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.creation import created
+from opweave.compiler.gathering import checked, moved, place_type
+from opweave.compiler.movement import at_least_one
+from opweave.compiler.reshaping import counted_axis
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+
+def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
+    if axis is None:
+        a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
+    axis = counted_axis("take", axis, a.ndim)
+    indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
+    if mode != "raise" and a.shape[axis] == 0:
+        shape = (*a.shape[:axis], *getattr(indices, "shape", ()), *a.shape[axis + 1 :])
+        if any(extent == 0 for extent in shape):  # nothing is taken, so that nothing is missing
+            return created(a.tracer, shape, 0, a.dtype)
+    if mode == "clip":
+        indices = np.clip(indices, 0, a.shape[axis] - 1)
+    elif mode == "wrap":
+        indices = np.remainder(indices, at_least_one(a.shape[axis]))
+    elif mode != "raise":
+        raise UnsupportedError(f"take: mode={mode!r}")
+    return a[(*[slice(None)] * axis, indices)]
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if not hasattr(indices, "tracer") or indices.dtype.kind not in "iu":
+        raise UnsupportedError("take_along_axis: expected indices among the arguments")
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    axis = counted_axis("take_along_axis", axis, arr.ndim)
+    if arr.ndim != indices.ndim:
+        raise ShapeError("take_along_axis: expected indices of as many dimensions as the array")
+    dtype = place_type(arr.tracer, *arr.value.shape)
+    return moved(arr, {axis: checked(arr.tracer, indices, arr.value.shape[axis])}, dtype)
+
+
+TAKES: dict[str, Any] = {"take": take, "take_along_axis": take_along_axis}
