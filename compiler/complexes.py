@@ -81,7 +81,7 @@ def imag(val: Any) -> Any:
 def _part(name: str, array: Any) -> Any:
     made = array.tracer.apply(OPERATORS[name], [array])
     if array.ndim or not array.tracer.is_number(array.value):
-        array.tracer.relate(array, made)  # so that nothing is written to one without the other
+        array.tracer.alias(array, made, lambda a, _: getattr(a, name))
     return made
 
 

@@ -53,7 +53,11 @@ def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
         kept = "".join(c for c in dict.fromkeys(first + second) if c in later)
         kept = out if position == len(arrays) - 1 else kept
         a, first = _contracted(a, first, b, second, kept), kept
-    return _ordered(_without(a, first, out), [c for c in first if c in out], out)
+    made = _ordered(_without(a, first, out), [c for c in first if c in out], out)
+    is_view = len(arrays) == 1 and set(out) == set(terms[0])  # nothing is added up
+    if not is_view:
+        return made
+    return tracer.alias(arrays[0], made, lambda array, _: np.einsum(text, array))
 
 
 def _on_diagonals(operand: Any, term: str) -> tuple[Any, str]:
@@ -64,7 +68,7 @@ def _on_diagonals(operand: Any, term: str) -> tuple[Any, str]:
         m, n = (number_of(operand.tracer, operand.shape[d]) for d in axes)
         if m != n and not operand.tracer.builder.require(Expr("eq", (m, n))):
             raise ShapeError(f"einsum: axes of different extents are both {twice!r}")
-        operand = diagonal(operand, 0, *axes)
+        operand = _on_diagonal(operand, 0, *axes)
         term = "".join(c for d, c in enumerate(term) if d not in axes) + twice
     return operand, term
 
@@ -221,7 +225,12 @@ def cross(
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """A copy where NumPy has a view that nobody can write to."""
+    """Another array where NumPy has a view that nobody can write to."""
+    made = _on_diagonal(a, offset, axis1, axis2)
+    return a.tracer.alias(a, made, lambda array, _: np.diagonal(array, offset, axis1, axis2))
+
+
+def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     if a.ndim < 2:
         raise ShapeError(f"diagonal: expected at least 2 dimensions, found {a.ndim}")
     pair = [counted_axis("diagonal", axis, a.ndim) for axis in (axis1, axis2)]

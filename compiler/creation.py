@@ -108,7 +108,7 @@ def _spread(array: Any, over: Any) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """The array itself where NumPy has a view that nobody can write to.
+    """Another array where NumPy has a view that nobody can write to.
 
     Raises:
         ShapeError: it does not broadcast to that shape.
@@ -123,13 +123,20 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     if not fits:
         found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
         raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
-    return _spread(array, created(tracer, extents, True, np.bool_))
+    made = _spread(array, created(tracer, extents, True, np.bool_))
+    return tracer.alias(array, made, np.broadcast_to)
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     arrays = [a for a in args if hasattr(a, "value")]
     if len(arrays) < len(args):
         raise UnsupportedError("broadcast_arrays: expected traced arrays")
+    made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
+    return tuple(a.tracer.alias(a, spread, np.broadcast_to) for a, spread in made)
+
+
+def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Arrays of one shape that share no memory with those that are given."""
     over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
     return tuple(_spread(a, over) for a in arrays)
 
@@ -192,7 +199,15 @@ def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> A
 
 def _contiguous(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
     found = _array(tracer, a, dtype, copy=False)
-    return found if found.ndim else found.reshape(1)
+    return in_rows(found, np.ascontiguousarray) if found.ndim else found.reshape(1)
+
+
+def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
+    """The array itself where it is known to lie row by row; else NumPy's ``of`` may copy it."""
+    if a.tracer.lies_in_rows(a.value):
+        return a
+    made = a.tracer.apply(OPERATORS["copy"], [a])
+    return a.tracer.alias(a, made, lambda array, _: of(array))
 
 
 # Of numbers and arrays, where one of them is traced; None where the numbers are asked for.

@@ -23,10 +23,10 @@ from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Value, Where
 from opweave.compiler.lazy_array import BREAKS, LazyArray
 from opweave.compiler.libraries import replaced
-from opweave.compiler.segments import Given, Segment, cut, reshaped_views
+from opweave.compiler.segments import Given, Segment, cut, shared_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
-from opweave.compiler.tracer import Tracer, is_array
+from opweave.compiler.tracer import Alias, Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
@@ -77,6 +77,7 @@ class LazyTracer(Tracer):
         self.breaks: list[Break] = []
         self.asking = 0  # NumPy's own functions that take an array and give back another
         self.leaked = False  # somebody has an array itself and may write to it unseen
+        self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._live: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
@@ -154,6 +155,17 @@ class LazyTracer(Tracer):
         """An array that the function got past us, and may write to: as it is now."""
         return self._input(array.copy())
 
+    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
+        if made.value is not array.value:
+            self.aliases[made.value.id] = (array.value, of)
+        return super().alias(array, made, of)
+
+    def lies_in_rows(self, value: Value) -> bool:
+        given = self.given.get(value.id)
+        if given is None:
+            return super().lies_in_rows(value)
+        return bool(given.array.flags.c_contiguous)
+
     def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
         if is_number(item) and not is_traced(item):
             return self.literal(item), scalar_type(item)
@@ -176,7 +188,7 @@ class LazyTracer(Tracer):
         """
         held = [a for a in (r() for r in list(self._live.values())) if a is not None]
         values = {a.value.id: a.value for a in held if a.value.id not in self.given}
-        views = reshaped_views(self, values, {a.value.id for a in held})
+        views = shared_views(self, values, {a.value.id for a in held})
         roots = [view.root for view in views if view.root.id not in self.given]
         values = {
             **{n: v for n, v in values.items() if n not in {view.value.id for view in views}},
@@ -188,10 +200,12 @@ class LazyTracer(Tracer):
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
+        made = {view.root.id: self.given[view.root.id].array for view in views}
         for view in views:
-            self._there(view.value, view.of(self.given[view.root.id].array, self.builder.extents))
+            self._there(view.value, view.array(made))
         # nothing is open, and what nobody holds is gone, as in Python
         self.builder.nodes.clear()
+        self.aliases.clear()
         kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.complexes import conjugated
+from opweave.compiler.creation import spread_over_each_other
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.reshaping import counted_axis, number_of
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -124,8 +125,7 @@ def _differences(f: Any, axis: int, step: Any) -> Any:
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """Copies where NumPy would have views.
-
+    """
     Raises:
         UnsupportedError: another order of axes than xy and ij.
     """
@@ -139,7 +139,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         x.reshape(-1)[tuple(slice(None) if d == place else None for d in range(count))]
         for x, place in zip(xi, places, strict=True)
     ]
-    return tuple(apart) if sparse else np.broadcast_arrays(*apart)
+    if not copy:
+        return tuple(apart) if sparse else np.broadcast_arrays(*apart)
+    return tuple(map(np.copy, apart)) if sparse else spread_over_each_other(apart)
 
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:

@@ -17,7 +17,7 @@ from opweave.compiler.arranging import ARRANGED
 from opweave.compiler.complexes import COMPLEX, conjugated
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
-from opweave.compiler.creation import LIKE
+from opweave.compiler.creation import LIKE, in_rows
 from opweave.compiler.inplace import WRITES
 from opweave.compiler.kinds import KINDS
 from opweave.compiler.lifting import has_arrays, lifted, tracer_of
@@ -227,7 +227,8 @@ def _method_reshape(a: Any, *shape: Any, order: str = "C") -> Any:
 
 
 def _ravel(a: Any, order: str = "C") -> Any:
-    return _reshape(a, (-1,), order)
+    made = _reshape(a, (-1,), order)
+    return in_rows(made, np.ravel) if a.ndim == 1 else made
 
 
 def _flatten(a: Any, order: str = "C") -> Any:

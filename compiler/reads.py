@@ -14,6 +14,7 @@ something else; nobody sees either, since where such gathers are made a ``where`
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import count
 
@@ -65,6 +66,8 @@ class _Reads(Rewriter):
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.roots: dict[int, int] = {}  # of what is a view of another value: that
         self.shown = self._shown_views()
+        views = Counter(self.roots.get(number, number) for number in self.returned)
+        self.shared = {root for root, count in views.items() if count > 1} | self.returned
         self.readers = self._count_readers()
 
     def graph(self) -> Graph:
@@ -143,7 +146,7 @@ class _Reads(Rewriter):
         """The work that is done again is less than the memory traffic that is saved."""
         (original, *_) = _read_values(before)
         is_shown = node.is_view and before.result.id in self.shown
-        if is_shown and self.roots[before.result.id] in self.returned:
+        if is_shown and self.roots[before.result.id] in self.shared:
             return False  # a view of what is stored costs nothing, and shares its memory
         if node.operator.name == "view":
             return before.result.id not in self.returned and self._is_light(table)

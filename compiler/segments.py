@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opweave.compiler.expr import Expr, evaluate, expr_key, literal
@@ -14,6 +15,7 @@ from opweave.compiler.reference import numpy_attributes
 
 if TYPE_CHECKING:
     from opweave.compiler.lazy import LazyTracer
+    from opweave.compiler.tracer import Alias
 
 
 class Given(NamedTuple):
@@ -101,46 +103,79 @@ def cut(tracer: LazyTracer, wanted: Sequence[Value]) -> Segment:
     )  # fmt: skip
 
 
-class Reshaped(NamedTuple):
-    """A view of an array that the function holds, or of another of its views, reshaped.
+class Step(NamedTuple):
+    """One view of an array: its value, and NumPy's way to it."""
 
-    Whether that copies is NumPy's decision, by the strides; a kernel always would.
+    value: Value
+    of: Callable[[Any], Any]
+
+
+class SharedView(NamedTuple):
+    """A view of an array that the function holds, or of another of its views, as NumPy has it.
+
+    Whether a reshaped one copies is NumPy's decision, by the strides; a kernel always would.
     """
 
     value: Value
     root: Value
-    steps: tuple[Node, ...]
+    steps: tuple[Step, ...]
 
-    def of(self, array: Any, extents: Mapping[str, int]) -> Any:
-        """What the steps make of the root's array."""
-        for node in self.steps:
-            numbers = [evaluate(o.expr, extents) for o in node.operands if isinstance(o, Scalar)]
-            array = node.operator.numpy(array, *numbers, **numpy_attributes(node, extents))
+    def array(self, made: dict[int, Any]) -> Any:
+        """What the steps make of the root's array.
+
+        ``made`` has arrays by the number of their value, and gets those of the steps: views of
+        one copy share its memory.
+        """
+        array = made[self.root.id]
+        for value, of in self.steps:
+            if value.id not in made:
+                made[value.id] = of(array)
+            array = made[value.id]
         return array
 
 
-def reshaped_views(
+def shared_views(
     tracer: LazyTracer, wanted: Mapping[int, Value], held: Set[int]
-) -> list[Reshaped]:
-    """Those of the wanted values that are reshaped views, which may share memory with others."""
+) -> list[SharedView]:
+    """Those of the wanted values that a kernel would copy, and that share memory with others."""
     nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
-    found = [_reshaped(nodes, value, tracer.given) for value in wanted.values() if value.shape]
+    found = [_shared_view(tracer, nodes, value) for value in wanted.values() if value.shape]
+    copied = {n for n, node in nodes.items() if node.operator.name == "reshape"}
+    copied |= tracer.aliases.keys()
     shared = Counter(view.root.id for view in found)
     return [
         view
         for view in found
-        if any(step.operator.name == "reshape" for step in view.steps)
+        if any(step.value.id in copied for step in view.steps)
         and (view.root.id in {*tracer.given, *held} or shared[view.root.id] > 1)
     ]
 
 
-def _reshaped(nodes: Mapping[int, Node], value: Value, there: Mapping[int, Given]) -> Reshaped:
-    steps: list[Node] = []
+def _shared_view(tracer: LazyTracer, nodes: Mapping[int, Node], value: Value) -> SharedView:
+    builder = tracer.builder
+    steps: list[Step] = []
     root = value
-    while root.id not in there and root.id in nodes and nodes[root.id].is_view:
-        steps.append(nodes[root.id])
-        root = nodes[root.id].values[0]
-    return Reshaped(value, root, tuple(reversed(steps)))
+    while root.id not in tracer.given:
+        if root.id in tracer.aliases:
+            source, alias = tracer.aliases[root.id]
+            shape = tuple(map(builder.example, root.shape))
+            steps.append(Step(root, partial(_aliased, alias, shape)))
+        elif root.id in nodes and nodes[root.id].is_view:
+            source = nodes[root.id].values[0]
+            steps.append(Step(root, partial(_viewed, nodes[root.id], builder.extents)))
+        else:
+            break
+        root = source
+    return SharedView(value, root, tuple(reversed(steps)))
+
+
+def _aliased(alias: Alias, shape: tuple[int, ...], array: Any) -> Any:
+    return alias(array, shape)
+
+
+def _viewed(node: Node, extents: Mapping[str, int], array: Any) -> Any:
+    numbers = [evaluate(o.expr, extents) for o in node.operands if isinstance(o, Scalar)]
+    return node.operator.numpy(array, *numbers, **numpy_attributes(node, extents))
 
 
 def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> list[Node]:

@@ -129,6 +129,7 @@ def trace(
             value = builder.new_input(argument.dtype, argument.shape)
             inputs.append(Input(value, names[name], argument.layout, argument.aligned))
             tracer.inputs.add(value.id)
+            tracer.strided |= {value.id} if argument.layout != "C" else set()
             call[name] = tracer.wrapped(value)
         elif isinstance(argument, Static):
             call[name] = seen(argument.value)

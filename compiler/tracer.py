@@ -68,6 +68,10 @@ def users_line(first_line: int = 0) -> Where:
     return Where()
 
 
+# A view, by NumPy, of an array in the shape that is given.
+Alias = Callable[[Any, tuple[int, ...]], Any]
+
+
 class Made(NamedTuple):
     """An array that is no argument: its value, name in the source, and what is static of it.
 
@@ -106,6 +110,7 @@ class Tracer:
         # arrays that share memory, by the id of the value that each was then
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()  # views of arguments
+        self.strided: set[int] = set()  # arguments that do not lie row by row
         self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
@@ -175,6 +180,23 @@ class Tracer:
         self.families[view.value.id] = family
         if array.value.id in self.inputs | self.borrowed:
             self.borrowed.add(view.value.id)
+
+    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
+        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        self.relate(array, made)
+        return made
+
+    def lies_in_rows(self, value: Value) -> bool:
+        """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        node = next((n for n in self.builder.nodes if value in n.results), None)
+        if node is None:
+            return value.id not in self.strided
+        if not node.is_view:
+            return True
+        is_run = (
+            node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1
+        )
+        return is_run and self.lies_in_rows(node.values[0])
 
     def relatives(self, array: TracedArray) -> list[TracedArray]:
         """Other arrays with the same memory that somebody still holds."""

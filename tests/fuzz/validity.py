@@ -17,7 +17,9 @@ FLOAT_NAMES = tuple(d.numpy_name for d in dtypes.FLOATS)
 MOST = 70_000  # elements of one value
 MOST_STEPS_OF_PRODUCT = 300_000
 # What NumPy says of a step that it does not take.
-ERRORS = (ValueError, TypeError, IndexError, OverflowError, AttributeError, ZeroDivisionError)
+ERRORS = (
+    ValueError, TypeError, IndexError, OverflowError, AttributeError, ZeroDivisionError, MemoryError,
+)  # fmt: skip
 
 
 class NotForUs(Exception):

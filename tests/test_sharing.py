@@ -1,0 +1,163 @@
+"""Views of one memory: what is written through one name is seen through the others, as in NumPy.
+
+A whole trace refuses what it cannot follow; then the function runs in parts, on NumPy's own views.
+"""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+pytestmark = pytest.mark.host
+
+
+def rows():
+    return np.arange(12).reshape(4, 3)
+
+
+def columns():
+    return np.asfortranarray(rows())
+
+
+def square():
+    return np.arange(9).reshape(3, 3)
+
+
+def line():
+    return np.arange(4)
+
+
+def backwards():
+    return np.arange(4)[::-1]
+
+
+def numbers():
+    return rows() * (1 + 2j)
+
+
+def added(view):
+    """Write through the view; returns what is read through the array, and the view."""
+
+    def function(a):
+        w = view(a)
+        w += 1
+        return a * 1, w * 1
+
+    return function
+
+
+def written(view):
+    """Write through the array."""
+
+    def function(a):
+        w = view(a)
+        a += 1
+        return a * 1, w * 1
+
+    return function
+
+
+def of_part(view):
+    """Write through a part of a view of an array of the function's own."""
+
+    def function(a):
+        v = a[0] * 2
+        w = view(v)
+        w[1:] -= 1
+        return v, w * 1
+
+    return function
+
+
+def of_copy(reshaped):
+    """Write into parts of what NumPy may have to copy."""
+
+    def function(a):
+        v = reshaped(a)
+        v[1:] += 1
+        w = v[::2]
+        w *= 10
+        return a * 1, v * 1
+
+    return function
+
+
+def two_parts_of_a_copy(a):
+    v = a.T.reshape(-1)
+    p, q = v[1:], v[:4]
+    del v
+    p += 1
+    return a * 1, q * 1
+
+
+def row_of_another(a):
+    row = a[0] * 2
+    left = row[:2]
+    a += 1
+    row += 5
+    return a * 1, left * 1
+
+
+CASES = {
+    "reshape of a part": (of_copy(lambda a: a[:, :2].reshape(-1)), rows),
+    "reshape of a transpose": (of_copy(lambda a: a.T.reshape(-1)), rows),
+    "two rows of a transpose": (of_copy(lambda a: a.T.reshape(2, 6)), rows),
+    "reshape of columns": (of_copy(lambda a: a.reshape(-1)), columns),
+    "ravel of a part": (of_copy(lambda a: a[:, :2].ravel()), rows),
+    "two parts of a copy": (two_parts_of_a_copy, rows),
+    "transposed row": (of_part(lambda v: v.T), rows),
+    "row with an axis": (of_part(lambda v: v[:, None]), rows),
+    "squeezed row": (of_part(lambda v: v.squeeze()), rows),
+    "row of another": (row_of_another, rows),
+    "ravel of a line": (added(np.ravel), line),
+    "ravel, backwards": (added(np.ravel), backwards),
+    "ravel of what is backwards": (added(lambda a: a[::-1].ravel()), line),
+    "ravel of a run": (added(lambda a: a[1:].ravel()), line),
+    "ravel of each second": (added(lambda a: a[::2].ravel()), line),
+    "in rows, of rows": (added(np.ascontiguousarray), rows),
+    "in rows, of columns": (added(np.ascontiguousarray), columns),
+    "in rows, of a transpose": (added(lambda a: np.ascontiguousarray(a.T)), rows),
+    "broadcast_to": (written(lambda a: np.broadcast_to(a, (2, 4))), line),
+    "broadcast_arrays": (written(lambda a: np.broadcast_arrays(a, np.ones((2, 4)))[0]), line),
+    "meshgrid": (written(lambda a: np.meshgrid(a, a, copy=False)[0]), line),
+    "meshgrid of copies": (written(lambda a: np.meshgrid(a, a)[0]), line),
+    "sparse meshgrid of copies": (written(lambda a: np.meshgrid(a, a, sparse=True)[0]), line),
+    "diagonal": (written(lambda a: a.diagonal()), square),
+    "diag": (written(lambda a: np.diag(a, 1)), square),
+    "einsum": (added(lambda a: np.einsum("ii->i", a)), square),
+    "einsum of a transpose": (added(lambda a: np.einsum("ij->ji", a)), rows),
+    "real": (written(np.real), numbers),
+    ".imag": (added(lambda a: a.imag), numbers),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_written_is_seen_as_by_numpy(name):
+    function, make = CASES[name]
+    given, plain = make(), make()
+
+    found, expected = ow.fuse(function)(given), function(plain)
+
+    assert np.array_equal(given, plain)
+    for have, want in zip(found, expected, strict=True):
+        assert np.array_equal(have, want)
+
+
+@pytest.mark.parametrize(("view", "make"), [
+    (lambda a: np.broadcast_to(a, (2, 4)), line),
+    (lambda a: a.diagonal(), square),
+], ids=["broadcast_to", "diagonal"])  # fmt: skip
+def test_what_numpy_gives_out_to_read_is_not_written_to(view, make):
+    with pytest.raises(ValueError, match="read-only"):
+        ow.fuse(added(view))(make())
+
+
+def test_results_that_are_views_of_one_array_share_its_memory():
+    def function(a):
+        v = a[0] * 2
+        return v.T, v[1:]
+
+    v, w = ow.fuse(function)(rows())
+
+    v[1] = 99
+    assert w[0] == 99
