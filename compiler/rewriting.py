@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.ir import Graph, Node, Operand, Shape, Value
+from opweave.compiler.ir import Graph, Node, Operand, Shape, Value, Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import DType
@@ -38,13 +38,15 @@ class Rewriter:
                 del self.makers[value.id]
         del self.nodes[count:]
 
-    def made(self, name: str, operands: Sequence[Operand], **attrs: Any) -> Operand | None:
+    def made(
+        self, name: str, operands: Sequence[Operand], where: Where = Where(), **attrs: Any
+    ) -> Operand | None:
         """The result of an operator; None where no operand has a shape."""
         row = OPERATORS[name]
         plain = tuple(sorted(attrs.items()))
         _, results = row.type_rule(tuple(o.dtype for o in operands), plain)
         likes = tuple(Value(-1, dtype, ()) for dtype in results)
-        return self._node(Node(row, tuple(operands), likes, plain), operands, 0)
+        return self._node(Node(row, tuple(operands), likes, plain, where), operands, 0)
 
     def mapped(
         self, node: Node, value: Value, read: Callable[[Operand], Operand | None]

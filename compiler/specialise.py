@@ -23,6 +23,7 @@ from opweave.compiler.plan import plan_class
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.simplify import simplify
 from opweave.compiler.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
+from opweave.compiler.vectors import as_sums, column_products
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import ArgumentError, RecompileError
 
@@ -39,6 +40,7 @@ class Variant:
     static: dict[str, Any]
     schedules: dict[Any, Schedule] = field(default_factory=dict)
     lowered: dict[Any, Lowered] = field(default_factory=dict)
+    with_sums: dict[tuple[int, ...], Graph] = field(default_factory=dict)
 
     def extents(self, given: Mapping[str, int]) -> dict[str, int]:
         """Extents of the arguments, and those that follow from them."""
@@ -213,10 +215,14 @@ def lowered_for(
     options: Options,
 ) -> Lowered:
     """What serves a variant's graph for these extents and layouts, lowered now if nothing does."""
-    plans = plan_class(variant.graph, extents, device, options.library)
+    sums = column_products(variant.graph, extents, device, options.library)
+    graph = variant.with_sums.get(sums)
+    if graph is None:
+        graph = variant.with_sums[sums] = as_sums(variant.graph, sums)
+    plans = (sums, plan_class(graph, extents, device, options.library))
     schedule = variant.schedules.get((plans, device))
     if schedule is None:
-        schedule = schedule_graph(variant.graph, extents, device, options)
+        schedule = schedule_graph(graph, extents, device, options)
         variant.schedules[plans, device] = schedule
     shapes = shape_class(schedule, extents, spans, device)
     lowered = variant.lowered.get((plans, shapes, device))

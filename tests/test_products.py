@@ -245,6 +245,71 @@ def test_large_products_go_to_the_vendor_on_the_host():
     np.testing.assert_array_equal(np.maximum(x @ w + b, 0), program(x, w, b))
 
 
+@pytest.mark.parametrize(("m", "k", "n", "template"), [
+    (32, 32, 32, "product"), (64, 64, 64, "vendor"), (1000, 1000, 1, "vendor"),
+    (1, 1000, 1000, "vendor"), (100_000, 3, 3, "vendor"), (1000, 8, 1000, "product"),
+    (1000, 16, 1000, "vendor"), (100, 30, 1, "columns"), (1, 1000, 1, "row"),
+])  # fmt: skip
+def test_who_computes_a_product_on_the_host_follows_from_its_work(m, k, n, template):
+    x, y = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
+    program = ow.fuse(lambda x, y: x @ y).lower(x, y, target="host")
+
+    assert [kernel.data.template for kernel in program.kernels] == [template]
+
+
+COLUMNS = {
+    "vector": lambda x, y: x @ y[:, 0],
+    "column": lambda x, y: x @ y,
+    "two of one": lambda x, y: (x @ y, x @ y + 1),
+    "epilogue": lambda x, y: np.maximum(x @ y[:, 0], 1),
+    "inner": lambda x, y: x[0] @ y[:, 0],
+    "dot": lambda x, y: np.dot(x[0], y[:, 0]),
+    "batch": lambda x, y: x[None] @ np.stack([y, y]),
+    "transposed": lambda x, y: y.T @ x.T,
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint16", "bool"])
+def test_products_with_one_column_are_numpys(name, dtype):
+    function, x, y = COLUMNS[name], array(dtype, 5, 7), array(dtype, 7, 1)
+    program = ow.fuse(function).lower(x, y)
+    found, expected = program(x, y), function(x, y)
+
+    assert program.check(x, y).ok
+    pairs = (
+        [(found, expected)]
+        if not isinstance(found, tuple)
+        else list(zip(found, expected, strict=True))
+    )
+    for have, want in pairs:
+        assert (np.shape(have), have.dtype, type(have)) == (want.shape, want.dtype, type(want))
+
+
+@pytest.mark.parametrize(("function", "shapes", "template"), [
+    (lambda x, v: x @ v, ((4096, 4096), (4096,)), "row"),
+    (lambda x, v: np.tanh(x @ v), ((4096, 64), (64, 1)), "row"),
+    (np.dot, ((1 << 20,), (1 << 20,)), "reduce"),
+    (lambda x, v: x @ v, ((1, 1 << 20), (1 << 20, 1)), "reduce"),
+    (lambda x, v: v @ x, ((4096, 4096), (4096,)), "product"),
+])  # fmt: skip
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_gpu_adds_a_product_with_one_column_up_along_rows(function, shapes, template, target):
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    program = ow.fuse(function).lower(*arrays, target=target)
+
+    assert [kernel.data.template for kernel in program.kernels] == [template]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_terms_of_a_product_with_one_column_are_not_rounded(name):
+    x = np.array([[255.0, 1.0], [1.0, 3.0]]).astype(dtype_of(name))
+    source = ow.fuse(lambda x: x @ x[0]).lower(x, target="sm_80").source
+
+    assert re.search(r"const float \w+ = \w+ \* \w+;  // multiply: f32", source)
+
+
 @pytest.mark.host
 def test_special_values_pass_through_a_product():
     x = values("float32", 48).reshape(6, 8)
@@ -441,7 +506,7 @@ def test_a_grid_beyond_the_limit_is_refused():
         np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (2**31 + 5, 1, 1), (0, 0, 0)),
         np.zeros((1, 1), np.float32), target="sm_90a").kernels[0]  # fmt: skip
     with pytest.raises(ow.errors.LaunchError, match="more than a grid has"):
-        kernel.data.grid({"n0": 2**31 + 5})
+        kernel.data.grid({"n0": 2**31 + 5, "n4": 2})
 
 
 BAD = [
