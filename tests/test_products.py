@@ -504,7 +504,7 @@ def test_nan_in_a_factor_must_come_out():
 def test_a_grid_beyond_the_limit_is_refused():
     kernel = ow.fuse(lambda x, y: x @ y).lower(
         np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (2**31 + 5, 1, 1), (0, 0, 0)),
-        np.zeros((1, 1), np.float32), target="sm_90a").kernels[0]  # fmt: skip
+        np.zeros((1, 2), np.float32), target="sm_90a").kernels[0]  # fmt: skip
     with pytest.raises(ow.errors.LaunchError, match="more than a grid has"):
         kernel.data.grid({"n0": 2**31 + 5, "n4": 2})
 
