@@ -229,7 +229,7 @@ class HostPlan:
             self.numbers.append(scalar)
             patches.append(_Patch(8 * slot, words.number(step.formats[slot]), 0, 0, 0))
         zero = (0, 0)
-        if step.partials >= 0:
+        if step.partials >= 0 and step.launch is not None:  # a grid without blocks needs none
             at = self.memory.workspaces[number]
             partials, counters = workspace(step.kernel, self.prepared.extents)
             patches.append(_Patch(8 * step.partials, words.arena, 0, 0, at))

@@ -88,3 +88,12 @@ def test_empty_arrays_of_every_shape(shape):
     for expected, made in zip(function(x), ow.fuse(function)(x), strict=True):
         np.testing.assert_array_equal(expected, made)
         assert made.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_no_rows_of_a_length_that_blocks_share(target):
+    x = np.ones((0, 1 << 19), np.float32)
+    program = ow.fuse(lambda x: x.sum(axis=1)).lower(x, target=target)
+
+    assert [kernel.data.template for kernel in program.kernels] == ["reduce"]
+    assert program(x).shape == (0,)
