@@ -38,8 +38,8 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     array or a tuple, take the place of its first arguments; the others stay.
 
     Where a whole step fits into one kernel, several steps do: the state stays in registers
-    between them.  On the host the rest of the loop is C's, over two arrays that take turns;
-    products that a library computes are called from Python.
+    between them.  On the host the rest of the loop is C's, over two arrays that take turns, with
+    the products of NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python).
 
     Args:
         fn: a function of arrays and numbers, which could be fused.

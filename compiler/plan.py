@@ -47,7 +47,7 @@ COLUMNS = (32, 64, 128, 256)
 # On the host, products of this many multiply-adds go to NumPy's BLAS: below, what a call of it
 # costs outweighs its better loop.  So does what a kernel saves that computes what follows, too,
 # where the steps are few and the columns fill its lanes.
-BLAS_FROM = 1 << 17
+BLAS_FROM = 1 << 14
 BLAS_DEPTH = 16
 BLAS_COLUMNS = 8
 

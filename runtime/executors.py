@@ -104,7 +104,7 @@ class HostExecutor:
     def launcher(
         self, kernel: Kernel, source: str, extents: Extents
     ) -> Callable[[bytes, Sequence[Any]], None]:
-        return HostLaunch(kernel, self.build(kernel, source), extents)
+        return HostLaunch.of(kernel, self.build(kernel, source), extents)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)

@@ -98,13 +98,18 @@ class HostLaunch:
 
     __slots__ = ("_address", "_start", "run")
 
-    def __init__(self, kernel: Kernel, binary: Binary, extents: Extents):
+    def __init__(self, run: Run):
+        self.run = run
+        self._start, self._address = runner(), ctypes.addressof(run)
+
+    @classmethod
+    def of(cls, kernel: Kernel, binary: Binary, extents: Extents) -> HostLaunch:
+        """Over the grid of a kernel that is compiled."""
         blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
         grid = kernel.grid(extents)
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
-        self.run = Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores())
-        self._start, self._address = runner(), ctypes.addressof(self.run)
+        return cls(Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores()))
 
     def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
         self._start(self._address, slots)

@@ -2,8 +2,8 @@
 
 What differs from call to call travels as *words* of eight bytes: addresses of arguments, results
 and the arena, and numbers.  The arguments of all kernels are packed once; C patches the words in
-(``ow_plan`` of templates/host/runtime.cpp).  A product that a library computes is a step of
-Python's, between two such runs.
+(``ow_plan`` of templates/host/runtime.cpp), and calls the BLAS that NumPy has loaded between
+them.  A product that only NumPy can ask of it is a step of Python's, between two such runs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from opweave.compiler.kernel import Kernel
 from opweave.compiler.memory import MemoryPlan, memory_plan
 from opweave.compiler.schedule import Schedule
 from opweave.runtime.arrays import pointer
+from opweave.runtime.blas import native_product
 from opweave.runtime.host import HostLaunch, planner
 from opweave.runtime.steps import Step, product_by_library, scalar_value, workspace
 
@@ -155,7 +156,7 @@ class HostPlan:
         packed = [self._packed(n, step) for n, step in enumerate(prepared.steps)]
         self._parts = tuple(self._joined(packed))
         self.pack = self.words.packer()
-        self._has_products = any(k.template == "vendor" for k in kernels)
+        self._asks_numpy = not all(isinstance(part, _Native) for part in self._parts)
         self._keeps = self.memory.nbytes <= MOST_KEPT
         self._spare: list[_Arena] = []
 
@@ -188,7 +189,7 @@ class HostPlan:
 
     def start(self, words: Any, every: Sequence[Any]) -> None:
         """Run all parts; ``every``: arguments, results, and arrays in the arena."""
-        with np.errstate(all="ignore") if self._has_products else NOTHING:
+        with np.errstate(all="ignore") if self._asks_numpy else NOTHING:
             for part in self._parts:
                 part(words, every)
 
@@ -220,6 +221,8 @@ class HostPlan:
     def _packed(self, number: int, step: Step) -> tuple[Step, list[_Patch], tuple[int, int]]:
         """A step, what of its arguments a call fills in, and what of the arena begins at zero."""
         held, words = held_at(), self.words
+        if step.kernel.template == "vendor":
+            step = native_product(step, self.prepared.layouts) or step
         patches = []
         for slot, value, offset in step.pointers:
             word, at = self.places[value]

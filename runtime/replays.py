@@ -93,7 +93,8 @@ class HostReplay:
 class HostLoop:
     """A prepared call whose results are the first arguments of the next, run many times by C.
 
-    Where a product of a library stands among its kernels, Python goes from one to the other.
+    Where a product that only NumPy can ask of a library stands among its kernels, Python goes from
+    one to the other.
     """
 
     def __init__(self, prepared: Prepared):

@@ -246,7 +246,7 @@ def test_large_products_go_to_the_vendor_on_the_host():
 
 
 @pytest.mark.parametrize(("m", "k", "n", "template"), [
-    (32, 32, 32, "product"), (64, 64, 64, "vendor"), (1000, 1000, 1, "vendor"),
+    (24, 24, 24, "product"), (32, 32, 32, "vendor"), (1000, 1000, 1, "vendor"),
     (1, 1000, 1000, "vendor"), (100_000, 3, 3, "vendor"), (1000, 8, 1000, "product"),
     (1000, 16, 1000, "vendor"), (100, 30, 1, "columns"), (1, 1000, 1, "row"),
 ])  # fmt: skip

@@ -225,6 +225,43 @@ extern "C" void ow_run(Run* run, const char* args) {
     take_back(python);
 }
 
+// ---- products by BLAS, as kernels of one block ------------------------------------------------------
+
+namespace {
+
+struct Product {  // runtime/blas.py packs it
+    const void *x, *y;
+    void* out;
+    long long m, n, k;
+    long long x_lies, x_line, y_lies, y_line, out_line;  // CBLAS_TRANSPOSE, elements between lines
+    void* routine;
+    long long kind;
+};
+// cblas_?gemm with integers of 64 bits: factors are numbers, those of complex matrices addresses.
+template <class A, class T>
+void multiply(const Product& p, A one, A zero) {
+    typedef void (*Gemm)(int, int, int, long long, long long, long long, A, const T*, long long, const T*,
+                         long long, A, T*, long long);
+    enum { ROW_MAJOR = 101 };
+    ((Gemm)p.routine)(ROW_MAJOR, (int)p.x_lies, (int)p.y_lies, p.m, p.n, p.k, one, (const T*)p.x, p.x_line,
+                      (const T*)p.y, p.y_line, zero, (T*)p.out, p.out_line);
+}
+
+}  // namespace
+
+extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
+    const Product& p = *(const Product*)args;
+    // of complex numbers, in single and in double precision
+    static const float single[] = {1, 0, 0, 0};
+    static const double whole[] = {1, 0, 0, 0};
+    switch (p.kind) {
+        case 0: return multiply<float, float>(p, 1, 0);
+        case 1: return multiply<double, double>(p, 1, 0);
+        case 2: return multiply<const void*, void>(p, single, single + 2);
+        default: return multiply<const void*, void>(p, whole, whole + 2);
+    }
+}
+
 // ---- the kernels of a call, one after the other ---------------------------------------------------
 
 namespace {

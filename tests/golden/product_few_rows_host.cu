@@ -1,143 +1,58 @@
-// linear_relu_product_f32
-// fused: matmul, add, relu
-// x: f32[n0, n1], w: f32[n1, n3], b: f32[n3] -> out: f32[n0, n3]
-// accumulation plan of the product: one fma a step, in rising order
-// rows n0, columns n3, depth n1; template product.cu.j2, target host
+// linear_relu_0_vendor_f32
+// fused: matmul
+// x: f32[n0, n1], w: f32[n1, n3] -> out: f32[n0, n3]
+// accumulation plan of the product: the vendor's library
+// rows n0, columns n3, depth n1; numpy.matmul, target host
+
+// linear_relu_1_map_f32
+// fused: add, relu
+// t3: f32[n0, n3], b: f32[n3] -> out: f32[n0, n3]
+// rows n0, columns n3; template map.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
 #define USE_VECTOR_IO     0    // 16-byte loads and stores
-#define USE_SHARED_MEMORY 0    // tiles of the operands pass through shared memory
-#define USE_PADDED_TILE   0    // lines of a tile start in different banks of shared memory
-#define VECTOR            1    // consecutive elements of one access to an operand
-#define BLOCK_M           4    // rows of the tile of a block
-#define BLOCK_N           32   // columns of the tile of a block
-#define BLOCK_K           1    // steps along the inner dimension between two loads of tiles
-#define THREAD_M          4    // rows of a thread
-#define THREAD_N          32   // columns of a thread
-#define WIDTH             8    // adjacent columns of a thread
+#define BLOCK             1    // threads in a block
+#define VECTOR            64   // consecutive elements of one access
+#define CHUNKS            1    // accesses of one thread, all issued before the first use
 #include "opweave.cuh"
 
-#define BLOCK (BLOCK_M / THREAD_M * (BLOCK_N / THREAD_N))
-#define FRAGMENTS (THREAD_N / WIDTH)
-#define PAD (USE_PADDED_TILE ? 4 : 0)
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
-linear_relu_product_f32(
-    const float* __restrict__ x,
-    const float* __restrict__ w,
+linear_relu_1_map_f32(
+    const float* __restrict__ t3,
     const float* __restrict__ b,
     float* __restrict__ out,
     const index_t rows,
-    const index_t cols,
-    const index_t depth,
-    const index_t x_s0,
-    const index_t w_s0)
+    const index_t cols)
 {
-    // index: a block is a tile, tiles along a row of tiles first
-    const index_t tiles_n = (cols + BLOCK_N - 1) / BLOCK_N;
-    const index_t m0 = blockIdx.x / tiles_n * BLOCK_M;
-    const index_t col0 = blockIdx.x % tiles_n * BLOCK_N;
-    const int thread_m = threadIdx.x / (BLOCK_N / THREAD_N) * THREAD_M;
-    const int thread_n = threadIdx.x % (BLOCK_N / THREAD_N) * WIDTH;
+    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    const index_t row = blockIdx.x;
+    const index_t first = ((index_t)blockIdx.y * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
 
-    float acc[THREAD_M][FRAGMENTS][WIDTH];
+    // load: all chunks before the first use; the guard is cols - j0
+    float t3_v[CHUNKS][VECTOR];
+    float b_v[CHUNKS][VECTOR];
 #pragma unroll
-    for (int i = 0; i < THREAD_M; ++i)
-        for (int q = 0; q < FRAGMENTS; ++q)
-            for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = 0;
-
-#if USE_SHARED_MEMORY
-    // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
-    __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
-    for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        // load: x, VECTOR elements at a time
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
-            float chunk[VECTOR];
-            const int i = e / BLOCK_K, k = e % BLOCK_K;
-            const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside, (float)0.0f);
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
-        }
-        // load: w, VECTOR elements at a time
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
-            float chunk[VECTOR];
-            const int k = e / BLOCK_N, i = e % BLOCK_N;
-            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, (float)-0.0f);
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < BLOCK_K; ++k) {
-            float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-            for (int i = 0; i < THREAD_M; ++i) left[i] = left_tile[k][thread_m + i];
-#pragma unroll
-            for (int q = 0; q < FRAGMENTS; ++q)
-                for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
-#pragma unroll
-            for (int i = 0; i < THREAD_M; ++i)
-                for (int q = 0; q < FRAGMENTS; ++q)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n3], line 2
-        }
-        __syncthreads();  // the tiles may be written again
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        load_chunk(t3_v[c], t3 + row * cols + j0, cols - j0);
+        load_chunk(b_v[c], b + j0, cols - j0);
     }
-#else
-    // straight from memory; a row behind the last reads the last one, and is not stored
-    index_t left_row[THREAD_M];
+
+    float out_v[CHUNKS][VECTOR];
 #pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) left_row[i] = min(m0 + thread_m + i, rows - 1);
+    for (int c = 0; c < CHUNKS; ++c) {
 #pragma unroll
-    for (int q = 0; q < FRAGMENTS; ++q) {
-        const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
-        if (cols - j0 >= WIDTH) {
-            for (index_t k = 0; k < depth; ++k) {
-                float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + left_row[i] * x_s0 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, WIDTH);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n3], line 2
-            }
-        } else if (j0 < cols) {
-            for (index_t k = 0; k < depth; ++k) {
-                float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + left_row[i] * x_s0 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n3], line 2
-            }
+        for (int l = 0; l < VECTOR; ++l) {
+            const float v0 = t3_v[c][l] + b_v[c][l];  // add: f32[n0, n3], line 2
+            const float v1 = max_nan(v0, (float)0);  // relu: f32[n0, n3], line 2
+            out_v[c][l] = v1;
         }
     }
-#endif
 
-    // epilogue: adjacent columns at a time; the guard is width - j0
+    // store
 #pragma unroll
-    for (int i = 0; i < THREAD_M; ++i) {
-        const index_t row = m0 + thread_m + i;
-        const index_t width = row < rows ? cols : 0;
-#pragma unroll
-        for (int q = 0; q < FRAGMENTS; ++q) {
-            const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
-            float b_v[WIDTH];
-            load_chunk(b_v, b + j0, width - j0);
-            float out_v[WIDTH];
-#pragma unroll
-            for (int l = 0; l < WIDTH; ++l) {
-                const float v0 = acc[i][q][l];  // matmul: f32[n0, n3], line 2
-                const float v1 = v0 + b_v[l];  // add: f32[n0, n3], line 2
-                const float v2 = max_nan(v1, (float)0);  // relu: f32[n0, n3], line 2
-                out_v[l] = v2;
-            }
-            store_chunk(out + row * cols + j0, out_v, width - j0);
-        }
+    for (int c = 0; c < CHUNKS; ++c) {
+        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        store_chunk(out + row * cols + j0, out_v[c], cols - j0);
     }
 }
