@@ -34,14 +34,14 @@ from opweave.runtime.targets import copied_into
 @overload
 def fuse(
     fn: Callable[..., Any], /, *, static_argnames: Sequence[str] | str = (), fast: bool = False,
-    fullgraph: bool = False,
+    fullgraph: bool = False, replay: bool = False,
 ) -> Fused: ...  # fmt: skip
 
 
 @overload
 def fuse(
     fn: None = None, /, *, static_argnames: Sequence[str] | str = (), fast: bool = False,
-    fullgraph: bool = False,
+    fullgraph: bool = False, replay: bool = False,
 ) -> Callable[[Callable[..., Any]], Fused]: ...  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def fuse(
     static_argnames: Sequence[str] | str = (),
     fast: bool = False,
     fullgraph: bool = False,
+    replay: bool = False,
 ) -> Any:
     """Compile a NumPy-style function; use as ``@fuse`` or ``@fuse(...)``.
 
@@ -70,13 +71,20 @@ def fuse(
         fast: relaxed arithmetic: contraction, approximate functions, no rounding of 16-bit
             intermediates.  Strict otherwise: fused is bit for bit what unfused gives.
         fullgraph: refuse what would run in parts, with an error that says what to write instead.
+        replay: on a GPU, a call of several kernels becomes a CUDA graph when arrays at the same
+            addresses, and the same numbers, come for the third time on a stream; it is one launch
+            from then on, and copies nothing.  Where arrays move or numbers change, and inside of a
+            capture of the caller's own, kernels are launched as ever.  Each of up to 16 graphs a
+            call keeps memory for its temporaries.  On the host every prepared call is a plan
+            already, which reads the addresses anew each time; there it changes nothing.
 
     Returns:
         A ``Fused`` function.
     """
     check_flag(fast, "fast")
     check_flag(fullgraph, "fullgraph")
-    options = Options(fast=fast, fullgraph=fullgraph)
+    check_flag(replay, "replay")
+    options = Options(fast=fast, fullgraph=fullgraph, replay=replay)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if fn is None:
         return lambda found: Fused(found, names, options)
@@ -242,7 +250,9 @@ class Fused:
         by_value = {
             item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
         }
-        prepared = Prepared(found.lowered, executor, found.extents, by_value, constants)
+        prepared = Prepared(
+            found.lowered, executor, found.extents, by_value, constants, self.options.replay
+        )
         variant = found.variant
         return Ready(
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,

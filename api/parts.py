@@ -133,7 +133,7 @@ class Parts:
         spans = {i.value.id: t.span for i, t in zip(inputs, segment.types, strict=True)}
         lowered = lowered_for(variant, extents, spans, device, self.options)
         by_value = {i.value.id: a for i, a in zip(inputs, segment.arrays, strict=True)}
-        return Prepared(lowered, executor, extents, by_value), lowered
+        return Prepared(lowered, executor, extents, by_value, replay=self.options.replay), lowered
 
     def _variant(self, segment: Segment, extents: Mapping[str, int]) -> Variant:
         self.compiled += 1

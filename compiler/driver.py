@@ -28,6 +28,7 @@ class Options:
         fast: relaxed arithmetic, see design "Numbers".
         library: products may go to the vendor's library; False where one kernel is asked for.
         fullgraph: what cannot become kernels is refused, not run between them.
+        replay: calls on a GPU that come again may become CUDA graphs.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
@@ -35,6 +36,7 @@ class Options:
     fast: bool = False
     library: bool = True
     fullgraph: bool = False
+    replay: bool = False
 
     @property
     def overrides(self) -> dict[str, int]:

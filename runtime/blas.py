@@ -21,6 +21,8 @@ from opweave.runtime.steps import Step
 KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}
 NAME = "scipy_cblas_{}gemm64_"
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
+# Multiply-adds of a library in a nanosecond: a guess, which tells short calls from long ones.
+STEPS_PER_NS = 32
 # ``Product`` of runtime.cpp: three pointers, then numbers.
 PRODUCT = struct.Struct("<3Q8qQq")
 
@@ -59,13 +61,13 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
     if first is None or second is None:
         return None
     fixed = (None, None, None, m, n, k, *first, *second, out[0], address, kind)
-    return replace(step, launch=HostLaunch(_run()), pack=PRODUCT, fixed=fixed)
+    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT, fixed=fixed)
 
 
-def _run() -> Run:
-    """A kernel of one block, whose time nobody takes."""
+def _run(steps: int) -> Run:
+    """A kernel of one block, which the library shares out by itself."""
     blocks = ctypes.cast(runtime_library().ow_product, ctypes.c_void_p).value
-    return Run(blocks, 1, 0, (ctypes.c_uint * 3)(1, 1, 1), 1)
+    return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1), 1)
 
 
 def _leading(strides: tuple[int, ...], rows: int, cols: int) -> tuple[int, int] | None:

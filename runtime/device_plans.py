@@ -13,6 +13,7 @@ import numpy as np
 
 from opweave.compiler.memory import memory_plan
 from opweave.runtime.arrays import pointer
+from opweave.runtime.call_graphs import CallGraphs
 from opweave.runtime.steps import Step, scalar_value
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class DevicePlan:
         self._steps = tuple((step, self._fills(step)) for step in prepared.steps if step.launch)
         nbytes = self.memory.nbytes
         self._arena = prepared.executor.arena(nbytes) if nbytes else None
+        is_one = len(self._steps) < 2 or prepared.notes_faults  # each call's faults are its own
+        self._graphs = CallGraphs(self) if prepared.replay and not is_one else None
 
     def _fills(self, step: Step) -> tuple[tuple[int, int, int], ...]:
         """Slot, place of the array or -1 for the arena, and bytes from there, of each pointer."""
@@ -52,37 +55,38 @@ class DevicePlan:
         """Launch with these arguments; the arrays of arguments and results by value."""
         made = [out[v] if v in out else make() for v, make in self.makes]
         every = (*arrays, *made)
-        self.launch(every, self.arena(), env, faults)
+        if self._graphs is None or not self._graphs.launch(every, env):
+            self.launch(every, self.memory_of_a_call(), env, faults)
         return dict(zip(self.places, every, strict=True))
 
-    def arena(self) -> Any:
-        """Memory for the temporaries of one call; None where there are none."""
-        return None if self._arena is None else self._arena()
+    def memory_of_a_call(self) -> tuple[Any, ...]:
+        """What kernels use besides arguments and results: the arena, or None, and for each step
+        its partial results and counters, or nothing.  It must live until they are done."""
+        executor = self.prepared.executor
+        works = (
+            executor.workspace(step.kernel, step.rows) if step.partials >= 0 else ()
+            for step, _ in self._steps
+        )  # fmt: skip
+        return (None if self._arena is None else self._arena(), *works)
 
     def launch(
-        self, every: Sequence[Any], arena: Any, env: Mapping[str, Any], faults: Any
-    ) -> list[Any]:
-        """Launch all kernels; ``every``: arguments and results.
-
-        Returns what kernels use besides, which must live until they are done.
-        """
+        self, every: Sequence[Any], memory: Sequence[Any], env: Mapping[str, Any], faults: Any
+    ) -> None:
+        """Launch all kernels; ``every``: arguments and results, ``memory``: of this call."""
+        arena, *works = memory
         addresses = [*map(pointer, every), 0 if arena is None else pointer(arena)]
-        kept: list[Any] = [arena]
-        for step, fills in self._steps:
+        for (step, fills), work in zip(self._steps, works, strict=True):
             slots = list(step.fixed)
             for slot, place, offset in fills:
                 slots[slot] = addresses[place] + offset
             for slot, scalar in step.scalars:
                 slots[slot] = scalar_value(scalar, env)
             if step.partials >= 0:
-                memory = self.prepared.executor.workspace(step.kernel, step.rows)
-                slots[step.partials], slots[step.counter] = map(pointer, memory)
-                kept += memory
+                slots[step.partials], slots[step.counter] = map(pointer, work)
             if step.faults >= 0:
                 slots[step.faults] = pointer(faults)
             assert step.launch is not None
             step.launch(step.pack.pack(*slots), ())
-        return kept
 
 
 class DeviceReplay:
@@ -115,13 +119,13 @@ class DeviceReplay:
                 self._every = (*self._slots, *self.prepared.constants, *made)
                 self._faults = self.executor.faults() if self.prepared.notes_faults else None
                 self._upload(enumerate(arrays))
-                # once before: modules are loaded, and counters made, outside of the capture
-                arena, env = self.plan.arena(), self.prepared.extents
-                self.plan.launch(self._every, arena, env, self._faults)
+                # once before: modules are loaded outside of the capture
+                self._memory, env = self.plan.memory_of_a_call(), self.prepared.extents
+                self.plan.launch(self._every, self._memory, env, self._faults)
                 self.stream.synchronize()
                 self.stream.begin_capture()
                 try:
-                    self._kept = self.plan.launch(self._every, arena, env, self._faults)
+                    self.plan.launch(self._every, self._memory, env, self._faults)
                 finally:
                     self._graph = self.stream.end_capture()
 

@@ -92,8 +92,13 @@ class Prepared:
         extents: Mapping[str, int],
         arrays: Mapping[int, Any],
         constants: Sequence[Any] = (),
+        replay: bool = False,
     ):
-        """``arrays`` maps inputs to arrays like theirs; the last of them may be constants."""
+        """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
+
+        ``replay``: what comes again may become a CUDA graph, see ``call_graphs.py``.
+        """
+        self.replay = replay
         self.constants = tuple(constants)
         self.graph: Graph = lowered.graph
         self.schedule = lowered.schedule

@@ -78,6 +78,7 @@ def launches(monkeypatch):
             made.append("end")
             return types.SimpleNamespace(launch=lambda stream: made.append("replay"))
 
+    stream = types.SimpleNamespace(ptr=3, is_capturing=lambda: False)
     properties = {"name": b"Stand-in", "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
     cuda = types.SimpleNamespace(
         Device=Device,
@@ -88,7 +89,7 @@ def launches(monkeypatch):
             getDeviceProperties=lambda index: properties,
             CUDARuntimeError=DriverError,
         ),
-        get_current_stream=lambda: types.SimpleNamespace(ptr=0),
+        get_current_stream=lambda: stream,
         Stream=Stream,
         alloc_pinned_memory=lambda nbytes: bytearray(nbytes + 512),
     )
@@ -463,6 +464,72 @@ def test_arrays_travel_to_the_gpu_and_back(launches, mode):
     assert type(found) is np.ndarray
     assert found.shape == (64, 64)
     assert len(launches) == 2
+
+
+def names_of(launches):
+    found = [entry if isinstance(entry, str) else "kernel" for entry in launches]
+    launches.clear()
+    return found
+
+
+CAPTURED = ["begin", "kernel", "kernel", "end", "replay"]
+
+
+def test_a_call_that_comes_again_becomes_a_graph(launches):
+    fused = ow.fuse(lambda x, s: (x @ x) @ x * s, replay=True)
+    x, y, out = (Array(np.ones((64, 64), np.float32)) for _ in range(3))
+    seen = []
+    for array, number in [(x, 2.0)] * 4 + [(y, 2.0), (x, 3.0), (x, 2.0)] + [(y, 2.0)] * 3:
+        fused(array, number, out=out)
+        seen.append(names_of(launches))
+    apart = ["kernel", "kernel"]
+
+    assert seen[:4] == [apart, apart, CAPTURED, ["replay"]]
+    assert seen[4:7] == [apart, apart, ["replay"]]  # moved, another number, and back
+    assert seen[7:] == [apart, CAPTURED, ["replay"]]
+
+
+def test_results_that_move_are_launched_as_ever(launches):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x = Array(np.ones((64, 64), np.float32))
+    results = [fused(x) for _ in range(5)]  # all are held, so no two lie in one place
+
+    assert len({r.array.ctypes.data for r in results}) == 5
+    assert names_of(launches) == ["kernel"] * 10
+
+
+def test_what_the_caller_captures_gets_the_kernels_themselves(launches, monkeypatch):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+    monkeypatch.setattr(stream, "is_capturing", lambda: True)
+    for _ in range(5):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 10
+
+
+def test_streams_have_graphs_of_their_own(launches, monkeypatch):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+    for _ in range(3):
+        fused(x, out=out)
+    names_of(launches)
+    monkeypatch.setattr(stream, "ptr", 4)
+    for _ in range(3):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 4 + CAPTURED
+
+
+def test_a_call_without_several_kernels_is_no_graph(launches):
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    fused = ow.fuse(lambda x: x @ x, replay=True)
+    for _ in range(5):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 5
 
 
 def test_a_repeated_step_runs_on_the_gpu_of_its_arguments(launches):

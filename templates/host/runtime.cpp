@@ -76,6 +76,9 @@ int (*handle_signals)();
 // Waking a thread takes some 20 microseconds, so a kernel this short runs on the caller's alone.
 const long long WORTH_WAKING = 100000;
 const long long LOOK_EVERY = 50000000;  // nanoseconds between looks at signals
+// What is over this soon (nanoseconds) keeps Python's lock: who lets go of it among many threads may wait
+// for milliseconds to get it back.
+const long long WORTH_LETTING_GO = 10000;
 enum { SPINS = 4096 };  // looks at a counter before a thread goes to sleep: the last share is short
 
 void relax() {
@@ -117,9 +120,9 @@ bool raised_meanwhile(long long* next_look, void** python) {
     if (now() < *next_look) return false;
     bool raised = false;
     if (on_main_thread()) {
-        take_back(*python);
+        if (*python) take_back(*python);
         raised = handle_signals();
-        *python = let_go();
+        if (*python) *python = let_go();
     }
     *next_look = now() + LOOK_EVERY;
     return raised;
@@ -220,9 +223,9 @@ static bool run_grid_of(Run* run, const char* args, void** python) {
 
 // Python's lock is held by who calls.
 extern "C" void ow_run(Run* run, const char* args) {
-    void* python = let_go();
+    void* python = run->alone < WORTH_LETTING_GO ? 0 : let_go();
     run_grid_of(run, args, &python);
-    take_back(python);
+    if (python) take_back(python);
 }
 
 // ---- products by BLAS, as kernels of one block ------------------------------------------------------
@@ -298,6 +301,12 @@ bool run_plan(const Plan& plan, const uint64* words, char* args, void** python) 
     return true;
 }
 
+long long time_of(const Plan& plan) {
+    long long total = 0;
+    for (long long i = 0; i < plan.step_count; ++i) total += plan.steps[i].run->alone;
+    return total;
+}
+
 }  // namespace
 
 // Words that a step of a loop leaves to the next: what it wrote is what the next one reads.  The first
@@ -319,14 +328,14 @@ extern "C" int ow_plan(const Plan* plan, uint64* words, long long times, Turn* t
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);
     if (!args) return 1;
-    void* python = let_go();
+    void* python = times * time_of(*plan) < WORTH_LETTING_GO ? 0 : let_go();
     long long next_look = now() + LOOK_EVERY;
     for (long long t = 0; t < times; ++t) {
         if (!run_plan(*plan, words, args, &python)) break;
         for (long long i = 0; i < count; ++i) turn(turns[i], words);
         if (raised_meanwhile(&next_look, &python)) break;
     }
-    take_back(python);
+    if (python) take_back(python);
     if (!fits) free(args);
     return 0;
 }
