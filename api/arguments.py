@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from opweave.compiler.capture import Place, places_of
 from opweave.compiler.trace import signature_of
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container, is_object
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.edit import Edit
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.names import TEMPLATES
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.report import Report
 from opweave.runtime import inspect, nvrtc

@@ -21,10 +21,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 from opweave.compiler.expr import Expr, evaluate, literal, value_key
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.shapes import normal_axes

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from opweave.compiler.assemble import shape_class
@@ -25,6 +24,7 @@ from opweave.compiler.simplify import simplify
 from opweave.compiler.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
 from opweave.compiler.vectors import as_sums, column_products
 from opweave.compiler.verify import verify_graph
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, RecompileError
 
 # Reasons of recompilations that are kept.

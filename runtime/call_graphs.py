@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from opweave.runtime import locks
 from opweave.runtime.arrays import pointer
 from opweave.runtime.steps import scalar_value
 
@@ -37,7 +38,7 @@ class CallGraphs:
         self._numbers = tuple(s for step in plan.prepared.steps for _, s in step.scalars)
         self._seen: OrderedDict[Any, int] = OrderedDict()
         self._graphs: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()  # and what it writes to
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def launch(self, every: Sequence[Any], env: Mapping[str, Any]) -> bool:
         """Launch the graph of these arrays on the current stream, if there is one.

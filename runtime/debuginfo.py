@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from io import BytesIO
 from typing import Any
+
+from opweave.opcodes.cached import cached_property
 
 # The file name that a kernel's own text goes by, set by a #line directive in front of it.
 KERNEL_FILE = "kernel.cu"

@@ -598,6 +598,26 @@ ending.set()
 use(3)
 print(set(states))
 """
+COMPUTED = """
+from opweave.opcodes.cached import cached_property
+begun = threading.Event()
+class Slow:
+    @cached_property
+    def answer(self):
+        if threading.current_thread() is not threading.main_thread():
+            begun.set()
+            threading.Event().wait()
+        return 42
+threading.Thread(target=lambda: Slow().answer, daemon=True).start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    os._exit(Slow().answer != 42)
+print(os.waitpid(child, 0)[1])
+sys.stdout.flush()
+os._exit(0)
+"""
 STARTED = """
 if __name__ == "__main__":
     for way in ("fork", "spawn"):
@@ -610,6 +630,10 @@ if __name__ == "__main__":
 
 def test_a_child_finds_every_lock_free_whoever_held_it(root):
     assert python(FORKED + HELD, OPWEAVE_CACHE_DIR=str(root)) == "True\n0\n"
+
+
+def test_a_child_asks_for_what_another_thread_was_computing_at_the_fork(root):
+    assert python(FORKED + COMPUTED, OPWEAVE_CACHE_DIR=str(root)) == "0\n"
 
 
 def test_a_child_works_whatever_other_threads_did_at_the_fork(root):
