@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -181,6 +181,40 @@ def limits(record: Record, sizes: list[int], *, quick: bool) -> None:
     )  # fmt: skip
 
 
+def crossover(found: Mapping[str, Any], sizes: Sequence[int]) -> list[str]:
+    """Up to which size a layer is overhead: what it costs at the smallest size, a product at the
+    measured roof takes as long at n = (overhead x roof / 2) ^ (1/3)."""
+    roof, library = found["roofs"].get("matrix"), LIBRARY.get(found["device"], "NumPy")
+    costs = {}
+    for runner in (library, "graph, fused", "replay, fused"):
+        least = times(found, runner, size=sizes[0], rule="program") if sizes else []
+        costs |= {runner: least[0] / DEPTH} if least else {}
+    if not roof or library not in costs or len(costs) < 2:
+        return []
+    shown = ", ".join(f"{name} {time(cost)}" for name, cost in costs.items())
+    ends = {name: (cost * 1e-6 * roof / 2) ** (1 / 3) for name, cost in costs.items()}
+    ours = min(end for name, end in ends.items() if name != library)
+    last = speedups(found, library, sizes[-1])
+    return [
+        f"A layer of {sizes[0]} x {sizes[0]} is overhead alone: {shown}. At the measured roof a "
+        f"product takes as long as that at n = {ends[library]:.0f} for {library} and "
+        f"n = {ours:.0f} for ours: below, calls and launches decide, and fusing, planning and "
+        "replaying them is the gain; above, the product's arithmetic does, which fusion does not "
+        f"change, and at n = {sizes[-1]} the ratio is {last:.2f}."
+    ]
+
+
+def speedups(found: Mapping[str, Any], library: str, size: int) -> float:
+    """The library's time over that of the quicker of graph and replay, fused."""
+    ours = [
+        t
+        for mode in ("graph", "replay")
+        for t in times(found, f"{mode}, fused", size=size, rule="program")
+    ]
+    theirs = times(found, library, size=size, rule="program")
+    return theirs[0] / min(ours) if ours and theirs else float("nan")
+
+
 def speedup(record: Record, size: int) -> float | None:
     """NumPy's time over that of the quicker of our two modes without transfers in between."""
     found = [
@@ -191,7 +225,7 @@ def speedup(record: Record, size: int) -> float | None:
 
 
 def reading(found: Mapping[str, Any]) -> str:
-    """The smallest and the largest size, and what a cold call costs."""
+    """The smallest and the largest size, where overhead ends, and what a cold call costs."""
     sizes = values(found, "size")
     parts = []
     for size in (sizes[0], sizes[-1]) if sizes else ():
@@ -203,6 +237,7 @@ def reading(found: Mapping[str, Any]) -> str:
         order = sorted(rows, key=lambda name: rows[name])
         shown = ", ".join(f"{name} {time(rows[name])}" for name in order)
         parts += [f"At size {size}: {shown}."] if rows else []
+    parts += crossover(found, sizes)
     depths = values(found, "cold")
     if depths:
         taken = times(found, "graph, fused, cold", cold=depths[-1])
