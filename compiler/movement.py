@@ -182,6 +182,8 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairs]
 
 
+# Copies of a row that are joined; of more, each element looks for its place.
+MOST_JOINED = 4
 # Places of a padded axis inside of it: of a place, the extent, and its period.
 MIRRORS: dict[str, Any] = {
     "edge": lambda i, n: np.clip(i, 0, n - 1),
@@ -253,6 +255,9 @@ def tile(A: Any, reps: Any) -> Any:
     counts = [1] * (rank - len(counts)) + [_number("tile", A, c) for c in counts]
     if rank > A.ndim:
         A = A.tracer.hidden_view(A, (*[None] * (rank - A.ndim), *range(A.ndim)))
+    if counts and 1 < counts[-1] <= MOST_JOINED:  # runs of memory, where a remainder is none
+        A = concatenate([A] * counts[-1], -1)
+        counts[-1] = 1
     places: dict[int, Any] = {}
     dtype = place_type(A.tracer, *A.value.shape)
     for d, times in enumerate(counts):

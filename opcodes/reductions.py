@@ -8,6 +8,7 @@ plan (compiler/plan.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,12 @@ def reduction(
     )
 
 
+def truth(name: str, numpy: Callable[..., Any], join: str, identity: str) -> Operator:
+    """A reduction of truths."""
+    made = reduction(name, numpy, {"b": join}, {"b": identity}, rules.truth)
+    return replace(made, accumulator=rules.wide_truth)
+
+
 OPERATORS: tuple[Operator, ...] = (
     reduction(
         "sum",
@@ -83,6 +90,6 @@ OPERATORS: tuple[Operator, ...] = (
         rules.first,
         needs_nonempty=True,
     ),
-    reduction("any", np.any, {"b": "acc || x"}, {"b": "false"}, rules.truth),
-    reduction("all", np.all, {"b": "acc && x"}, {"b": "true"}, rules.truth),
+    truth("any", np.any, "acc | x", "0"),
+    truth("all", np.all, "acc & x", "1"),
 )

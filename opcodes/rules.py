@@ -196,4 +196,10 @@ def wide_float(result: DType) -> DType:
     return F32 if result in (F16, BF16) else result
 
 
+def wide_truth(result: DType) -> DType:
+    """Truth in int32: with bytes beside floats the lanes of a loop are of several widths, and g++
+    shuffles them (measured: (x > 3).any(axis=1) of float32 takes six times as long)."""
+    return I32 if result is BOOL else wide_float(result)
+
+
 BY_NAME: dict[str, TypeRule] = {"same": same, "float": floating, "bool": predicate}

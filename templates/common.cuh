@@ -195,6 +195,7 @@ OW_INLINE void store(bfloat16* p, float x) { p->bits = bfloat16_bits(x); }
 OW_INLINE float load(const float16* p) { return half_to_float(p->bits); }
 OW_INLINE void store(float16* p, float x) { p->bits = float_to_half(x); }
 template <class T> OW_INLINE T load(const T* p) { return *p; }
+OW_INLINE void store(bool* p, int truth) { *p = truth; }
 template <class T> OW_INLINE void store(T* p, T x) { *p = x; }
 
 // The numbers of a type in memory, by their bits: beside a number, of two equal zeros, and where
