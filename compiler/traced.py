@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from opweave.compiler.assignment import assign, check_assigned, put
-from opweave.compiler.expr import Expr, literal, scalar_function
+from opweave.compiler.expr import NUMBER_METHODS, Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
 from opweave.compiler.numpy_functions import (
@@ -31,7 +32,7 @@ from opweave.compiler.selection import MaskSelection, is_selection, stored
 from opweave.compiler.special import special_function
 from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
 from opweave.compiler.ufuncs import Keywords, into, outer_operands
-from opweave.opcodes import OPERATORS
+from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
@@ -43,6 +44,10 @@ from opweave.opcodes.errors import (
 
 if TYPE_CHECKING:
     from opweave.compiler.tracer import Tracer
+
+
+# Attributes of a number that its type decides, which belongs to the guard.
+OF_A_TYPE = ("dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides")
 
 
 def as_expr(item: Any) -> tuple[Expr, Any]:
@@ -365,10 +370,31 @@ class TracedScalar(NumberOperators):
     def imag(self) -> Any:
         return scalar_apply("imag", [self])
 
-    def conjugate(self) -> Any:
+    def conj(self) -> Any:
         return scalar_apply("conjugate", [self])
 
-    conj = conjugate
+    def __getattr__(self, name: str) -> Any:
+        """What the number's own type has.
+
+        Some follow from the type, some are asked for at each call; all else makes it static.
+        """
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self.example, name)
+        if name in OF_A_TYPE:
+            return found
+        if name == "astype" or name in NUMBER_METHODS:
+            return lambda *args, **kwargs: self._asked(name, args, kwargs)
+        return getattr(self.tracer.concrete(self), name)
+
+    def _asked(self, name: str, args: Any, kwargs: Any) -> Any:
+        """A method, at each call where it gives a number that kernels take."""
+        if name == "astype" and len(args) == 1 and not kwargs:
+            with suppress(DTypeError):
+                return scalar_apply(f"np.{dtypes.of(args[0]).numpy_name}", [self])
+        if name in NUMBER_METHODS and not args and not kwargs:
+            return scalar_apply(name, [self])
+        return getattr(self.tracer.concrete(self), name)(*args, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         for arg in args:
