@@ -85,6 +85,19 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         )
 
 
+def fitted(target: Any, value: Any) -> Any:
+    """A result over all of ``out=``, to which NumPy broadcasts it; where it cannot, itself."""
+    if not hasattr(target, "origin"):
+        return value
+    find = target.tracer.builder.find
+    if tuple(map(find, target.value.shape)) == tuple(map(find, value.value.shape)):
+        return value
+    try:
+        return np.broadcast_to(value, target.shape)
+    except ShapeError:
+        return value  # what is stored is checked
+
+
 def assign(target: Any, value: Any, name: str) -> TracedArray:
     """``out=`` and in-place operators: every name of the target sees the new value.
 
@@ -177,11 +190,14 @@ def _check_mask(target: TracedArray, mask: Any) -> None:
     """
     Raises:
         BoundsError: extents differ; a mask does not broadcast.
+        UnsupportedError: one of nothing, which NumPy takes for any array.
     """
     tracer = target.tracer
     for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
         have, given = (number_of(tracer, extent) for extent in extents)
         if have != given and not tracer.builder.require(Expr("eq", (have, given))):
+            if tracer.builder.require(Expr("eq", (given, literal(0)))):
+                raise UnsupportedError("assignment by a mask without elements")
             raise BoundsError(
                 f"assignment by a mask: {int(extents[1])} elements along axis {axis} of size "
                 f"{int(extents[0])}; a mask has the shape of what it selects from"

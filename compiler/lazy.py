@@ -122,6 +122,13 @@ class LazyTracer(Tracer):
         if array is not found:
             self.unboxed.add(value.id)
 
+    def changed(self, array: Any) -> None:
+        """An array that has another shape or type from now on, under each of its names."""
+        for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
+            given = self.given.get(held.value.id)
+            if given is not None and given.found is array:
+                held.value = self._input(array, given.name)
+
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object."""
         found = value.value if isinstance(value, Identity) else value

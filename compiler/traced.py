@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.assignment import assign, check_assigned, put
+from opweave.compiler.assignment import assign, check_assigned, fitted, put
 from opweave.compiler.expr import NUMBER_METHODS, Expr, literal, scalar_function
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
+from opweave.compiler.lifting import has_arrays, is_traced_array, lifted
 from opweave.compiler.numpy_functions import (
     FUNCTIONS,
     METHODS,
@@ -173,18 +174,28 @@ class TracedArray(ArrayOperators):
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         name = f"np.{ufunc.__name__}"
         asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
-        result = self.tracer.apply(operator, self._call(name, asked.operands, (args,), {}))
+        args = self._call(name, asked.operands, (args,), {})
+        if not any(map(is_traced_array, args)):  # but out= alone
+            args = tuple(
+                lifted(self.tracer, a) if isinstance(a, list | tuple) else a for a in args
+            )
+        result = self.tracer.apply(operator, args)
         if out is None:
             return result
-        pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
+        return self._stored(asked, out, result if len(out) > 1 else [result])
+
+    def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
+        """The results of a ufunc under the names that ``out=`` has: all, or none."""
+        name = f"np.{asked.ufunc.__name__}"
+        pairs = [(t, fitted(t, lifted(self.tracer, r))) for t, r in zip(out, results, strict=True)]
         pairs = [(t, self._call(name, asked.stored, (value, t), {})) for t, value in pairs]
         where = asked.where
         if where is not True:
             pairs = [(target, np.where(where, value, target)) for target, value in pairs]
-        for target, value in pairs:  # all or none
-            check_assigned(target, value, f"np.{ufunc.__name__}")
         for target, value in pairs:
-            assign(target, value, f"np.{ufunc.__name__}")
+            check_assigned(target, value, name)
+        for target, value in pairs:
+            assign(target, value, name)
         return out if len(out) > 1 else out[0]
 
     def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
@@ -207,6 +218,10 @@ class TracedArray(ArrayOperators):
         handler = handler_of(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
+        given = {key: item for key, item in kwargs.items() if key != "out"}
+        if "out" in kwargs and not has_arrays([*args, *given.values()]):  # but out= alone
+            found = function(*args, **given)
+            handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
 
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -293,7 +308,7 @@ class TracedArray(ArrayOperators):
         return self._call("@", FUNCTIONS["matmul"], (other, self), {})
 
     def __imatmul__(self, other: Any) -> Any:
-        return assign(self, self @ other, "__imatmul__")
+        return self._assigned(self @ other, "__imatmul__")
 
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])

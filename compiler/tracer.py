@@ -269,7 +269,8 @@ class Tracer:
         return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
-        if getattr(np, operator.name, None) is not operator.numpy or attrs:
+        has_traced = any(isinstance(o, TracedScalar) for o in operands)
+        if getattr(np, operator.name, None) is not operator.numpy or attrs or not has_traced:
             values = [self.concrete(o) for o in operands]
             return operator.numpy(*values, **attrs)
         return scalar_apply(f"np.{operator.name}", operands)
