@@ -13,6 +13,7 @@ from opweave.compiler.gathering import by_arrays, place_of, takes_arrays
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import (
+    BoundsError,
     OpweaveError,
     ShapeError,
     TraceError,
@@ -32,7 +33,7 @@ def indexed(array: TracedArray, key: Any) -> TracedArray:
     """``array[key]`` as a view.
 
     Raises:
-        ShapeError: too many indices, or one that the array has not.
+        BoundsError: too many indices, or one that the array has not.
         UnsupportedError: an index that is a mask.
         TraceError: an index that is none.
     """
@@ -48,7 +49,8 @@ def expanded(array: TracedArray, key: Any) -> list[Any]:
     """An index with one item for each axis, and None for new ones.
 
     Raises:
-        ShapeError: too many of them.
+        BoundsError: too many of them.
+        ShapeError: more than one ellipsis.
         UnsupportedError: a truth value, which is a mask of no axis.
     """
     items = list(key) if isinstance(key, tuple) else [key]
@@ -59,7 +61,7 @@ def expanded(array: TracedArray, key: Any) -> list[Any]:
         raise ShapeError("an index can have one ellipsis")
     missing = array.ndim - sum(item is not None and item is not ... for item in items)
     if missing < 0:
-        raise ShapeError(
+        raise BoundsError(
             f"too many indices: {array.ndim - missing} for an array of {array.ndim} dimensions"
         )
     at = places[0] if places else len(items)

@@ -20,17 +20,23 @@ from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
 from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
-from opweave.compiler.ir import Graph, Value, Where
+from opweave.compiler.ir import Graph, Node, Value, Where
 from opweave.compiler.lazy_array import BREAKS, LazyArray
 from opweave.compiler.libraries import replaced
-from opweave.compiler.segments import Given, Segment, cut, reshaped_views
+from opweave.compiler.segments import Given, Segment, cut, may_raise, reshaped_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
 from opweave.compiler.traced import TracedArray, TracedScalar
 from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    ArgumentError,
+    DTypeError,
+    OpweaveError,
+    TraceError,
+    UnsupportedError,
+)
 
 RANDOM = ("numpy.random", "cupy.random")
 # Operations that are noted before they are computed, whether or not anybody asks for a value.
@@ -77,6 +83,7 @@ class LazyTracer(Tracer):
         self.breaks: list[Break] = []
         self.asking = 0  # NumPy's own functions that take an array and give back another
         self.leaked = False  # somebody has an array itself and may write to it unseen
+        self._looked_at: set[int] = set()
         self._live: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
@@ -84,6 +91,10 @@ class LazyTracer(Tracer):
         if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
             self.flush()
         return made
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """NumPy is asked next; what is kept would hold arrays, by its traceback."""
+        return error
 
     def check_length(self, where: Where) -> None:
         """A function of any length runs: what is pending is computed from time to time."""
@@ -190,8 +201,10 @@ class LazyTracer(Tracer):
             **{root.id: root for root in roots},
         }
         total = 0
-        if values:
-            segment = cut(self, list(values.values()))
+        looked_at = [n.result for n in self.builder.nodes if self._may_raise(n)]
+        if values or looked_at:
+            self._looked_at |= {value.id for value in looked_at}
+            segment = cut(self, list(values.values()), looked_at)
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
@@ -199,11 +212,21 @@ class LazyTracer(Tracer):
             self._there(view.value, view.of(self.given[view.root.id].array, self.builder.extents))
         # nothing is open, and what nobody holds is gone, as in Python
         self.builder.nodes.clear()
+        self._looked_at.clear()
         kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}
         self.borrowed &= kept
         return bool(values), total
+
+    def settle(self) -> None:
+        """Compute what nobody asked for, where it may raise."""
+        if any(map(self._may_raise, self.builder.nodes)):
+            self.flush()
+
+    def _may_raise(self, node: Node) -> bool:
+        """Whether a node runs though nobody reads it: once, since a function may catch it."""
+        return may_raise(node) and node.result.id not in self._looked_at
 
     def decide(self, condition: Expr, value: bool) -> bool:
         """Parts run at each call: there is no guard to note it in."""
@@ -308,6 +331,7 @@ def run_lazily(
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     result = run(fn, values, captured, tracer.plain)
     if result is None:
+        tracer.settle()
         return [], Constant(None)
     found, structure = flatten(result, "the output", CONSTANTS)
     for path, item in found:
@@ -315,7 +339,9 @@ def run_lazily(
             raise TraceError(
                 f"{path}: a {type(item).__name__} would run after the call; return its results"
             )
-    return [tracer.concrete(item) for _, item in found], structure
+    leaves = [tracer.concrete(item) for _, item in found]
+    tracer.settle()
+    return leaves, structure
 
 
 class LazyCalls:

@@ -205,11 +205,18 @@ def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
 
 
 def drop_dead(graph: Graph) -> Graph:
-    """Drop nodes whose results nobody uses."""
+    """Drop nodes whose results nobody uses, but for what they would raise.
+
+    y = x[i]; return x * 2       the indices are looked at, and nothing is read
+    x.max(); return x * 2        noted, since it fails of nothing
+    """
     used = {o.id for o in graph.outputs if isinstance(o, Value)}
     kept: list[Node] = []
+    dropped: list[Node] = []
     for node in reversed(graph.nodes):
-        if any(r.id in used for r in node.results):
+        if node.operator.notes_faults or any(r.id in used for r in node.results):
             kept.append(node)
             used |= {v.id for v in node.values}
-    return graph.with_nodes(reversed(kept))
+        elif node.may_fail:
+            dropped.append(node)
+    return replace(graph, nodes=tuple(reversed(kept)), dropped=(*graph.dropped, *dropped[::-1]))

@@ -39,6 +39,7 @@ from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
     DTypeError,
     OpweaveError,
+    PowerError,
     TraceError,
     UnsupportedError,
 )
@@ -287,7 +288,7 @@ class TracedArray(ArrayOperators):
             if short is not None:
                 return OPERATORS[short]
             if type(exponent) is int and exponent < 0 and not is_float:
-                raise DTypeError(
+                raise PowerError(
                     f"power: integers to a negative integer power, as in NumPy "
                     f"({self.tracer.where()}); convert with .astype(np.float64)"
                 )
@@ -412,7 +413,7 @@ class TracedScalar(NumberOperators):
         return getattr(self.tracer.concrete(self), name)(*args, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        for arg in args:
+        for arg in (*args, *(kwargs.get("out") or ())):
             if isinstance(arg, TracedArray):
                 return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
         known = getattr(np, ufunc.__name__, None) is ufunc  # others are of SciPy, or a user's

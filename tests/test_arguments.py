@@ -230,6 +230,7 @@ def test_a_numpy_number_has_what_its_type_has(number):
 
 @pytest.mark.parametrize(("function", "numbers", "traces"), [
     (lambda x, s: x * s.item() + s.astype(np.float32), np.float32([1, 2.5, 3]), 1),
+    (lambda x, s: np.multiply(s, 2, out=x * 1), np.float32([1, 2.5, 3]), 1),
     (lambda x, s: x * 2 if s.is_integer() else x * s, [1.5, 2.5, 3.0, 4.0], 2),
     (lambda x, s: x * s.bit_length(), [1, 5, 300], 1),
     (lambda x, s: x * s.as_integer_ratio()[0], [0.5, 1.5], 2),
