@@ -25,7 +25,8 @@ from opweave.compiler.lazy_array import BREAKS, LazyArray
 from opweave.compiler.libraries import replaced
 from opweave.compiler.segments import Given, Segment, cut, may_raise, reshaped_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
-from opweave.compiler.traced import TracedArray, TracedScalar
+from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number

@@ -17,7 +17,8 @@ from opweave.compiler.ir import Extent, Node, Value, Where
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.selection import MaskSelection
-from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
+from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_numbers import TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
