@@ -22,13 +22,14 @@ from opweave.compiler.gathering import (
     place_type,
 )
 from opweave.compiler.indexing import bounds, expanded, indexed
-from opweave.compiler.ir import Extent
+from opweave.compiler.ir import Extent, Shape
 from opweave.compiler.reshaping import number_of
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
+    from opweave.compiler.builder import Builder
     from opweave.compiler.traced import TracedArray
 
 
@@ -52,6 +53,15 @@ def _holders(target: TracedArray) -> list[TracedArray]:
     return [root, *_parts(root)]
 
 
+def _agree(builder: Builder, shape: Shape, other: Shape) -> bool:
+    """Whether two shapes are one, which is part of the guard."""
+    return len(shape) == len(other) and all(
+        builder.find(a) == builder.find(b)
+        or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
+        for a, b in zip(shape, other, strict=True)
+    )
+
+
 def check_assigned(target: Any, value: Any, name: str) -> None:
     """
     Raises:
@@ -73,8 +83,7 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
             "give the result a name of its own, or take a .copy() first"
         )
     old, new = target.value, value.value
-    shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]
-    if shapes[0] != shapes[1]:
+    if not _agree(tracer.builder, old.shape, new.shape):
         raise ShapeError(
             f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
             "give the result a name of its own"

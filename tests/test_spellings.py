@@ -72,10 +72,18 @@ def of_numbers(a, s):
     return *pair, *found, *clips, np.exp([1.0] * 40, out=a * 1), np.add(s, 1, out=y, where=y > 0)
 
 
+def square_in_place(x, m):
+    y = x * 1.5
+    rows = y[:2]
+    y @= m.astype(np.float32)
+    return y, rows
+
+
 ONCE_WRONG |= {
     "out= that is wider than the result": (wider, V),
     "out= of numbers": (of_numbers, V, 2.5),
     "out= of NumPy's numbers": (of_numbers, V, np.float32(2.5)),
+    "a square product in place": (square_in_place, X, np.ones((40, 40))),
     "elements stacked": (lambda v: np.stack([v.min(), v.mean(), v[0], 1.5], axis=-1), V),
     "elements joined": (lambda v: np.concatenate([v.min(), v], axis=None), V),
 }
