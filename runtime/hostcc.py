@@ -57,9 +57,9 @@ CLANG_HOOKS = (
 
 
 # What a kernel is compiled with once more where the compiler itself fails, in turn; bits stay.
-# g++ 12 has no instruction for a maximum of 8 bits under a mask, both operands of which it takes
-# from memory: without temporary expression replacement it loads them
-# before.  Where that is not it, without vectors.
+# g++ 12 has no instruction for a maximum of 8 or 16 bits under a mask of AVX-512, both operands
+# in memory; at -O2 and for narrower vectors neither.  Without temporary expression replacement it
+# loads them first, and the loop is a vector's as before.  Where that is not it, without vectors.
 LESS = ("-O1",)
 NO_TER = ("-fno-tree-ter",)
 FAILURES = ("internal compiler error", "unrecognizable insn", "PLEASE submit a bug report")
