@@ -97,12 +97,7 @@ class Parts:
         tracer = LazyTracer(function_name(self.fn), line, array_type, run_segment)
         layout = call.layout
         arguments = dict(zip(layout.names, call.values, strict=True))
-        try:
-            leaves, structure = run_lazily(
-                self.fn, tracer, arguments, layout.static, layout.rebuilt
-            )
-        finally:
-            tracer.refused = None  # whose traceback holds all arrays until the next collection
+        leaves, structure = run_lazily(self.fn, tracer, arguments, layout.static, layout.rebuilt)
         return Ran(leaves, structure, tuple(tracer.breaks), tuple(ran))
 
     def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:

@@ -20,7 +20,7 @@ from opweave.compiler.indexing import bounds, rows
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.movement import concatenate
 from opweave.compiler.reshaping import counted_axis, number_of
-from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
+from opweave.opcodes.errors import AxisError, BoundsError, ShapeError, UnsupportedError
 
 # So many places where something is inserted or deleted become code.
 MOST_PLACES = 16
@@ -32,7 +32,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     axis = counted_axis("rollaxis", axis, a.ndim)
     start = start + a.ndim if start < 0 else start
     if not 0 <= start <= a.ndim:
-        raise ShapeError(f"rollaxis: no place {start} among {a.ndim} axes")
+        raise AxisError(f"rollaxis: no place {start} among {a.ndim} axes")
     start -= axis < start
     return a[...] if axis == start else np.moveaxis(a, axis, start)
 

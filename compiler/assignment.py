@@ -22,13 +22,14 @@ from opweave.compiler.gathering import (
     place_type,
 )
 from opweave.compiler.indexing import bounds, expanded, indexed
-from opweave.compiler.ir import Extent
+from opweave.compiler.ir import Extent, Shape
 from opweave.compiler.reshaping import number_of
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
+    from opweave.compiler.builder import Builder
     from opweave.compiler.traced import TracedArray
 
 
@@ -52,6 +53,15 @@ def _holders(target: TracedArray) -> list[TracedArray]:
     return [root, *_parts(root)]
 
 
+def _agree(builder: Builder, shape: Shape, other: Shape) -> bool:
+    """Whether two shapes are one, which is part of the guard."""
+    return len(shape) == len(other) and all(
+        builder.find(a) == builder.find(b)
+        or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
+        for a, b in zip(shape, other, strict=True)
+    )
+
+
 def check_assigned(target: Any, value: Any, name: str) -> None:
     """
     Raises:
@@ -73,8 +83,7 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
             "give the result a name of its own, or take a .copy() first"
         )
     old, new = target.value, value.value
-    shapes = [tuple(map(tracer.builder.find, v.shape)) for v in (old, new)]
-    if shapes[0] != shapes[1]:
+    if not _agree(tracer.builder, old.shape, new.shape):
         raise ShapeError(
             f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
             "give the result a name of its own"
@@ -83,6 +92,19 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         raise DTypeError(
             f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
         )
+
+
+def fitted(target: Any, value: Any) -> Any:
+    """A result over all of ``out=``, to which NumPy broadcasts it; where it cannot, itself."""
+    if not hasattr(target, "origin"):
+        return value
+    find = target.tracer.builder.find
+    if tuple(map(find, target.value.shape)) == tuple(map(find, value.value.shape)):
+        return value
+    try:
+        return np.broadcast_to(value, target.shape)
+    except ShapeError:
+        return value  # what is stored is checked
 
 
 def assign(target: Any, value: Any, name: str) -> TracedArray:
@@ -177,11 +199,14 @@ def _check_mask(target: TracedArray, mask: Any) -> None:
     """
     Raises:
         BoundsError: extents differ; a mask does not broadcast.
+        UnsupportedError: one of nothing, which NumPy takes for any array.
     """
     tracer = target.tracer
     for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
         have, given = (number_of(tracer, extent) for extent in extents)
         if have != given and not tracer.builder.require(Expr("eq", (have, given))):
+            if tracer.builder.require(Expr("eq", (given, literal(0)))):
+                raise UnsupportedError("assignment by a mask without elements")
             raise BoundsError(
                 f"assignment by a mask: {int(extents[1])} elements along axis {axis} of size "
                 f"{int(extents[0])}; a mask has the shape of what it selects from"

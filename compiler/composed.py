@@ -16,7 +16,8 @@ from opweave.compiler.complexes import conjugated
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
 def _is_float(a: Any) -> bool:
@@ -50,6 +51,8 @@ def flip(m: Any, axis: Any = None) -> Any:
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     if prepend is not None or append is not None:
         a = _with_ends(a, counted_axis("diff", axis, a.ndim), prepend, append)
+    if n < 0:
+        raise ShapeError(f"diff: order must be non-negative, found {shown(int(n))}")
     for _ in range(n):
         upper = a[_along("diff", axis, a.ndim, slice(1, None))]
         lower = a[_along("diff", axis, a.ndim, slice(None, -1))]
@@ -127,11 +130,24 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return (dx * (upper + lower) / 2.0).sum(axis=axis)
 
 
+def _weak_kind(item: Any) -> Any:
+    """What NumPy promotes by: a dtype, or a number whose type gives way."""
+    return getattr(item, "dtype", getattr(item, "example", item))
+
+
+def _kind_of(item: Any) -> np.dtype[Any]:
+    return np.result_type(_weak_kind(item))
+
+
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
-    kinds = [getattr(c, "dtype", getattr(c, "example", c)) for c in (*choicelist, default)]
-    common = np.result_type(*kinds)
+    tracer = tracer_of(list(condlist), list(choicelist), default)
+    condlist = [weak_or_lifted(tracer, condition) for condition in condlist]
+    for place, kind in enumerate(map(_kind_of, condlist)):
+        if kind != np.bool_:
+            raise DTypeError(f"select: condition {place}: expected booleans, found {kind}")
+    common = np.result_type(*(_weak_kind(c) for c in (*choicelist, default)))
 
     def typed(choice: Any) -> Any:
         return common.type(choice) if type(choice) in (bool, int, float) else choice

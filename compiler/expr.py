@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import plain_number, shown
 
 INFIX = {
@@ -71,6 +72,12 @@ def expr_key(expr: Expr) -> Any:
     return expr.op, tuple(map(expr_key, expr.args))
 
 
+def _cast(dtype: dtypes.DType) -> Callable[[Any], Any]:
+    return lambda number: np.asarray(number).astype(dtype.numpy)[()]
+
+
+# Methods of numbers without arguments that are taken at each call.
+NUMBER_METHODS = ("conjugate", "item", "is_integer", "bit_length")
 SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -96,7 +103,8 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "invert": operator.invert,
     "real": lambda value: value.real,
     "imag": lambda value: value.imag,
-    "conjugate": lambda value: value.conjugate(),
+    **{name: operator.methodcaller(name) for name in NUMBER_METHODS},
+    **{f"np.{dtype.numpy_name}": _cast(dtype) for dtype in dtypes.ALL},  # s.astype(np.float32)
     "max": max,
     "min": min,
     "cos": math.cos,

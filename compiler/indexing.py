@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import by_arrays, place_of, takes_arrays
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import (
+    BoundsError,
     OpweaveError,
     ShapeError,
     TraceError,
@@ -30,7 +33,7 @@ def indexed(array: TracedArray, key: Any) -> TracedArray:
     """``array[key]`` as a view.
 
     Raises:
-        ShapeError: too many indices, or one that the array has not.
+        BoundsError: too many indices, or one that the array has not.
         UnsupportedError: an index that is a mask.
         TraceError: an index that is none.
     """
@@ -46,15 +49,19 @@ def expanded(array: TracedArray, key: Any) -> list[Any]:
     """An index with one item for each axis, and None for new ones.
 
     Raises:
-        ShapeError: too many of them.
+        BoundsError: too many of them.
+        ShapeError: more than one ellipsis.
+        UnsupportedError: a truth value, which is a mask of no axis.
     """
     items = list(key) if isinstance(key, tuple) else [key]
+    if any(map(_is_truth, items)):
+        raise UnsupportedError("indexing by bool: expected integers, slices, None and ...")
     places = [n for n, item in enumerate(items) if item is ...]
     if len(places) > 1:
         raise ShapeError("an index can have one ellipsis")
     missing = array.ndim - sum(item is not None and item is not ... for item in items)
     if missing < 0:
-        raise ShapeError(
+        raise BoundsError(
             f"too many indices: {array.ndim - missing} for an array of {array.ndim} dimensions"
         )
     at = places[0] if places else len(items)
@@ -88,6 +95,11 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
     return made
 
 
+def _is_truth(item: Any) -> bool:
+    is_one = getattr(item, "dtype", None) == np.bool_ and not getattr(item, "ndim", 0)
+    return isinstance(item, bool) or is_one
+
+
 def _picks(item: Any) -> bool:
     """An item that takes places along an axis, not a part of it."""
     return item is not None and not isinstance(item, slice)
@@ -115,8 +127,6 @@ def bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | 
 
 
 def _one(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any]:
-    if isinstance(item, bool):
-        raise UnsupportedError("indexing by bool: expected integers, slices, None and ...")
     return place_of(array.tracer, _number(array, item), axis, array.value.shape[axis]), 1, 1
 
 

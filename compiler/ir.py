@@ -262,6 +262,11 @@ class Node:
         return self.operator.kind is Kind.REDUCE
 
     @property
+    def may_fail(self) -> bool:
+        """A reduction that means nothing of nothing."""
+        return self.is_reduction and self.operator.needs_nonempty
+
+    @property
     def is_scan(self) -> bool:
         return self.operator.kind is Kind.SCAN
 
@@ -366,6 +371,7 @@ class Graph:
         boxed: outputs for which NumPy returns a 0-d array rather than a scalar.
         derived: extents that follow from those of the arguments, by name, in order.
         conditions: expressions of extents, and the value that each must have at each call.
+        dropped: nodes that nobody reads, and that fail where their operands have no elements.
     """
 
     name: str
@@ -377,6 +383,7 @@ class Graph:
     boxed: frozenset[int] = frozenset()
     derived: tuple[tuple[str, Expr], ...] = ()
     conditions: tuple[tuple[Expr, Any], ...] = ()
+    dropped: tuple[Node, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]

@@ -20,17 +20,24 @@ from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
 from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
-from opweave.compiler.ir import Graph, Value, Where
+from opweave.compiler.ir import Graph, Node, Value, Where
 from opweave.compiler.lazy_array import BREAKS, LazyArray
 from opweave.compiler.libraries import replaced
-from opweave.compiler.segments import Given, Segment, cut, shared_views
+from opweave.compiler.segments import Given, Segment, cut, may_raise, shared_views
 from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
-from opweave.compiler.traced import TracedArray, TracedScalar
+from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.tracer import Alias, Tracer, is_array
 from opweave.compiler.tree import Constant, Identity, Tree, flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import ArgumentError, DTypeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    ArgumentError,
+    DTypeError,
+    OpweaveError,
+    TraceError,
+    UnsupportedError,
+)
 
 RANDOM = ("numpy.random", "cupy.random")
 # Operations that are noted before they are computed, whether or not anybody asks for a value.
@@ -78,6 +85,7 @@ class LazyTracer(Tracer):
         self.asking = 0  # NumPy's own functions that take an array and give back another
         self.leaked = False  # somebody has an array itself and may write to it unseen
         self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
+        self._looked_at: set[int] = set()
         self._live: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
@@ -85,6 +93,10 @@ class LazyTracer(Tracer):
         if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
             self.flush()
         return made
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """NumPy is asked next; what is kept would hold arrays, by its traceback."""
+        return error
 
     def check_length(self, where: Where) -> None:
         """A function of any length runs: what is pending is computed from time to time."""
@@ -122,6 +134,13 @@ class LazyTracer(Tracer):
         self.inputs.add(value.id)
         if array is not found:
             self.unboxed.add(value.id)
+
+    def changed(self, array: Any) -> None:
+        """An array that has another shape or type from now on, under each of its names."""
+        for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
+            given = self.given.get(held.value.id)
+            if given is not None and given.found is array:
+                held.value = self._input(array, given.name)
 
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object."""
@@ -195,8 +214,10 @@ class LazyTracer(Tracer):
             **{root.id: root for root in roots},
         }
         total = 0
-        if values:
-            segment = cut(self, list(values.values()))
+        looked_at = [n.result for n in self.builder.nodes if self._may_raise(n)]
+        if values or looked_at:
+            self._looked_at |= {value.id for value in looked_at}
+            segment = cut(self, list(values.values()), looked_at)
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
@@ -206,11 +227,21 @@ class LazyTracer(Tracer):
         # nothing is open, and what nobody holds is gone, as in Python
         self.builder.nodes.clear()
         self.aliases.clear()
+        self._looked_at.clear()
         kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}
         self.borrowed &= kept
         return bool(values), total
+
+    def settle(self) -> None:
+        """Compute what nobody asked for, where it may raise."""
+        if any(map(self._may_raise, self.builder.nodes)):
+            self.flush()
+
+    def _may_raise(self, node: Node) -> bool:
+        """Whether a node runs though nobody reads it: once, since a function may catch it."""
+        return may_raise(node) and node.result.id not in self._looked_at
 
     def decide(self, condition: Expr, value: bool) -> bool:
         """Parts run at each call: there is no guard to note it in."""
@@ -315,6 +346,7 @@ def run_lazily(
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     result = run(fn, values, captured, tracer.plain)
     if result is None:
+        tracer.settle()
         return [], Constant(None)
     found, structure = flatten(result, "the output", CONSTANTS)
     for path, item in found:
@@ -322,7 +354,9 @@ def run_lazily(
             raise TraceError(
                 f"{path}: a {type(item).__name__} would run after the call; return its results"
             )
-    return [tracer.concrete(item) for _, item in found], structure
+    leaves = [tracer.concrete(item) for _, item in found]
+    tracer.settle()
+    return leaves, structure
 
 
 class LazyCalls:

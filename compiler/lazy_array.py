@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,17 +135,28 @@ class LazyArray(TracedArray):
             "@", lambda: super(LazyArray, self).__rmatmul__(other), np.matmul, (other, self)
         )
 
+    def __imatmul__(self, other: Any) -> Any:
+        if not self.tracer.leaked:
+            with suppress(*BREAKS):
+                return super()._assigned(self @ other, "__imatmul__")
+        self.tracer.broken("@= on what others see too")
+        target = self.tracer.concrete(self)
+        target @= self.tracer.concrete(other)
+        return self
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
         self.tracer.leaked |= not self.tracer.asking and not copy
         return np.array(self._array(), dtype=dtype, copy=copy)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in TracedArray.__slots__ or name in ("shape", "strides", "dtype"):
+        if name in TracedArray.__slots__:
             super().__setattr__(name, value)
             return
         self.tracer.broken(f"assignment to .{name}")
         setattr(self._array(), name, self.tracer.concrete(value))
+        if name in ("shape", "strides", "dtype"):
+            self.tracer.changed(self._array())
 
     def __str__(self) -> str:
         return str(self._array())

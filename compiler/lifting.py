@@ -19,7 +19,7 @@ MOST_ITEMS = 64
 
 
 def is_traced_array(item: Any) -> bool:
-    return hasattr(item, "__opweave_apply__") and hasattr(item, "ndim")
+    return hasattr(item, "__opweave_apply__") and hasattr(item, "value")
 
 
 def arrays_in(item: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import BOOL, F64, I64, U32, U64, DType
-from opweave.opcodes.errors import DTypeError
+from opweave.opcodes.errors import DTypeError, OutOfRangeError
 
 # Of unsigned numbers, which have no sign in front.
 SUFFIXES = {U32: "u", U64: "ULL"}
@@ -19,7 +19,8 @@ def converted(value: Any, dtype: DType) -> Any:
     """A Python or NumPy scalar as a NumPy scalar of a dtype, as NumPy converts it.
 
     Raises:
-        DTypeError: a Python integer that the dtype cannot hold (NumPy: OverflowError).
+        DTypeError: no number of that kind.
+        OutOfRangeError: a Python integer that the dtype cannot hold.
     """
     try:
         with np.errstate(over="ignore"):
@@ -27,7 +28,7 @@ def converted(value: Any, dtype: DType) -> Any:
     except TypeError:
         raise DTypeError(f"{shown(value)} is not a number of type {dtype.numpy_name}") from None
     except (OverflowError, ValueError):
-        raise DTypeError(
+        raise OutOfRangeError(
             f"Python integer {shown(value)} is out of bounds for {dtype.numpy_name}"
         ) from None
 

@@ -74,17 +74,10 @@ def at_least_one(extent: Any) -> Any:
     return extent.__opweave_scalar__("max", 1) if hasattr(extent, "expr") else max(extent, 1)
 
 
-def _arrays(name: str, arrays: Any) -> list[Any]:
-    """Arrays to be joined, of which one at least is traced.
-
-    Raises:
-        ShapeError: one has no dimension.
-    """
+def _arrays(arrays: Any) -> list[Any]:
+    """Arrays to be joined, of which one at least is traced."""
     tracer = tracer_of(list(arrays))
-    found = [lifted(tracer, a) for a in arrays]
-    if not all(a.ndim for a in found):
-        raise ShapeError(f"{name}: zero-dimensional arrays cannot be joined")
-    return found
+    return [lifted(tracer, a) for a in arrays]
 
 
 def concatenate(
@@ -97,10 +90,12 @@ def concatenate(
     """
     if dtype is not None:
         return concatenate([_cast("concatenate", a, dtype, casting) for a in arrays], axis)
-    found = _arrays("concatenate", arrays)
+    found = _arrays(arrays)
     first, tracer = found[0], found[0].tracer
     if axis is None:
         return concatenate([a.reshape(-1) for a in found], 0)
+    if not all(a.ndim for a in found):
+        raise ShapeError("concatenate: zero-dimensional arrays cannot be joined; stack them")
     axis = counted_axis("concatenate", axis, first.ndim)
     if len({a.ndim for a in found}) > 1:
         ranks = " and ".join(str(a.ndim) for a in found)
@@ -138,7 +133,7 @@ def _meet(tracer: Tracer, first: Any, other: Any, axis: int) -> None:
 
 
 def stack(arrays: Any, axis: Any = 0) -> Any:
-    found = _arrays("stack", arrays)
+    found = _arrays(arrays)
     rank = found[0].ndim + 1
     axis = counted_axis("stack", axis, rank)
     axes = (*range(axis), None, *range(axis, rank - 1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import OpweaveError, ShapeError
+from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
@@ -97,7 +97,8 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     """An axis counted from 0.
 
     Raises:
-        ShapeError: no integer, or no axis of the array.
+        ShapeError: no integer.
+        AxisError: no axis of the array.
     """
     try:
         found = index(axis)
@@ -106,7 +107,7 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     except Exception:
         raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
     if not -rank <= found < rank:
-        raise ShapeError(
+        raise AxisError(
             f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"
         )
     return found % rank

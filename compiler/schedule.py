@@ -117,14 +117,19 @@ class Schedule:
 
 
 def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
-    """Values that leave the group: used by other nodes, or returned."""
+    """Values that leave the group: used by other nodes, or returned.
+
+    What nobody uses, but for what it notes, leaves too: a kernel stores something.
+    """
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
-    users = graph.users
+    nodes, users = graph.nodes, graph.users
     return [
         value
         for index in sorted(members)
-        for value in graph.nodes[index].results
-        if value.id in returned or any(u not in members for u in users.get(value.id, ()))
+        for value in nodes[index].results
+        if value.id in returned
+        or any(u not in members for u in users.get(value.id, ()))
+        or (nodes[index].operator.notes_faults and value.id not in users)
     ]
 
 

@@ -60,14 +60,16 @@ def _exprs(node: Node) -> Iterator[Expr]:
     return (o.expr for o in node.operands if isinstance(o, Scalar))
 
 
-def cut(tracer: LazyTracer, wanted: Sequence[Value]) -> Segment:
+def cut(tracer: LazyTracer, wanted: Sequence[Value], looked_at: Sequence[Value] = ()) -> Segment:
     """The segment that makes some values out of those that are there.
+
+    ``looked_at`` are values that nobody gets, for what making them raises.
 
     Extents get names of their own, in the order of the dimensions of its inputs, so that the same
     lines give the same graph wherever they stand.
     """
     builder = tracer.builder
-    nodes = _needed(builder.resolved_nodes(), wanted, set(tracer.given))
+    nodes = _needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
     outputs = tuple(replace(v, shape=tuple(map(builder.find, v.shape))) for v in wanted)
     used = {v.id for n in nodes for v in n.values} | {v.id for v in wanted}
     exprs = [e for n in nodes for e in _exprs(n)]
@@ -187,6 +189,11 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> 
             found.append(node)
             missing |= {v.id for v in node.values} - there
     return found[::-1]
+
+
+def may_raise(node: Node) -> bool:
+    """Whether NumPy raises, for some arguments, what a trace finds in order."""
+    return node.operator.notes_faults or node.may_fail
 
 
 def _symbols(node: Node) -> Iterator[Symbol]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,8 @@ def simplify(graph: Graph) -> Graph:
     d = (x * 2)[1:]       ->  d = x[1:] * 2
     """
     settled = share_common(fold(fill_in(settle_views(graph))))
-    return drop_dead(share_common(over_dense(read_through(settled))))
+    looked_at = unread(settled)
+    return drop_dead(share_common(over_dense(read_through(settled))), looked_at)
 
 
 def next_id(graph: Graph) -> int:
@@ -204,12 +205,36 @@ def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
     )
 
 
-def drop_dead(graph: Graph) -> Graph:
-    """Drop nodes whose results nobody uses."""
-    used = {o.id for o in graph.outputs if isinstance(o, Value)}
+def unread(graph: Graph) -> set[int]:
+    """Values that nobody uses, and that are made for what is noted meanwhile.
+
+    Asked before reads move: what they leave behind is looked at elsewhere.
+    """
+    live, _ = _split(graph, set())
+    kept = {id(node) for node in live}
+    return {n.result.id for n in graph.nodes if n.operator.notes_faults and id(n) not in kept}
+
+
+def drop_dead(graph: Graph, looked_at: Set[int] = frozenset()) -> Graph:
+    """Drop nodes whose results nobody uses, but for what they would raise.
+
+    y = x[i]; return x * 2       the indices are looked at, and nothing is read
+    x.max(); return x * 2        noted, since it fails of nothing
+    """
+    kept, dead = _split(graph, looked_at)
+    dropped = (*graph.dropped, *(node for node in dead if node.may_fail))
+    return replace(graph, nodes=tuple(kept), dropped=dropped)
+
+
+def _split(graph: Graph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
+    """The nodes that outputs and other values need, and the rest."""
+    used = {o.id for o in graph.outputs if isinstance(o, Value)} | looked_at
     kept: list[Node] = []
+    dead: list[Node] = []
     for node in reversed(graph.nodes):
         if any(r.id in used for r in node.results):
             kept.append(node)
             used |= {v.id for v in node.values}
-    return graph.with_nodes(reversed(kept))
+        else:
+            dead.append(node)
+    return kept[::-1], dead[::-1]

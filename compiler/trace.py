@@ -20,7 +20,8 @@ from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
 from opweave.compiler.libraries import replaced
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.selection import MaskSelection
-from opweave.compiler.traced import TracedArray, TracedScalar
+from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.tracer import Tracer, is_array, is_boxed
 from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
 from opweave.opcodes.allowed import is_number

@@ -1,23 +1,21 @@
-"""Traced values: what a user's function computes with while it is traced.
+"""Traced arrays: what a user's function computes with while it is traced.
 
 A ``TracedArray`` answers to NumPy's protocols and to Python's operators by adding nodes to the
-graph.  A ``TracedScalar`` stands for a Python number; arithmetic between numbers builds an
-expression that the host evaluates at each call, and asking for its value (``if n > 3``,
-``range(n)``, ``math.log(s)``) makes it static, with a guard.
+graph.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.assignment import assign, check_assigned, put
-from opweave.compiler.expr import Expr, literal, scalar_function
+from opweave.compiler.assignment import assign, check_assigned, fitted, put
+from opweave.compiler.expr import Expr
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
+from opweave.compiler.lifting import has_arrays, is_traced_array, lifted
 from opweave.compiler.numpy_functions import (
     FUNCTIONS,
     METHODS,
@@ -29,58 +27,20 @@ from opweave.compiler.numpy_functions import (
 from opweave.compiler.scanning import ACCUMULATES, accumulated
 from opweave.compiler.selection import MaskSelection, is_selection, stored
 from opweave.compiler.special import special_function
-from opweave.compiler.traced_operators import POWERS, ArrayOperators, NumberOperators
+from opweave.compiler.traced_numbers import TracedScalar
+from opweave.compiler.traced_operators import POWERS, ArrayOperators
 from opweave.compiler.ufuncs import Keywords, into, outer_operands
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
-    DTypeError,
     OpweaveError,
+    PowerError,
     TraceError,
     UnsupportedError,
 )
 
 if TYPE_CHECKING:
     from opweave.compiler.tracer import Tracer
-
-
-def as_expr(item: Any) -> tuple[Expr, Any]:
-    """Expression and example value of a number."""
-    if isinstance(item, TracedScalar):
-        return item.expr, item.example
-    return literal(item), item
-
-
-def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
-    """Apply a scalar function to numbers of which one at least is traced.
-
-    With an operand that is no number, such as a text to compare with, the others become static.
-    """
-    tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
-    if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
-        return scalar_function(name)(*map(tracer.concrete, operands))
-    pairs = [as_expr(o) for o in operands]
-    example = scalar_function(name)(*(value for _, value in pairs))
-    if name == "pow" and all(isinstance(v, int) for _, v in pairs):
-        for item in operands:  # int ** int is an int or a float, by the exponent's sign
-            tracer.concrete(item)
-    elif name == "pow":
-        _decide_root(tracer, *pairs)
-    return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
-
-
-def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
-    """Whether a power of Python numbers is complex belongs to the guard: a root of a negative."""
-    if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
-        return
-    is_size = all(leaf.op == "extent" for leaf in base[0].leaves())
-    is_plain = exponent[0].op == "literal" and exponent[1] % 1 == 0
-    if is_size or is_plain or (base[0].op == "literal" and base[1] >= 0):
-        return
-    if tracer.decide(Expr("lt", (base[0], literal(0))), base[1] < 0):
-        fraction = Expr("mod", (exponent[0], literal(1)))
-        tracer.decide(Expr("eq", (fraction, literal(0))), exponent[1] % 1 == 0)
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
@@ -168,18 +128,28 @@ class TracedArray(ArrayOperators):
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         name = f"np.{ufunc.__name__}"
         asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
-        result = self.tracer.apply(operator, self._call(name, asked.operands, (args,), {}))
+        args = self._call(name, asked.operands, (args,), {})
+        if not any(map(is_traced_array, args)):  # but out= alone
+            args = tuple(
+                lifted(self.tracer, a) if isinstance(a, list | tuple) else a for a in args
+            )
+        result = self.tracer.apply(operator, args)
         if out is None:
             return result
-        pairs = list(zip(out, result if len(out) > 1 else [result], strict=True))
+        return self._stored(asked, out, result if len(out) > 1 else [result])
+
+    def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
+        """The results of a ufunc under the names that ``out=`` has: all, or none."""
+        name = f"np.{asked.ufunc.__name__}"
+        pairs = [(t, fitted(t, lifted(self.tracer, r))) for t, r in zip(out, results, strict=True)]
         pairs = [(t, self._call(name, asked.stored, (value, t), {})) for t, value in pairs]
         where = asked.where
         if where is not True:
             pairs = [(target, np.where(where, value, target)) for target, value in pairs]
-        for target, value in pairs:  # all or none
-            check_assigned(target, value, f"np.{ufunc.__name__}")
         for target, value in pairs:
-            assign(target, value, f"np.{ufunc.__name__}")
+            check_assigned(target, value, name)
+        for target, value in pairs:
+            assign(target, value, name)
         return out if len(out) > 1 else out[0]
 
     def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
@@ -202,6 +172,10 @@ class TracedArray(ArrayOperators):
         handler = handler_of(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
+        given = {key: item for key, item in kwargs.items() if key != "out"}
+        if "out" in kwargs and not has_arrays([*args, *given.values()]):  # but out= alone
+            found = function(*args, **given)
+            handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
 
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -267,7 +241,7 @@ class TracedArray(ArrayOperators):
             if short is not None:
                 return OPERATORS[short]
             if type(exponent) is int and exponent < 0 and not is_float:
-                raise DTypeError(
+                raise PowerError(
                     f"power: integers to a negative integer power, as in NumPy "
                     f"({self.tracer.where()}); convert with .astype(np.float64)"
                 )
@@ -288,7 +262,7 @@ class TracedArray(ArrayOperators):
         return self._call("@", FUNCTIONS["matmul"], (other, self), {})
 
     def __imatmul__(self, other: Any) -> Any:
-        return assign(self, self @ other, "__imatmul__")
+        return self._assigned(self @ other, "__imatmul__")
 
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])
@@ -312,96 +286,3 @@ class TracedArray(ArrayOperators):
     __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
-
-
-class TracedScalar(NumberOperators):
-    """Stands for a Python (or NumPy) number that may differ from call to call."""
-
-    __array_priority__ = 1001
-
-    def __init__(self, tracer: Tracer, expr: Expr, example: Any):
-        self.tracer = tracer
-        self.expr = expr
-        self.example = example
-
-    def __repr__(self) -> str:
-        return f"<traced {self.expr!r}>"
-
-    def __str__(self) -> str:
-        return str(self.tracer.concrete(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(self.tracer.concrete(self), spec)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """The number's own type, for ``isinstance``; it is part of the guard."""
-        return type(self.example)
-
-    def __hash__(self) -> int:
-        return hash(self.tracer.concrete(self))
-
-    def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
-        return scalar_apply(name, operands)
-
-    def __opweave_scalar__(self, name: str, *others: Any) -> Any:
-        """A function of Python numbers at each call; the result is one too."""
-        return scalar_apply(name, [self, *others])
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
-    def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
-        return self.tracer.apply(operator, operands, attrs)
-
-    @property
-    def real(self) -> Any:
-        return scalar_apply("real", [self])
-
-    @property
-    def imag(self) -> Any:
-        return scalar_apply("imag", [self])
-
-    def conjugate(self) -> Any:
-        return scalar_apply("conjugate", [self])
-
-    conj = conjugate
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        for arg in args:
-            if isinstance(arg, TracedArray):
-                return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
-        known = getattr(np, ufunc.__name__, None) is ufunc  # others are of SciPy, or a user's
-        if known and method == "__call__" and not kwargs:
-            return scalar_apply(f"np.{ufunc.__name__}", args)
-        return getattr(ufunc, method)(*map(self.tracer.concrete, args), **kwargs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        for arg in args:
-            if isinstance(arg, TracedArray):
-                return arg.__array_function__(function, types, args, kwargs)
-        return function(*map(self.tracer.concrete, args), **kwargs)
-
-    def __bool__(self) -> bool:
-        """Which side a branch takes is part of the guard, not the number that decides it."""
-        is_bool = isinstance(self.example, bool | np.bool_)
-        expr = self.expr if is_bool else Expr("ne", (self.expr, literal(0)))
-        return self.tracer.decide(expr, bool(self.example))
-
-    def __int__(self) -> int:
-        return int(self.tracer.concrete(self))
-
-    def __float__(self) -> float:
-        return float(self.tracer.concrete(self))
-
-    def __index__(self) -> int:
-        return operator.index(self.tracer.concrete(self))
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.tracer.concrete(self), digits)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.tracer.concrete(self), dtype)

@@ -17,7 +17,8 @@ from opweave.compiler.ir import Extent, Node, Value, Where
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.selection import MaskSelection
-from opweave.compiler.traced import TracedArray, TracedScalar, scalar_apply
+from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_numbers import TracedScalar, scalar_apply
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
@@ -291,7 +292,8 @@ class Tracer:
         return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
-        if getattr(np, operator.name, None) is not operator.numpy or attrs:
+        has_traced = any(isinstance(o, TracedScalar) for o in operands)
+        if getattr(np, operator.name, None) is not operator.numpy or attrs or not has_traced:
             values = [self.concrete(o) for o in operands]
             return operator.numpy(*values, **attrs)
         return scalar_apply(f"np.{operator.name}", operands)

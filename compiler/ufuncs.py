@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.assignment import assign, check_assigned
+from opweave.compiler.assignment import assign, check_assigned, fitted
 from opweave.compiler.lifting import lifted
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 # Memory orders: results are C-contiguous whatever is asked for, but for this one.
 ORDERS = ("K", "A", "C")
+# Functions whose ``out=`` may be larger than the result, as a ufunc's.
+SPREAD = ("clip",)
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ def into(result: Any, out: Any, name: str) -> Any:
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
     if target.dtype != result.dtype:
         raise UnsupportedError(f"{name}: out= of {target.dtype} for a result of {result.dtype}")
+    if name.rpartition(".")[2] in SPREAD:
+        result = fitted(target, result)
     if target.ndim != result.ndim:
         raise ShapeError(f"{name}: out= of {target.ndim} dimensions for {result.ndim}")
     if not result.ndim:

@@ -66,13 +66,12 @@ def check_name(name: Any, what: str) -> None:
 
 def is_number(value: Any) -> bool:
     """True for a number in a kernel: Python's bool, int, float and complex, NumPy's scalars."""
-    if isinstance(value, np.generic):
-        return np.generic.dtype.__get__(value).kind in "biufc" or _is_bfloat16(value)
+    if isinstance(value, np.timedelta64):  # a np.number to NumPy
+        return False
+    if isinstance(value, np.generic):  # what stands for one has nothing but its class
+        is_bfloat16 = value.__class__ is dtypes.BF16.numpy.type
+        return isinstance(value, np.number | np.bool_) or is_bfloat16
     return isinstance(value, bool | int | float | complex)
-
-
-def _is_bfloat16(value: np.generic) -> bool:
-    return type(value) is dtypes.BF16.numpy.type
 
 
 def plain_number(value: Any) -> Any:
@@ -83,7 +82,7 @@ def plain_number(value: Any) -> Any:
     """
     if type(value) in (bool, int, float, complex):
         return value
-    if isinstance(value, np.generic) and is_number(value):
+    if issubclass(type(value), np.generic) and is_number(value):
         return np.asarray(value)[()]
     if isinstance(value, float):
         return float.__float__(value)

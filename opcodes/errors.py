@@ -6,6 +6,8 @@ to do.  Errors that NumPy users know under a built-in name also derive from it.
 
 from __future__ import annotations
 
+from numpy.exceptions import AxisError as NumpyAxisError
+
 
 class OpweaveError(Exception):
     """Base of all errors raised by opweave."""
@@ -19,8 +21,20 @@ class BoundsError(ShapeError, IndexError):
     """An index that an array has not."""
 
 
+class AxisError(ShapeError, NumpyAxisError):
+    """An axis that an array has not."""
+
+
 class DTypeError(OpweaveError, TypeError):
     """A dtype is not supported, or an operator has no meaning for it."""
+
+
+class OutOfRangeError(DTypeError, OverflowError):
+    """A Python integer that a dtype cannot hold."""
+
+
+class PowerError(DTypeError, ValueError):
+    """Integers to a negative integer power."""
 
 
 class TraceError(OpweaveError, TypeError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.errors import AxisError, ShapeError
 
 Extent = Any
 Shape = tuple[Extent, ...]
@@ -69,7 +69,8 @@ def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
     """Return the axes counted from 0, in rising order, all for None.
 
     Raises:
-        ShapeError: no such axis, or one that stands twice.
+        AxisError: no such axis.
+        ShapeError: one that stands twice.
     """
     if axis is None:
         return tuple(range(rank))
@@ -80,7 +81,7 @@ def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
         if not isinstance(one, int):
             raise ShapeError(f"axis must be an integer, a tuple of them or None, found {one}")
         if not -rank <= one < rank:
-            raise ShapeError(f"axis {shown(one)} does not exist in an array of {rank} dimensions")
+            raise AxisError(f"axis {shown(one)} does not exist in an array of {rank} dimensions")
         found.append(one % rank)
     if len(set(found)) < len(found):
         raise ShapeError(f"an axis stands twice in {axis}")

@@ -56,6 +56,7 @@ def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") 
         if host
         else sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()),
         "compiler": hostcc.host_compiler().fingerprint if host else nvrtc.fingerprint(),
+        "weaker": list(hostcc.weaker(mode)) if host else [],
         "libraries": list(hostcc.libraries(mode)) if host else [],
         "cpu": hostcc.cpu_features() if host else "",
     }
@@ -130,8 +131,10 @@ class Builder:
         self.compiled += 1
         if on_host(arch, mode):
             flags, libraries = hostcc.flags(mode, fast=fast), hostcc.libraries(mode)
-            apart = mode == "sanitize"
-            return hostcc.compile_host(source, flags, HOST_INCLUDE, libraries, apart=apart)
+            apart, weaker = mode == "sanitize", hostcc.weaker(mode)
+            return hostcc.compile_host(
+                source, flags, HOST_INCLUDE, libraries, apart=apart, weaker=weaker
+            )
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
 

@@ -56,6 +56,14 @@ CLANG_HOOKS = (
 )  # fmt: skip
 
 
+# What a kernel is compiled with once more where the compiler itself fails, in turn; bits stay.
+# g++ 12 has no instruction for a maximum of 8 or 16 bits under a mask of AVX-512, both operands
+# in memory; at -O2 and for narrower vectors neither.  Without temporary expression replacement it
+# loads them first, and the loop is a vector's as before.  Where that is not it, without vectors.
+LESS = ("-O1",)
+NO_TER = ("-fno-tree-ter",)
+FAILURES = ("internal compiler error", "unrecognizable insn", "PLEASE submit a bug report")
+
 # What generated kernels are linked with: C only, which spares the linker half of its time.  (zig
 # links with nothing at all: what is left open is found in the process.)
 C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
@@ -69,6 +77,7 @@ class HostCompiler:
     fingerprint: str
     flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    weaker: tuple[tuple[str, ...], ...] = (LESS,)
 
 
 @cache
@@ -82,7 +91,8 @@ def host_compiler() -> HostCompiler:
         found = shutil.which(name)
         if found:
             path = os.path.abspath(found)  # with a relative PATH, one that means the same later
-            return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY)
+            tries = (NO_TER, LESS)
+            return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY, tries)
     spec = importlib.util.find_spec("ziglang")
     if spec is not None and spec.origin:
         zig = str(Path(spec.origin).parent / "zig")
@@ -159,6 +169,11 @@ def is_gcc() -> bool:
     return "__clang__" not in run_compiler(command, "")
 
 
+def weaker(mode: str) -> tuple[tuple[str, ...], ...]:
+    """Flags that are added in turn where the compiler itself fails; -O0 has nothing to give up."""
+    return host_compiler().weaker if mode == "run" else ()
+
+
 def compile_host(
     source: str,
     options: tuple[str, ...],
@@ -166,13 +181,24 @@ def compile_host(
     libraries: tuple[str, ...] = (),
     *,
     apart: bool = False,
+    weaker: tuple[tuple[str, ...], ...] = (),
 ) -> bytes:
     """Compile to a shared object; ``apart`` links in a second step, without the options.
+
+    Args:
+        weaker: what is added to the options, in turn, where the compiler itself fails.
 
     Raises:
         CompileError: the compiler refuses the source.
         NoCompilerError: there is no compiler.
     """
+    for added in weaker:
+        try:
+            return compile_host(source, options, include, libraries, apart=apart)
+        except CompileError as error:
+            if not any(text in error.log for text in FAILURES):
+                raise
+        options = (*options, *added)
     command = host_compiler().command
     paths = [f"-I{p}" for p in include]
     with temporary_folder() as folder:

@@ -286,9 +286,7 @@ def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
     Raises:
         ShapeError: names the reduction.
     """
-    for node in graph.nodes:
-        if not node.is_reduction or not node.operator.needs_nonempty:
-            continue
+    for node in (n for n in (*graph.nodes, *graph.dropped) if n.may_fail):
         shape = node.values[0].shape
         reduced = count((shape[a] for a in reduced_axes(node)), extents)
         if reduced == 0:

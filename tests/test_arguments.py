@@ -159,3 +159,85 @@ def test_a_tree_is_a_key():
     assert isinstance(a, Tree)
     assert (a == b, hash(a) == hash(b)) == (True, True)
     assert a != flatten({"y": (1, None), "x": [2]})[1]
+
+
+def scaled(x, s):
+    x *= s
+    return x
+
+
+def tail(x, s):
+    x[1:] -= s * x[1:]
+    x **= s
+    return x
+
+
+def through_out(x, s):
+    t = s * 2
+    x += t
+    np.add(x, s, out=x)
+    return np.multiply(x, s, out=x, where=x > 1)
+
+
+def by_mask(x, s):
+    x[x > s] = s
+    x[x > 1] -= s
+    return x
+
+
+NUMBERS = [np.float32(2), np.float64(2.5), np.float16(3), np.int64(2), np.int8(3), np.uint8(1),
+           np.bool_(True), np.complex64(1 + 1j)]  # fmt: skip
+
+
+def outcome(function, x, s):
+    """What a call gives and leaves in its argument, or the kind of error that it raises."""
+    given = x.copy()
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(given, s)).dtype, given
+    except TypeError:  # that casts the result
+        return TypeError
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
+@pytest.mark.parametrize("function", [scaled, tail, through_out, by_mask])
+def test_what_is_done_in_place_by_a_numpy_number(function, number):
+    for dtype in (np.float64, np.float32, np.int64, np.uint8):
+        x = np.arange(4).astype(dtype)
+        found, expected = outcome(ow.fuse(function), x, number), outcome(function, x, number)
+
+        assert (found is TypeError) == (expected is TypeError)
+        if expected is not TypeError:
+            assert found[0] == expected[0]
+            np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
+def test_a_numpy_number_has_what_its_type_has(number):
+    def function(x, s):
+        kinds = (s.dtype, s.shape, s.ndim, s.size, s.itemsize, hasattr(s, "bit_length"))
+        return kinds, x.astype(s.dtype), x * s.item(), x * s.astype(np.float32), s.astype("u1")
+
+    x = np.arange(1, 4, dtype=np.float32)
+    (kinds, *expected), (found_kinds, *found) = function(x, number), ow.fuse(function)(x, number)
+    assert found_kinds == kinds
+    for a, b in zip(found, expected, strict=True):
+        assert (type(a), a.dtype) == (type(b), b.dtype)
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("function", "numbers", "traces"), [
+    (lambda x, s: x * s.item() + s.astype(np.float32), np.float32([1, 2.5, 3]), 1),
+    (lambda x, s: np.multiply(s, 2, out=x * 1), np.float32([1, 2.5, 3]), 1),
+    (lambda x, s: x * 2 if s.is_integer() else x * s, [1.5, 2.5, 3.0, 4.0], 2),
+    (lambda x, s: x * s.bit_length(), [1, 5, 300], 1),
+    (lambda x, s: x * s.as_integer_ratio()[0], [0.5, 1.5], 2),
+    (lambda x, s: x * s.round(1), np.float64([0.25, 1.75]), 2),
+])  # fmt: skip
+def test_methods_of_numbers_are_asked_at_each_call(function, numbers, traces):
+    fused = ow.fuse(function, fullgraph=True)
+    for number in numbers:
+        np.testing.assert_array_equal(fused(X, number), function(X, number))
+    assert len(fused.traces) == traces

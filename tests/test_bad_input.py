@@ -75,6 +75,31 @@ def test_a_mistake_in_a_function_is_found_at_trace_time(function, arguments, err
         assert piece in str(caught.value)
 
 
+BYTES, WHOLE = np.arange(1, 4, dtype=np.uint8), np.arange(1, 4)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "x"), [
+    (lambda x: x.sum(axis=2), X), (lambda x: x.cumsum(axis=2), X), (lambda x: np.roll(x, 1, 2), X),
+    (lambda x: np.expand_dims(x, 5), X), (lambda x: np.moveaxis(x, 0, 4), X),
+    (lambda x: np.stack([x, x], axis=4), X), (lambda x: np.rollaxis(x, 0, 4), X),
+    (lambda x: np.split(x, 2, axis=4), X), (lambda x: np.stack([x.min(), x.max()], axis=1), X),
+    (lambda x: x[0, 0, 0], X), (lambda x: x[9], X), (lambda x: x[1:, None, 9], X),
+    (lambda x: x * 300, BYTES), (lambda x: np.full_like(x, 300), BYTES), (lambda x: x**-1, WHOLE),
+    (lambda x: np.diff(x, -1), X), (lambda x: x.reshape(7), X), (lambda x: x[:0].max(), X),
+    (lambda x: np.select([x, x > 1], [x, x]), X), (lambda x: np.select([[1] * 8], [x]), X),
+    (lambda x: np.add(1, 2.5, out=x * 1), WHOLE), (lambda x: x + np.ones(7), X),
+])  # fmt: skip
+@pytest.mark.parametrize("before", [lambda x: x, np.sort])
+def test_an_error_is_of_the_classes_that_numpys_is(function, x, before):
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        function(before(x))
+    with pytest.raises(expected.type.__mro__[1 if "UFunc" in expected.typename else 0]) as found:
+        ow.fuse(lambda x: function(before(x)))(x)
+
+    assert str(found.value)
+
+
 def in_place_argument(x):
     x += 1
     return x

@@ -1,5 +1,6 @@
 """Row 13 of docs/trust.md: the flags that decide bits are pinned, and stand in the key."""
 
+import dataclasses
 import subprocess
 
 import numpy as np
@@ -90,6 +91,64 @@ def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypa
     assert rest[: len(paths)] == paths
     assert rest[source - 2] == "-o"
     assert rest[source + 1 :] == parts["libraries"]
+
+
+def failing(monkeypatch, tmp_path, log, until):
+    """The compiler, which fails with this log unless it is given a flag; and what it was given."""
+    seen, real = tmp_path / "seen", hostcc.host_compiler()
+    script = tmp_path / "compiler"
+    script.write_text(f"""#!/bin/sh
+echo "$*" >> {seen}
+case "$*" in *{until}*) exec {" ".join(real.command)} "$@" ;; esac
+echo '{log}' >&2; exit 1
+""")
+    script.chmod(0o700)
+    made = dataclasses.replace(real, command=(str(script),))
+    monkeypatch.setattr(hostcc, "host_compiler", lambda: made)
+    return lambda: seen.read_text().splitlines()
+
+
+ICE = "simt.cuh:245:5: internal compiler error: in extract_insn, at recog.cc:2791"
+
+
+@pytest.mark.parametrize(("log", "until", "tries"), [
+    (ICE, "-fno-tree-ter", 2), ("error: unrecognizable insn:", "-O1", 3), (ICE, "-never", 3),
+    ("error: x was not declared", "-O1", 1),
+])  # fmt: skip
+def test_a_compiler_that_fails_itself_is_asked_for_less(monkeypatch, tmp_path, log, until, tries):
+    seen = failing(monkeypatch, tmp_path, log, until)
+    expected = key_parts(SOURCE, "host")
+    built = Builder(DiskCache(tmp_path / "cache"))
+    if until == "-never" or tries == 1:
+        with pytest.raises(ow.errors.CompileError) as found:
+            built.build_plain(SOURCE)
+        assert log in found.value.log
+    else:
+        assert built.build_plain(SOURCE).key == key_of(expected)
+        assert Builder(DiskCache(tmp_path / "cache")).build_plain(SOURCE).origin == "disk"
+
+    assert len(seen()) == tries
+    assert all("-ffp-contract=off" in line for line in seen())
+    assert "-fno-tree-ter" not in seen()[0]
+
+
+def test_what_is_tried_where_the_compiler_fails_stands_in_the_key(monkeypatch):
+    before, made = host_key(), hostcc.host_compiler()
+    less = dataclasses.replace(made, weaker=made.weaker[:-1])
+    monkeypatch.setattr(hostcc, "host_compiler", lambda: less)
+
+    assert host_key() != before
+    assert hostcc.weaker("verify") == hostcc.weaker("sanitize") == ()
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2"])
+@pytest.mark.parametrize("function", [
+    lambda a, b: np.pad(np.maximum(a, b), 1), lambda a, b: np.tril(np.minimum(a, b)),
+])  # fmt: skip
+def test_a_maximum_of_few_bits_that_is_stored_in_part(function, dtype):
+    a = (np.arange(4 * 33) % 100).astype(dtype).reshape(4, 33)
+
+    np.testing.assert_array_equal(ow.fuse(function)(a, a[::-1]), function(a, a[::-1]))
 
 
 # A kernel whose bits (or instructions) tell whether a flag is set: flag of the host, its opposite.

@@ -91,7 +91,38 @@ def in_place_of_many_kinds(x):
     return y, z
 
 
+def product_in_place(x):
+    y, z = x[:8] * 1, np.sort(x)
+    y @= z[:8]
+    x[:8] @= y
+    x @= np.eye(8, dtype=np.float32) * 2
+    return y
+
+
+def other_shape(x):
+    rows = x[2:4]
+    x.shape = (8, 30)
+    y = x * 2
+    y.shape = (-1,)
+    y[3] = 7
+    rows[0] = 5
+    return y, x + 1, x.shape, y.reshape(10, 24).sum(axis=0)
+
+
+def masks_of_one(x):
+    e, y = x[0, 0], x * 2
+    y[np.zeros((0, 0), bool)] = 9
+    y[0][np.zeros(0, bool)] = 9
+    y[1, e > 0] = 5
+    y[e > 100] = 3
+    return e[e <= 2].sum(), e[e > 9], y
+
+
 CASES = {
+    "product in place": product_in_place,
+    "assignment of a shape": other_shape,
+    "masks of one": masks_of_one,
+    "numbers into an argument": lambda x: (np.sqrt(2.0, out=x), np.clip(5, 0, 2, out=x[0])),
     "sort": lambda x: np.sort(x * 2 + 1, axis=0) * 3 - x,
     "branch": branch,
     "elements": elements,

@@ -54,6 +54,41 @@ ONCE_WRONG = {
 }  # fmt: skip
 
 
+def wider(a):
+    """Results that ``out=`` repeats."""
+    y, z, w = (np.stack([a, a]) * 2 for _ in range(3))
+    np.add(a, a, out=y)
+    np.clip(a, 0, 1, out=z)
+    np.abs(a[:1], out=w, where=a > 0)
+    return y, z, w
+
+
+def of_numbers(a, s):
+    """Results of numbers alone, with an array for ``out=`` only."""
+    y, i = a * 2, np.zeros_like(a, dtype=np.int64)
+    pair = np.divmod(7, 2, out=(a * 1, a * 1))
+    found = [np.square(3, out=a * 1), np.multiply(s, 2, out=a * 1), np.add(1, 2, out=i)]
+    clips = [np.clip(5, 0, 2, out=a * 1), np.clip(s, 0, 2, out=a * 1), np.sqrt(2.0, out=y)]
+    return *pair, *found, *clips, np.exp([1.0] * 40, out=a * 1), np.add(s, 1, out=y, where=y > 0)
+
+
+def square_in_place(x, m):
+    y = x * 1.5
+    rows = y[:2]
+    y @= m.astype(np.float32)
+    return y, rows
+
+
+ONCE_WRONG |= {
+    "out= that is wider than the result": (wider, V),
+    "out= of numbers": (of_numbers, V, 2.5),
+    "out= of NumPy's numbers": (of_numbers, V, np.float32(2.5)),
+    "a square product in place": (square_in_place, X, np.ones((40, 40))),
+    "elements stacked": (lambda v: np.stack([v.min(), v.mean(), v[0], 1.5], axis=-1), V),
+    "elements joined": (lambda v: np.concatenate([v.min(), v], axis=None), V),
+}
+
+
 def same(found, expected):
     pairs = [r if isinstance(r, tuple) else (r,) for r in (found, expected)]
     for a, b in zip(*pairs, strict=True):
