@@ -13,6 +13,7 @@ import numpy as np
 
 from opweave.arguments import Call, Signature
 from opweave.calls import Calls, Ready, packed
+from opweave.compiler.binding import unbound
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.specialise import Specialisations, Specialised
@@ -93,8 +94,8 @@ class Fused:
     ):
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
-        self.__wrapped__ = fn
         functools.update_wrapper(self, fn, updated=())
+        fn = self.__wrapped__ = unbound(fn)
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
