@@ -163,7 +163,7 @@ class Traced:
         if any(found is clock for clock in CLOCKS):
             return Clock(found, self.tracer)
         is_method = isinstance(found, types.BuiltinFunctionType | types.MethodType)
-        if (is_unknown or is_method) and not is_steady(found):
+        if type(found) is not np.errstate and (is_unknown or is_method) and not is_steady(found):
             return self.unread(name, found)
         if isinstance(found, types.ModuleType):
             if found.__name__ in ("numpy", "cupy"):
@@ -249,6 +249,9 @@ def checked(found: Any) -> Any:
     """NumPy's settings of floating-point errors, which kernels do not have; all else as it is."""
     if found is np.errstate:
         return _errstate
+    if type(found) is np.errstate:
+        names = ("all", "divide", "over", "under", "invalid")
+        return _errstate(**{name: getattr(found, f"_{name}", None) for name in names})
     if any(found is function for function in (np.seterr, np.seterrcall)):
         return _setting
     return found
