@@ -35,6 +35,8 @@ def shown(value: Any) -> str:
     ("'a\\\\nb'", 'an integer of 16610 bits')
     """
     try:
+        if hasattr(type(value), "__opweave_apply__"):  # traced: its text is asked for by nobody
+            return shown(value.example) if hasattr(value, "example") else "a traced array"
         if isinstance(value, int) and int.bit_length(value) > 256:
             return f"an integer of {int.bit_length(value)} bits"
         if isinstance(value, str | bytes):
@@ -66,9 +68,11 @@ def check_name(name: Any, what: str) -> None:
 
 def is_number(value: Any) -> bool:
     """True for a number in a kernel: Python's bool, int, float and complex, NumPy's scalars."""
-    if isinstance(value, np.generic):
+    if issubclass(type(value), np.generic):
         return np.generic.dtype.__get__(value).kind in "biufc" or _is_bfloat16(value)
-    return isinstance(value, bool | int | float | complex)
+    # also a traced number, which says of itself that it is one
+    kinds = (bool, int, float, complex, np.number, np.bool_, dtypes.BF16.numpy.type)
+    return isinstance(value, kinds)
 
 
 def _is_bfloat16(value: np.generic) -> bool:
@@ -83,7 +87,7 @@ def plain_number(value: Any) -> Any:
     """
     if type(value) in (bool, int, float, complex):
         return value
-    if isinstance(value, np.generic) and is_number(value):
+    if issubclass(type(value), np.generic) and is_number(value):
         return np.asarray(value)[()]
     if isinstance(value, float):
         return float.__float__(value)
