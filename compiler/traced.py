@@ -116,9 +116,6 @@ class TracedArray(ArrayOperators):
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
-    def __repr__(self) -> str:
-        return f"<traced {self.value!r}>"
-
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.value.dtype.numpy
@@ -303,6 +300,7 @@ class TracedArray(ArrayOperators):
             "(sorted(opweave.OPERATORS) lists them)"
         ))  # fmt: skip
 
+    __repr__ = _refuse("the text", "print it outside the fused function")
     __format__ = _refuse("formatting", "print it outside the fused function")
     __hash__ = _refuse("the hash", "compute the key outside the fused function")
     __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
@@ -325,7 +323,7 @@ class TracedScalar(NumberOperators):
         self.example = example
 
     def __repr__(self) -> str:
-        return f"<traced {self.expr!r}>"
+        return repr(self.tracer.concrete(self))
 
     def __str__(self) -> str:
         return str(self.tracer.concrete(self))
