@@ -28,7 +28,7 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Functions of which it is remembered what they read.
 MOST_FUNCTIONS = 256
 # What may read something from outside, and is a leaf.
-SEARCHED = (FunctionType, MethodType, type)
+SEARCHED = (FunctionType, MethodType, type, Identity)
 # Types of arguments that are leaves, as far as any was met: whether one is follows from its type.
 LEAVES: set[type] = {np.ndarray, float, int, complex, bool, str}
 

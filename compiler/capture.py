@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tree import LIBRARIES, Tree, is_class_of_objects, remembered
+from opweave.compiler.tree import LIBRARIES, Identity, Tree, is_class_of_objects, remembered
 
 Function = types.FunctionType
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -143,14 +143,18 @@ def inner_functions(value: Any) -> tuple[Any, ...]:
         return value.fget, value.fset, value.fdel
     if isinstance(value, functools.cached_property):
         return (value.func,)
-    if hasattr(value, "__opweave_fused__"):
-        return (value.__wrapped__,)
+    if hasattr(type(value), "__opweave_with__"):
+        return (value.__opweave_function__,)
     return (value,)
 
 
 def functions_in(leaves: Sequence[Any]) -> Iterator[Function]:
-    """The user's functions among some values."""
-    return (leaf for leaf in leaves if type(leaf) is Function and is_helper(leaf))
+    """The user's functions among some values, also where they are fused."""
+    for leaf in leaves:
+        found = leaf.value if type(leaf) is Identity else leaf
+        inner = found.__opweave_function__ if hasattr(type(found), "__opweave_with__") else found
+        if type(inner) is Function and is_helper(inner):
+            yield inner
 
 
 def classes_in(leaves: Sequence[Any], trees: Sequence[Any]) -> Iterator[tuple[type, bool]]:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from opweave.compiler.capture import Place
+from opweave.compiler.capture import Place, is_own_module
 from opweave.compiler.creation import COUNTED, SHAPED, creator
 from opweave.compiler.libraries import replaced
 from opweave.compiler.tracer import Tracer, is_array, users_line
@@ -170,6 +170,8 @@ class Traced:
                 return Namespace(found, self)
             if found.__name__ in ("datetime", "os"):
                 return Module(found, self)
+            if is_own_module(found):
+                return self.unread(name, found)
         return checked(replaced(found))
 
 

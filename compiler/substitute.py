@@ -73,6 +73,8 @@ class Substituted:
         kind = type(value)
         if kind is Function:
             return self._copy(value) if is_helper(value) else value
+        if hasattr(kind, "__opweave_with__") and is_helper(value.__opweave_function__):
+            return value.__opweave_with__(self._copy(value.__opweave_function__))
         if kind is functools.partial:
             func, *args = map(self.adopted, (value.func, *value.args))
             return kind(func, *args, **{k: self.adopted(v) for k, v in value.keywords.items()})
@@ -169,8 +171,8 @@ class Substituted:
         same = getattr(value, "__globals__", None) is place.scope
         if is_helper(value) or same:
             return self._copy(value)
-        if hasattr(value, "__opweave_fused__") and is_helper(value.__wrapped__):
-            return self._copy(value.__wrapped__)  # inside another it is the function itself
+        if hasattr(type(value), "__opweave_with__") and is_helper(value.__opweave_function__):
+            return value.__opweave_with__(self._copy(value.__opweave_function__))
         if place not in self.values:
             return self.sight.plain(value)
         if place not in self.adopted_places:

@@ -121,6 +121,8 @@ CALLED = {
     "a captured partial": lambda o: (lambda f: lambda x: f(x))(functools.partial(Layer.plain, o)),
     "objects in a list": lambda o: (lambda layers: lambda x: layers[0](layers[1](x)))([o, o]),
     "methods in a dict": lambda o: (lambda d: lambda x: d["f"](x))({"f": o.decorated}),
+    "fused ones in a dict": lambda o: (lambda d: lambda x: d["f"](x))({"f": ow.fuse(o)}),
+    "repeated": lambda o: (lambda f: lambda x: f(x))(ow.repeat(lambda x: o.decorated(x), 3)),
     "an attribute": lambda o: lambda x: o.act(x),
     "another object": lambda o: lambda x: type(o)()(x),
 }
@@ -236,6 +238,12 @@ def by_name():
     return (lambda x: x * getattr(module, "k")), lambda: setattr(module, "k", module.k + 1)  # noqa: B009
 
 
+def in_a_container():
+    modules = {"module": types.ModuleType("a_module")}
+    bump(modules["module"], 2)
+    return (lambda x: x * modules["module"].n), lambda: bump(modules["module"])
+
+
 def environment():
     os.environ["OPWEAVE_TESTED"] = "2"
     change = lambda: os.environ.update(OPWEAVE_TESTED=os.environ["OPWEAVE_TESTED"] + "1")  # noqa: E731
@@ -279,6 +287,7 @@ HOLDERS = {
     "globals()": (by_globals, False),
     "eval": (by_text, False),
     "getattr": (by_name, False),
+    "modules in a dict": (in_a_container, False),
     "environ": (environment, False),
     "queue of a class": (
         lambda: ((lambda x: x * Counter.queue[0]), lambda: Counter.queue.rotate()), False,
@@ -286,8 +295,8 @@ HOLDERS = {
 }  # fmt: skip
 
 
-def bump(owner):
-    owner.n += 1
+def bump(owner, first=None):
+    owner.n = first or owner.n + 1
 
 
 def change_defaults():
@@ -301,6 +310,7 @@ def test_what_any_object_holds_is_read_at_each_call(name):
 
     assert is_whole == (not fused._parts.reasons)
     if not is_whole:
+        assert "at each call" in str(ow.fuse(make()[0]).explain(X))
         whole = ow.fuse(make()[0], fullgraph=True)
         with pytest.raises(ow.errors.TraceError, match=r"at each call.*\(test_outside.py:\d+\)|"
                                                        "may hold other things"):  # fmt: skip
