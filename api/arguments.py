@@ -15,6 +15,7 @@ from opweave.compiler.capture import (
     Place,
     classes_in,
     functions_in,
+    names_in,
     places_of,
     places_of_class,
 )
@@ -123,6 +124,7 @@ class Signature:
         self.fn = fn
         self.places: tuple[Place, ...] | None = None
         self.classes: dict[tuple[type, bool], tuple[Place, ...]] = {}
+        self.asks_types = isinstance(fn, FunctionType) and "type" in names_in(fn.__code__)
         self.functions: dict[Any, tuple[Place, ...]] = {}
         self.kept: Kept | None = None
 
@@ -245,7 +247,10 @@ class Signature:
             yield from self.functions[function]
         for key in classes_in(values, trees):
             if key not in self.classes:
-                self.classes[key] = places_of_class(*key)
+                found = places_of_class(*key)
+                if self.asks_types:  # and may make objects of them
+                    found = (*found, *places_of_class(key[0], of_objects=False))
+                self.classes[key] = found
             yield from self.classes[key]
 
 

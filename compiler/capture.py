@@ -111,8 +111,9 @@ def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
     read = [p for f in functions_of(cls) for p in _places(f, seen)]
     watched = [replace(p, watched=True) for p in read]
     if of_objects and is_class_of_objects(cls):
-        asks_super = any("__class__" in f.__code__.co_freevars for f in functions_of(cls))
-        watched = [*read, *(watched if asks_super else ())]  # whose methods are no copies
+        codes = [f.__code__ for f in functions_of(cls)]
+        sees_class = any("__class__" in c.co_freevars or "type" in c.co_names for c in codes)
+        watched = [*read, *(watched if sees_class else ())]  # whose methods are no copies
     return tuple(dict.fromkeys((*watched, *attributes_of(cls))))
 
 

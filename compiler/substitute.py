@@ -18,6 +18,7 @@ from opweave.compiler.capture import (
     names_in,
 )
 from opweave.compiler.sight import UNFORESEEN, Sight
+from opweave.compiler.traced import TracedScalar
 from opweave.compiler.tree import MAPPINGS, is_namespace, is_object
 from opweave.opcodes.errors import TraceError
 
@@ -49,6 +50,25 @@ class Outside:
 
     def __dir__(self) -> list[str]:
         return list(self._names)
+
+
+class TypeOf:
+    """``type`` as a copied function sees it: of a stand-in the class of what it stands for."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = type(*args, **kwargs)
+        if found is TracedScalar:
+            return args[0].__class__
+        return vars(found).get("__opweave_of__", found)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(type, name)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(self, cls: type) -> bool:
+        return issubclass(cls, type)
 
 
 class Substituted:
@@ -156,6 +176,8 @@ class Substituted:
                 self.known.setdefault(place.number, set()).add(place.name)
         for name in BUILTINS.keys() & names_in(fn.__code__):
             scope.setdefault(name, self.sight.plain(BUILTINS[name]))
+        if "type" in names_in(fn.__code__):
+            scope.setdefault("type", TypeOf())
         return made
 
     def _scope(self, names: dict[str, Any]) -> dict[str, Any]:

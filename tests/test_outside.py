@@ -394,6 +394,7 @@ REPEATED = {
     "memory": kept(lambda: collections.defaultdict(list),
                    lambda x, d: (d["k"].append(x.sum()), x + sum(d["k"]))[1]),
     "defaults": lambda: ((lambda x: appending(x)), lambda: None),
+    "own class": lambda: (Layer().of_its_type, lambda: None),
     "method": lambda: (Layer().adding, lambda: None),
 }  # fmt: skip
 
@@ -401,6 +402,19 @@ REPEATED = {
 @pytest.mark.parametrize("name", REPEATED)
 def test_what_a_function_changes_is_changed_at_each_call(name):
     agrees(REPEATED[name], 4)
+
+
+def test_a_class_is_itself():
+    layer = Layer()
+    for kind, fullgraph in ((Layer, True), (Heir, True), (Layer, False)):
+        fused = ow.fuse(
+            lambda x, s, kind=kind, whole=fullgraph: (
+                (x if whole else np.sort(x)) * (type(layer) is kind) + (type(s) is int)
+            ),
+            fullgraph=fullgraph,
+        )
+        np.testing.assert_array_equal(fused(X, 2), X * (kind is Layer) + 1)
+        np.testing.assert_array_equal(fused(X, 2.5), X * (kind is Layer))
 
 
 def test_the_time_is_asked_for_at_each_call():
@@ -488,7 +502,6 @@ def pushes():
     (counts_itself, "assigns counts_itself.n"),
     (counts_outside(), "assigns the variable 'n' of an enclosing function"),
     (Layer().counting, "changes self.bias"),
-    (Layer().of_its_type, "assigns Layer.slope"),
     (pushes(), "changes an object of type list by a method of it"),
 ])  # fmt: skip
 def test_what_would_be_done_once_is_refused(function, piece):
