@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.capture import Place, places_of
+from opweave.compiler.capture import (
+    Place,
+    classes_in,
+    functions_in,
+    names_in,
+    places_of,
+    places_of_class,
+)
 from opweave.compiler.trace import signature_of
-from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container, is_object
+from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# Functions of which it is remembered what they read.
+MOST_FUNCTIONS = 256
+# What may read something from outside, and is a leaf.
+SEARCHED = (FunctionType, MethodType, type, Identity)
 # Types of arguments that are leaves, as far as any was met: whether one is follows from its type.
 LEAVES: set[type] = {np.ndarray, float, int, complex, bool, str}
 
@@ -111,7 +123,9 @@ class Signature:
         self.plain = Layout(names, self.static, names, (None,) * len(names))
         self.fn = fn
         self.places: tuple[Place, ...] | None = None
-        self.classes: set[type] = set()
+        self.classes: dict[tuple[type, bool], tuple[Place, ...]] = {}
+        self.asks_types = isinstance(fn, FunctionType) and "type" in names_in(fn.__code__)
+        self.functions: dict[Any, tuple[Place, ...]] = {}
         self.kept: Kept | None = None
 
     def unchanged(self) -> Kept | None:
@@ -119,12 +133,10 @@ class Signature:
 
         None also where a call's leaves do not follow from the order of its arguments.
         """
-        kept, places = self.kept, self.places
-        if kept is None or places is None or not self._takes_any:
+        kept = self.kept
+        if kept is None or not self._takes_any:
             return None
-        if len(places) != len(kept.read):  # another thread has just found more of them
-            return None
-        for place, value in zip(places, kept.read, strict=True):
+        for place, value in zip(kept.places, kept.read, strict=True):
             if place.read() is not value:
                 return None
         return kept
@@ -132,7 +144,7 @@ class Signature:
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
         self.places = self.kept = None
-        self.classes = set()
+        self.classes, self.functions = {}, {}
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -147,23 +159,13 @@ class Signature:
         if self.places is None:
             self.places = places_of(self.fn)
             if not self.places:
-                self.kept = Kept([], self.plain, [])
+                self.kept = Kept((), [], self.plain, [])
         if self.places:
             return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
-            if not static and type(value) not in LEAVES and not is_leaf(value):
+            if not is_leaf(value, static) or is_searched(value):
                 return self._apart(values)
         return Call(self.plain, values)
-
-    def _searched(self, values: Sequence[Any]) -> None:
-        """Add what the methods of objects read, which the function may call."""
-        assert self.places is not None
-        for value in values:
-            if type(value) not in self.classes and is_object(value):
-                self.classes.add(type(value))
-                self.kept = None  # and its layout, which has fewer places
-                self.places = tuple(dict.fromkeys((*self.places, *places_of(type(value)))))
-                self._searched([place.read() for place in self.places])
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple."""
@@ -196,35 +198,101 @@ class Signature:
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
-        self._searched([*values, *(place.read() for place in self.places)])
-        read = [place.read() for place in self.places]
-        is_plain = all(map(is_leaf, values, self.static))
+        is_plain = all(map(is_leaf, values, self.static)) and not any(map(is_searched, values))
         kept = self.kept
-        if kept and is_plain and all(a is b for a, b in zip(read, kept.read, strict=True)):
+        if kept and is_plain and all(
+            place.read() is value for place, value in zip(kept.places, kept.read, strict=True)
+        ):  # fmt: skip
             return Call(kept.layout, [*values, *kept.values])
-        leaves: list[tuple[str, Any]] = []
-        static: list[bool] = []
-        trees: list[Tree | Constant | None] = []
+        apart = _Apart()
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
-            found, tree = (
-                ([(name, value)], None)
-                if is_leaf(value, is_static)
-                else flatten(value, name, attribute=_understood)
-            )
-            leaves += found
-            static += [is_static] * len(found)
-            trees.append(tree)
-        for place, value in zip(self.places, read, strict=True):
-            found, tree = flatten(value, place.name)
-            leaves += [(path, _understood(leaf)) for path, leaf in found]
-            static += [not is_array(leaf) for _, leaf in found]
-            trees.append(tree)
-        names = _distinct([path for path, _ in leaves])
-        layout = Layout(names, tuple(static), (*self.names, *self.places), tuple(trees))
-        flat = [value for _, value in leaves]
-        if is_plain and not any(trees):
-            self.kept = Kept(read, layout, flat[len(values) :])
+            apart.add_argument(name, value, is_static)
+        places = self._add_captured(apart)
+        names = _distinct([path for path, _ in apart.leaves])
+        layout = Layout(names, tuple(apart.static), (*self.names, *places), tuple(apart.trees))
+        flat = [value for _, value in apart.leaves]
+        if is_plain and not any(apart.trees):
+            self.kept = Kept(places, apart.read, layout, flat[len(values) :])
         return Call(layout, flat)
+
+    def _add_captured(self, apart: _Apart) -> tuple[Place, ...]:
+        """Add what the function reads from outside, and what functions and classes there do.
+
+        Returns the places.
+        """
+        assert self.places is not None
+        places: dict[Place, None] = {}
+        waiting = self.places
+        leaves = trees = 0
+        while True:
+            behind = self._behind(apart.leaves[leaves:], apart.trees[trees:])
+            fresh = [p for p in dict.fromkeys((*waiting, *behind)) if p not in places]
+            if not fresh:
+                return tuple(places)
+            leaves, trees, waiting = len(apart.leaves), len(apart.trees), ()
+            for place in fresh:
+                places[place] = None
+                apart.add_captured(place)
+
+    def _behind(
+        self, leaves: Sequence[tuple[str, Any]], trees: Sequence[Tree | Constant | None]
+    ) -> Iterator[Place]:
+        """The places of functions and classes among what was taken apart."""
+        values = [value for _, value in leaves if is_searched(value)]
+        for function in functions_in(values):
+            if function not in self.functions:
+                if len(self.functions) == MOST_FUNCTIONS:
+                    self.functions.clear()
+                self.functions[function] = places_of(function)
+            yield from self.functions[function]
+        for key in classes_in(values, trees):
+            if key not in self.classes:
+                found = places_of_class(*key)
+                if self.asks_types:  # and may make objects of them
+                    found = (*found, *places_of_class(key[0], of_objects=False))
+                self.classes[key] = found
+            yield from self.classes[key]
+
+
+class _Apart:
+    """Values taken apart: their leaves with paths, which are static, their trees."""
+
+    def __init__(self) -> None:
+        self.leaves: list[tuple[str, Any]] = []
+        self.static: list[bool] = []
+        self.trees: list[Tree | Constant | None] = []
+        self.read: list[Any] = []
+
+    def add_argument(self, name: str, value: Any, is_static: bool) -> None:
+        if is_leaf(value, is_static):
+            self._add([(name, value)], None, [is_static])
+        else:
+            found, tree = flatten(value, name, attribute=_understood)
+            self._add(found, tree, [is_static] * len(found))
+
+    def add_captured(self, place: Place) -> None:
+        value = place.read()
+        self.read.append(value)
+        try:
+            found, tree = flatten(value, place.label)
+        except ArgumentError:
+            if not place.watched:
+                raise
+            found, tree = [(place.label, Identity(value))], None
+        if place.watched:  # which the function sees itself
+            found = [(path, Identity(v) if is_array(v) else v) for path, v in found]
+        static = [not is_array(leaf) for _, leaf in found]
+        self._add([(path, _understood(leaf)) for path, leaf in found], tree, static)
+
+    def _add(self, leaves: Any, tree: Tree | Constant | None, static: list[bool]) -> None:
+        self.leaves += leaves
+        self.static += static
+        self.trees.append(tree)
+
+
+def is_searched(value: Any) -> bool:
+    """True for a function or class, which may read something from outside."""
+    return isinstance(value, SEARCHED)
 
 
 def is_leaf(value: Any, is_static: bool = False) -> bool:
@@ -255,11 +323,13 @@ class Kept(NamedTuple):
     """What was read from outside last, where nothing of it can change but by another object.
 
     Attributes:
+        places: where it was read.
         read: what was found at each place.
         layout: of a call with it.
         values: its leaves, which follow those of the arguments.
     """
 
+    places: tuple[Place, ...]
     read: list[Any]
     layout: Layout
     values: list[Any]

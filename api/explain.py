@@ -119,8 +119,11 @@ def _kernel(kernel: Kernel) -> list[str]:
     return lines
 
 
-def explain_parts(name: str, ran: Ran) -> Explanation:
-    """Explain a function that ran in parts: its kernels, and the lines between them."""
+def explain_parts(name: str, ran: Ran, why: Exception) -> Explanation:
+    """Explain a function that ran in parts: its kernels, and the lines between them.
+
+    ``why`` it is no whole: what it reads from outside, too.
+    """
     lines: list[str] = []
     names: list[str] = []
     decisions: list[str] = []
@@ -145,6 +148,8 @@ def explain_parts(name: str, ran: Ran) -> Explanation:
         f"{name} runs in parts: {len(names)} kernel(s), {len(ran.breaks)} line(s) between them "
         "that are not compiled"
     )
+    if not ran.breaks:
+        lines.insert(0, f"  {why}")
     tail = [
         f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
         "launch(es) saved against one kernel per operator",

@@ -13,6 +13,7 @@ import numpy as np
 
 from opweave.arguments import Call, Signature
 from opweave.calls import Calls, Ready, packed
+from opweave.compiler.binding import unbound
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.specialise import Specialisations, Specialised
@@ -101,8 +102,8 @@ class Fused:
     ):
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
-        self.__wrapped__ = fn
         functools.update_wrapper(self, fn, updated=())
+        fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
@@ -132,6 +133,11 @@ class Fused:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the instance is the first argument and must be static."""
         return self if instance is None else functools.partial(self, instance)
+
+    @staticmethod
+    def __opweave_with__(function: Callable[..., Any]) -> Callable[..., Any]:
+        """What another fused function sees, of a copy of ours: inside it we are that function."""
+        return function
 
     # Calling
 
@@ -324,10 +330,10 @@ class Fused:
         call = self.signature.bind(args, kwargs)
         try:
             program = self.lower(*args, target=target, **kwargs)
-        except BREAKS:
+        except BREAKS as error:
             if self.options.fullgraph or target is not None:
                 raise
-            return explain_parts(self.signature.name, self._parts.run(call))
+            return explain_parts(self.signature.name, self._parts.run(call), error)
         return explain(program, call)
 
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:

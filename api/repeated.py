@@ -69,6 +69,7 @@ class Repeated:
         self.n = n
         self.name = function_name(step.__wrapped__)
         self.step = step
+        self.__opweave_function__ = step.__wrapped__
         self._written: dict[Any, Fused] = {}
         self._plans: dict[int, tuple[Ready, int, int]] = {}
         self._loops: dict[int, HostLoop] = {}
@@ -84,7 +85,7 @@ class Repeated:
             OpweaveError: the step cannot be compiled; see ``fuse(fullgraph=True)``.
         """
         if any(hasattr(a, "__opweave_apply__") for a in args):
-            return self._traced(args)
+            return self.__opweave_with__(self.__opweave_function__)(*args)
         if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
             return self._through_gpu(args)
         ready = self.step.prepared_for(args)
@@ -112,14 +113,18 @@ class Repeated:
             )  # fmt: skip
         return found[1:]
 
-    def _traced(self, args: Sequence[Any]) -> Any:
+    def __opweave_with__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Inside another fused function: each step is code of its own, as of a Python loop."""
-        found: Any = args[0]
-        for _ in range(self.n):
-            found = self.step.__wrapped__(*args)
-            state = found if isinstance(found, tuple) else (found,)
-            args = (*state, *args[len(state) :])
-        return found
+
+        def repeated(*args: Any) -> Any:
+            found: Any = args[0]
+            for _ in range(self.n):
+                found = function(*args)
+                state = found if isinstance(found, tuple) else (found,)
+                args = (*state, *args[len(state) :])
+            return found
+
+        return repeated
 
     def _through_gpu(self, args: Sequence[Any]) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back once."""

@@ -1,28 +1,39 @@
 """Captures: what a function reads besides its arguments.
 
-The globals of its module, attributes of modules, and the variables of enclosing functions are read
-again at each call, as Python does.  Arrays among them become inputs of the graph, everything else
-part of the guard; while the function is traced, a copy of it sees traced values in their place.
-Functions that it calls, and methods of the objects that it is given, are searched, and copied,
-too: all but those of installed packages.
+The globals of its module, attributes of modules, functions and classes, and the variables of
+enclosing functions are read again at each call, as Python does.  Arrays among them become inputs
+of the graph, everything else part of the guard; while the function is traced, a copy of it sees
+traced values in their place, see ``substitute.py``.  Functions that it calls, and methods of the
+objects that it is given, are searched, and copied, too: all but those of installed packages.
+Classes are not copied, nor what only they hold: their places are *watched*.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
+import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cache
 from typing import Any
 
-from opweave.compiler.tree import LIBRARIES
-from opweave.opcodes.errors import TraceError
+import numpy as np
+
+from opweave.compiler.tree import LIBRARIES, Identity, Tree, is_class_of_objects, remembered
 
 Function = types.FunctionType
-READS = ("LOAD_GLOBAL", "LOAD_NAME")
+READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+CONSTANT = (
+    int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, Enum, type, slice, Function,
+    types.BuiltinFunctionType, types.ModuleType,
+)  # fmt: skip
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+# Between a name and its attribute where that is assigned, as in ``f.n += 1``.
+BETWEEN = ("COPY", "CACHE", "EXTENDED_ARG")
 INSTALLED = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
@@ -39,62 +50,157 @@ class Place:
     Attributes:
         name: as the function's source spells it.
         number: identity of the scope.
-        scope: the module's dict, or the cell of a variable.
+        scope: a module's or function's dict, the cell of a variable, a class, or a function whose
+            defaults are meant.
+        watched: the traced function sees what is there itself, no copy: arrays there are known by
+            their identity.
     """
 
     name: str
     number: int
     scope: Any = field(compare=False, repr=False)
+    watched: bool = False
 
     @classmethod
-    def of(cls, name: str, scope: Any) -> Place:
-        return cls(name, id(scope), scope)
+    def of(cls, name: str, scope: Any, watched: bool = False) -> Place:
+        return cls(name, id(scope), scope, watched)
+
+    @property
+    def label(self) -> str:
+        """The name for a message."""
+        is_attribute = isinstance(self.scope, type | Function)
+        return f"{self.scope.__name__}.{self.name}" if is_attribute else self.name
 
     def read(self) -> Any:
         """The value now; ``Missing`` where there is none."""
-        if isinstance(self.scope, dict):
-            return self.scope.get(self.name, Missing)
+        scope = self.scope
+        if isinstance(scope, dict):
+            return scope.get(self.name, Missing)
+        if isinstance(scope, Function):
+            return getattr(scope, self.name)
+        if isinstance(scope, type):
+            return vars(scope).get(self.name, Missing)
         try:
-            return self.scope.cell_contents
+            return scope.cell_contents
         except ValueError:  # an empty cell
             return Missing
 
+    def write(self, value: Any) -> None:
+        """Put a value back."""
+        if isinstance(self.scope, dict):
+            self.scope[self.name] = value
+        elif isinstance(self.scope, type | Function):
+            setattr(self.scope, self.name, value)
+        else:
+            self.scope.cell_contents = value
+
 
 def places_of(fn: Any) -> tuple[Place, ...]:
-    """What a function, and the functions that it calls, read from outside.
+    """What a function, and the functions that it calls, read from outside."""
+    return tuple(dict.fromkeys(_places(fn, set(), is_called=False)))
 
-    Of a class: what its methods do.  Modules and classes are left out: nobody puts another in
-    their place.
+
+def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
+    """What the methods of a user's class read from outside, and the class's own attributes.
+
+    Args:
+        of_objects: the function is given objects of it, whose methods are copied; it may make
+            others of a class that it sees, and their methods are the class's own.
     """
     seen: set[int] = set()
-    found = (p for f in (methods(fn).values() if isinstance(fn, type) else (fn,))
-             for p in _places(f, seen))  # fmt: skip
-    return tuple(dict.fromkeys(found))
+    read = [p for f in functions_of(cls) for p in _places(f, seen)]
+    watched = [replace(p, watched=True) for p in read]
+    if of_objects and is_class_of_objects(cls):
+        codes = [f.__code__ for f in functions_of(cls)]
+        sees_class = any("__class__" in c.co_freevars or "type" in c.co_names for c in codes)
+        watched = [*read, *(watched if sees_class else ())]  # whose methods are no copies
+    return tuple(dict.fromkeys((*watched, *attributes_of(cls))))
 
 
-def methods(cls: type) -> dict[str, Function]:
-    """The functions of a user's class and of its bases, by name."""
-    found: dict[str, Function] = {}
-    for base in reversed(cls.__mro__):
-        for name, value in vars(base).items():
-            inner = getattr(value, "__wrapped__", value)
-            if is_helper(inner):
-                found[name] = inner
-    return found
+def attributes_of(cls: type) -> list[Place]:
+    """What a user's class and its bases hold besides methods, also where only one of them does."""
+    bases = [base for base in cls.__mro__ if is_own_class(base)]
+    names = dict.fromkeys(
+        name
+        for base in bases
+        for name, value in vars(base).items()
+        if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
+    )
+    return [Place.of(name, base, watched=True) for base in bases for name in names]
 
 
-def _places(fn: Any, seen: set[int]) -> Iterator[Place]:
+def functions_of(cls: type) -> Iterator[Function]:
+    """The functions of a user's class and of its bases."""
+    for base in cls.__mro__:
+        for value in vars(base).values():
+            yield from filter(is_helper, inner_functions(value))
+
+
+def inner_functions(value: Any) -> tuple[Any, ...]:
+    """The functions behind what may stand in a class."""
+    if isinstance(value, staticmethod | classmethod):
+        return inner_functions(value.__func__)
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
+    if hasattr(type(value), "__opweave_with__"):
+        return (value.__opweave_function__,)
+    return (value,)
+
+
+def functions_in(leaves: Sequence[Any]) -> Iterator[Function]:
+    """The user's functions among some values, also where they are fused."""
+    for leaf in leaves:
+        found = leaf.value if type(leaf) is Identity else leaf
+        inner = found.__opweave_function__ if hasattr(type(found), "__opweave_with__") else found
+        if type(inner) is Function and is_helper(inner):
+            yield inner
+
+
+def classes_in(leaves: Sequence[Any], trees: Sequence[Any]) -> Iterator[tuple[type, bool]]:
+    """The user's classes among some values that were taken apart, and whether of objects there."""
+    for leaf in leaves:
+        found = leaf.__self__ if type(leaf) is types.MethodType else leaf
+        if isinstance(found, type) and is_own_class(found):
+            yield found, False
+    for tree in trees:
+        if isinstance(tree, Tree):
+            if is_own_class(tree.type):
+                yield tree.type, True
+            yield from classes_in((), tree.children)
+
+
+def _places(fn: Any, seen: set[int], is_called: bool = True) -> Iterator[Place]:
     if not isinstance(fn, Function) or id(fn) in seen:
         return
     seen.add(id(fn))
+    if is_called:
+        yield from _defaults(fn)
     for *_, place in chains(fn):
         value = place.read()
-        if value is Missing or isinstance(value, types.ModuleType | type):
+        if value is Missing or isinstance(value, types.ModuleType):
+            continue
+        if isinstance(value, type) and (place.name == "__class__" or not is_own_class(value)):
             continue
         yield place
-        inner = getattr(value, "__wrapped__", value)
-        if is_helper(inner) or getattr(inner, "__globals__", None) is fn.__globals__:
-            yield from _places(inner, seen)
+        for inner in inner_functions(value):
+            if is_helper(inner) or getattr(inner, "__globals__", None) is fn.__globals__:
+                yield from _places(inner, seen)
+
+
+def _defaults(fn: Function) -> Iterator[Place]:
+    """The default arguments of a function that is called, where they may be changed."""
+    for name, values in (("__defaults__", fn.__defaults__), ("__kwdefaults__", fn.__kwdefaults__)):
+        if not is_constant(tuple(values.values()) if isinstance(values, dict) else values):
+            yield Place.of(name, fn, watched=True)
+
+
+def is_constant(value: Any) -> bool:
+    """True for what nobody can change: a number, a text, a function, a tuple of such."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return value is None or isinstance(value, CONSTANT)
 
 
 @cache
@@ -120,120 +226,65 @@ def is_own_module(value: Any) -> bool:
     )
 
 
+@remembered
+def is_own_class(cls: type) -> bool:
+    """True for a class of the user's own whose attributes may change: no enumeration."""
+    name = str(cls.__module__)
+    if name.split(".")[0] in LIBRARIES or issubclass(cls, Enum):
+        return False
+    module = sys.modules.get(name)
+    return module is None or is_own_module(module)
+
+
 def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
-    """The ways from a function to what it reads: a name, or modules and an attribute."""
-    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
-    yield from ((Place.of(name, cell),) for name, cell in cells)
-    for first, *attributes in _reads(fn.__code__):
-        found = [Place.of(first, fn.__globals__)]
+    """The ways from a function to what it reads: a name, or modules and an attribute.
+
+    In the place of a module there may be a function.
+    """
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    yield from ((Place.of(name, cell),) for name, cell in cells.items())
+    for is_global, first, *attributes in _reads(fn.__code__):
+        if not is_global and first not in cells:
+            continue  # a variable of the function's own
+        found = [Place.of(first, fn.__globals__ if is_global else cells[first])]
         for name in attributes:
-            module = found[-1].read()
-            if not is_own_module(module) or name not in vars(module):
+            owner = found[-1].read()
+            if not (is_own_module(owner) or is_helper(owner)) or name not in vars(owner):
                 break
-            found.append(Place.of(name, vars(module)))
-        if found[-1].read() is not Missing:
+            found.append(Place.of(name, vars(owner)))
+        if found[-1].read() is not Missing and (is_global or len(found) > 1):
             yield tuple(found)
 
 
 @cache
-def _reads(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """Global names that are read, by nested functions too, each with the attributes behind it."""
+def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
+    """Names that are read, by nested functions too, each with the attributes behind it.
+
+    First whether the name is a global.
+    """
     return tuple(map(tuple, _read_in(code)))
 
 
-def _read_in(code: types.CodeType) -> Iterator[Sequence[str]]:
-    path: list[str] = []
+def _read_in(code: types.CodeType) -> Iterator[Sequence[Any]]:
+    path: list[Any] = []
     for instruction in dis.get_instructions(code):
+        if path and instruction.opname in BETWEEN:
+            continue
         if path and instruction.opname in ATTRIBUTES:
             path.append(instruction.argval)
             continue
         if path:
             yield path
-        path = [instruction.argval] if instruction.opname in READS else []
+        is_read = instruction.opname in READS
+        path = [instruction.opname in READS[:2], instruction.argval] if is_read else []
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _reads(constant)
 
 
-class Outside:
-    """A module as a traced function sees it: the copy of its names."""
-
-    def __init__(self, scope: dict[str, Any]):
-        self.__dict__ = scope
-
-
-class Substituted:
-    """A function and its helpers, copied so that they see other values in given places."""
-
-    def __init__(
-        self, fn: Callable[..., Any], values: Mapping[Place, Any], modules: Callable[[Any], Any]
-    ):
-        self.values = dict(values)
-        self.modules = modules
-        self.scopes: dict[int, dict[str, Any]] = {}
-        self.made: dict[int, Any] = {}
-        self.function = self._copy(fn)
-        self.before: dict[int, dict[str, Any]] = {}
-
-    def dress(self, value: Any) -> None:
-        """Give an object, which was made again from its attributes, copies of its methods."""
-        kind = type(value)
-        copies = {name: self._copy(fn) for name, fn in methods(kind).items()}
-        dressed = type(kind.__name__, (kind,), {
-            **copies, "__module__": kind.__module__, "__opweave_of__": kind,
-        })  # fmt: skip
-        object.__setattr__(value, "__class__", dressed)  # also of what is frozen
-
-    def begin(self) -> None:
-        """Remember what there is before the function runs, see ``check``."""
-        self.before = {number: dict(scope) for number, scope in self.scopes.items()}
-
-    def _copy(self, fn: Any) -> Any:
-        """The function to trace; what is no function of Python's stays as it is."""
-        if not isinstance(fn, Function):
-            return fn
-        if id(fn) in self.made:
-            return self.made[id(fn)]
-        cells = tuple(types.CellType() for _ in fn.__closure__ or ())
-        scope = self._scope(fn.__globals__)
-        made = Function(fn.__code__, scope, fn.__name__, fn.__defaults__, cells or None)
-        made.__kwdefaults__ = fn.__kwdefaults__
-        made.__dict__.update(fn.__dict__)
-        self.made[id(fn)] = made
-        ways = list(chains(fn))
-        for cell, (place,) in zip(cells, ways, strict=False):
-            if place.read() is not Missing:
-                cell.cell_contents = self._value(place)
-        for place in (place for way in ways[len(cells) :] for place in way):
-            self._scope(place.scope)[place.name] = self._value(place)
-        return made
-
-    def _scope(self, names: dict[str, Any]) -> dict[str, Any]:
-        """One copy of a module's names for all that read them."""
-        return self.scopes.setdefault(id(names), dict(names))
-
-    def _value(self, place: Place) -> Any:
-        value = place.read()
-        if is_own_module(value):
-            return Outside(self._scope(vars(value)))
-        same = getattr(value, "__globals__", None) is place.scope
-        if is_helper(value) or same:
-            return self._copy(value)
-        if hasattr(value, "__opweave_fused__") and is_helper(value.__wrapped__):
-            return self._copy(value.__wrapped__)  # inside another it is the function itself
-        return self.values[place] if place in self.values else self.modules(value)
-
-    def check(self, function: str) -> None:
-        """Refuse what the function assigned outside of itself: its copy has it, the user not.
-
-        Raises:
-            TraceError: names it.
-        """
-        for number, scope in self.scopes.items():
-            before = self.before[number]
-            for name, value in scope.items():
-                if before.get(name, Missing) is not value and not name.startswith("__"):
-                    raise TraceError(
-                        f"{function}: assigns the global {name!r}, which a compiled function "
-                        "would do once and not at each call; return the value instead"
-                    )
+@cache
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """Names and texts in a function's code, which may be names of attributes."""
+    found = {*code.co_names, *(c for c in code.co_consts if isinstance(c, str))}
+    inner = (names_in(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return frozenset(found.union(*inner))

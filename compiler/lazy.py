@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,15 @@ from opweave.compiler.ir import Graph, Node, Value, Where
 from opweave.compiler.lazy_array import BREAKS, LazyArray
 from opweave.compiler.libraries import replaced
 from opweave.compiler.segments import Given, Segment, cut, may_raise, shared_views
-from opweave.compiler.trace import CONSTANTS, Namespace, boxed, run
+from opweave.compiler.settling import Settling
+from opweave.compiler.sight import Namespace, checked
+from opweave.compiler.substitute import would_be_lost
+from opweave.compiler.trace import CONSTANTS, boxed, run
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.tracer import Alias, Tracer, is_array
-from opweave.compiler.tree import Constant, Identity, Tree, flatten
+from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container
+from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
@@ -86,6 +90,8 @@ class LazyTracer(Tracer):
         self.leaked = False  # somebody has an array itself and may write to it unseen
         self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._looked_at: set[int] = set()
+        self.shown: list[Any] = []  # objects that the function sees themselves
+        self.owners: list[Any] = []  # containers of which it sees a method
         self._live: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
@@ -149,7 +155,23 @@ class LazyTracer(Tracer):
         if name in ("numpy", "cupy"):
             return LazyNamespace(found, self)
         is_random = type(found).__module__.startswith("numpy.random")
-        return LazyCalls(found, self) if name in RANDOM or is_random else replaced(found)
+        if name in RANDOM or is_random:
+            return LazyCalls(found, self)
+        if isinstance(value, Identity):
+            self.shown.append(found)
+        elif isinstance(found, types.MethodType | types.BuiltinFunctionType):
+            owner = found.__self__
+            (self.owners if is_container(owner) and owner is not None else self.shown).append(
+                owner
+            )
+        return checked(replaced(found))
+
+    def unread(self, name: str, value: Any) -> Any:
+        """Python runs at each call, and reads what is there."""
+        return self.plain(value)
+
+    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        """Nor is anything of a class refused."""
 
     def number(self, item: Any) -> TracedScalar:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
@@ -344,7 +366,13 @@ def run_lazily(
     tracer.arguments = set(tracer.given)
     values = dict(rebuilt(leaves))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    result = run(fn, values, captured, tracer.plain)
+    watch = Watch((), tracer.owners)
+    result = run(fn, values, captured, tracer)
+    _settle(tracer, captured)
+    if (changed := watch.restored()) is not None:
+        raise would_be_lost(
+            getattr(fn, "__name__", "the function"), f"changes {changed} by a method of it"
+        )
     if result is None:
         tracer.settle()
         return [], Constant(None)
@@ -357,6 +385,16 @@ def run_lazily(
     leaves = [tracer.concrete(item) for _, item in found]
     tracer.settle()
     return leaves, structure
+
+
+def _settle(tracer: LazyTracer, captured: Mapping[Any, Any]) -> None:
+    """What the function saw itself, and not as a copy, holds arrays and numbers again."""
+    settling = Settling(tracer.concrete)
+    for place in captured:
+        if place.watched and (value := place.read()) is not settling.settled(value):
+            place.write(settling.settled(value))
+    for value in tracer.shown:
+        settling.settled(value)
 
 
 class LazyCalls:
@@ -382,11 +420,8 @@ class LazyNamespace(Namespace):
     """Stands for ``numpy`` or ``cupy``: arrays that its functions make are taken at once."""
 
     def __init__(self, module: Any, tracer: LazyTracer):
-        super().__init__(module)
+        super().__init__(module, tracer)
         self._tracer = tracer
-
-    def _own(self, found: Any) -> Any:
-        return self._tracer.plain(found) if isinstance(found, types.ModuleType) else found
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)

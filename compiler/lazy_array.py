@@ -161,7 +161,7 @@ class LazyArray(TracedArray):
     def __str__(self) -> str:
         return str(self._array())
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return repr(self._array())
 
 

@@ -117,8 +117,10 @@ def _refusing(self: MaskSelection, *args: Any) -> NoReturn:
     self.refuse()
 
 
-for _name in ("bool", "len", "iter", "float", "int", "index", "getitem", "setitem", "array",
-              "contains", "hash", "matmul", "rmatmul", "divmod", "rdivmod"):  # fmt: skip
+for _name in (
+    "bool", "len", "iter", "float", "int", "index", "getitem", "setitem", "array", "contains",
+    "hash", "matmul", "rmatmul", "divmod", "rdivmod", "repr", "format",
+):  # fmt: skip
     setattr(MaskSelection, f"__{_name}__", _refusing)
 
 

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import inspect
-import random
-import types
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.capture import Place, Substituted
-from opweave.compiler.creation import COUNTED, SHAPED, creator
+from opweave.compiler.capture import Place
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
-from opweave.compiler.libraries import replaced
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.selection import MaskSelection
+from opweave.compiler.sight import Sight, Traced
+from opweave.compiler.substitute import Substituted, would_be_lost
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.tracer import Tracer, is_array, is_boxed
-from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_object
+from opweave.compiler.tree import Constant, Tree, flatten
+from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import TraceError
 
-# Functions that make arrays of what is no array.
-MAKERS = frozenset(
-    "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
-)
-# Modules whose functions give another value at each call.
-VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
 
@@ -123,6 +116,7 @@ def trace(
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
     first_line = code.co_firstlineno if code else 0
     tracer = Tracer(builder, dict(scalars), first_line, describe)
+    sight = Traced(tracer)
     inputs: list[Input] = []
     call: dict[str, Any] = {}
     for name, argument in arguments.items():
@@ -133,17 +127,22 @@ def trace(
             tracer.strided |= {value.id} if argument.layout != "C" else set()
             call[name] = tracer.wrapped(value)
         elif isinstance(argument, Static):
-            call[name] = seen(argument.value)
+            call[name] = sight.plain(argument.value)
         else:
             call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
     values = dict(call if rebuilt is None else rebuilt(list(call.values())))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
+    watch = Watch(place for place in captured if place.watched)
     try:
-        result = run(fn, values, captured, seen)
+        result = run(fn, values, captured, sight)
     except Exception as error:
         if tracer.refused is not None and error is not tracer.refused:
             raise tracer.refused from error  # NumPy, or the function, made another of it
         raise
+    finally:
+        changed = watch.restored()
+    if changed is not None:
+        raise would_be_lost(getattr(fn, "__name__", "the function"), f"changes {changed}")
     if tracer.refused is not None:  # and the function went on without
         raise tracer.refused
     if result is None:
@@ -162,39 +161,31 @@ def trace(
 
 
 def run(
-    fn: Callable[..., Any],
-    values: Mapping[str, Any],
-    captured: Mapping[Place, Any],
-    seen: Callable[[Any], Any],
+    fn: Callable[..., Any], values: Mapping[str, Any], captured: Mapping[Place, Any], sight: Sight
 ) -> Any:
     """Call the function, with other values in the places that it reads from outside.
-
-    ``seen`` says what stands for a module or an object.
 
     Raises:
         TraceError: it changed what a caller would see changed, besides arrays.
     """
-    substituted = Substituted(fn, captured, seen)
-    held = {**values, **{place.name: value for place, value in captured.items()}}
-    for value in held.values():
-        if is_object(value):
-            substituted.dress(value)
+    copied = {place: value for place, value in captured.items() if not place.watched}
+    substituted = Substituted(fn, copied, sight)
+    call = {name: substituted.adopted(value) for name, value in values.items()}
+    sight.check(captured, substituted.names)
+    held = [*call.items(), *((p.name, substituted.values[p]) for p in copied)]
     substituted.begin()
-    before = [flatten(value, name) for name, value in held.items()]
+    before = [flatten(value, name) for name, value in held]
     with np.errstate(
         all="ignore"
     ):  # of what NumPy computes at once: as kernels, which warn of nothing
-        result = invoke(substituted.function, values)
+        result = invoke(substituted.function, call)
     name = getattr(fn, "__name__", "the function")
     substituted.check(name)
-    after = [flatten(value, name) for name, value in held.items()]
-    for what, (old, tree), (new, other) in zip(held, before, after, strict=True):
+    after = [flatten(value, name) for name, value in held]
+    for (what, _), (old, tree), (new, other) in zip(held, before, after, strict=True):
         lost = [path for (path, a), (_, b) in zip(old, new, strict=False) if a is not b]
         if lost or tree != other:
-            raise TraceError(
-                f"{name}: changes {(lost or [what])[0]}, which a compiled function would do once "
-                "and not at each call; return the value instead"
-            )
+            raise would_be_lost(name, f"changes {(lost or [what])[0]}")
     return result
 
 
@@ -232,12 +223,21 @@ def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
         elif kind is inspect.Parameter.VAR_KEYWORD:
             kwargs |= value
         elif kind is inspect.Parameter.POSITIONAL_ONLY or (
-            starred and kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            and (starred or not _takes_keyword(fn, name))
         ):
             args.append(value)
         else:
             kwargs[name] = value
     return fn(*args, **kwargs)
+
+
+def _takes_keyword(fn: Any, name: str) -> bool:
+    """False for a wrapper that has its signature from another function, and takes ``*args``."""
+    code = getattr(getattr(fn, "__opweave_of__", fn), "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
+        return True
+    return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _resolved_name(builder: Builder, name: str) -> str:
@@ -298,65 +298,3 @@ def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> fr
         for i, o in enumerate(graph.outputs)
         if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
     )
-
-
-class Namespace:
-    """Stands for ``numpy`` or ``cupy`` inside a traced function.
-
-    Functions of arrays are NumPy's, which asks a traced value what to do; those that make arrays
-    are the module's own, unless a shape is traced.
-    """
-
-    def __init__(self, module: types.ModuleType):
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SHAPED or name in COUNTED:
-            return creator(name, getattr(self._module, name))
-        makes = name in MAKERS or not hasattr(np, name)
-        return self._own(getattr(self._module if makes else np, name))
-
-    def _own(self, found: Any) -> Any:
-        """What the function sees of an attribute."""
-        return seen(found) if isinstance(found, types.ModuleType) else found
-
-    def __dir__(self) -> list[str]:
-        return dir(self._module)
-
-
-class Varying:
-    """Stands for what gives another value at each call: a compiled function would ask once."""
-
-    _name: str
-
-    def __init__(self, name: str):
-        object.__setattr__(self, "_name", name)
-
-    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TraceError(
-            f"{self._name}: gives another value at each call, which a compiled function would "
-            "take once; draw it outside and pass it in"
-        )
-
-    __call__ = __getattr__ = __setattr__ = _refused
-
-
-def _varies(value: Any) -> bool:
-    """True for clocks, generators of random numbers, their functions and modules."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__ in VARYING
-    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
-        owner = getattr(value, "__self__", None)
-        return getattr(value, "__module__", None) in VARYING or _varies(owner)
-    return isinstance(value, random.Random) or (
-        type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
-    )
-
-
-def seen(value: Any) -> Any:
-    """What a traced function sees of a value that is part of the guard."""
-    found = value.value if isinstance(value, Identity) else value
-    if _varies(found):
-        return Varying(getattr(found, "__name__", type(found).__name__))
-    is_namespace = isinstance(found, types.ModuleType) and found.__name__ in ("numpy", "cupy")
-    return Namespace(found) if is_namespace else replaced(found)

@@ -76,9 +76,6 @@ class TracedArray(ArrayOperators):
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
-    def __repr__(self) -> str:
-        return f"<traced {self.value!r}>"
-
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.value.dtype.numpy
@@ -277,6 +274,7 @@ class TracedArray(ArrayOperators):
             "(sorted(opweave.OPERATORS) lists them)"
         ))  # fmt: skip
 
+    __repr__ = _refuse("the text", "print it outside the fused function")
     __format__ = _refuse("formatting", "print it outside the fused function")
     __hash__ = _refuse("the hash", "compute the key outside the fused function")
     __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")

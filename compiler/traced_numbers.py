@@ -77,7 +77,7 @@ class TracedScalar(NumberOperators):
         self.example = example
 
     def __repr__(self) -> str:
-        return f"<traced {self.expr!r}>"
+        return repr(self.tracer.concrete(self))
 
     def __str__(self) -> str:
         return str(self.tracer.concrete(self))

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, cast
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
@@ -22,10 +25,14 @@ from opweave.opcodes.errors import ArgumentError
 DEEPEST = 64
 # More numbers than this are one array.
 MOST_LEAVES = 1024
+# Classes of which it is remembered what they are.
+MOST_CLASSES = 1024
 # Whose objects are never taken apart.
 LIBRARIES = frozenset(
     {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
 )
+# Dicts of these very types.
+MAPPINGS = (dict, OrderedDict)
 # Protocols of arrays, which are leaves.
 ARRAYS = ("__array__", "__dlpack__", "__cuda_array_interface__")
 Path = str
@@ -36,7 +43,8 @@ class Tree:
     """A container's type, keys and children; a child that is None is a leaf.
 
     Attributes:
-        type: tuple, list, dict, a named tuple, NoneType, or the class of an object.
+        type: tuple, list, dict, OrderedDict, a named tuple, NoneType, partial, or the class of an
+            object.
         keys: of a dict, or names of an object's attributes.
         children: one for each item.
     """
@@ -50,8 +58,14 @@ class Tree:
         items = [next(leaves) if c is None else c.built(leaves) for c in self.children]
         if self.type is type(None):
             return None
-        if self.type is dict:
-            return dict(zip(self.keys, items, strict=True))
+        if self.type in MAPPINGS:
+            return self.type(zip(self.keys, items, strict=True))
+        if self.type is partial:
+            count, *names = self.keys
+            func, *args = items[: count + 1]
+            return partial(func, *args, **dict(zip(names, items[count + 1 :], strict=True)))
+        if is_namespace(self.type):
+            return self.type(**dict(zip(self.keys, items, strict=True)))
         if dataclasses.is_dataclass(self.type) or not issubclass(self.type, tuple | list):
             made = object.__new__(self.type)  # what __post_init__ does has been done
             for name, item in zip(self.keys, items, strict=True):
@@ -83,11 +97,17 @@ class Identity:
         return id(self.value)
 
 
+def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
+    """What a class is does not change."""
+    return cast(Callable[[type], bool], lru_cache(MOST_CLASSES)(function))
+
+
 def is_container(value: Any) -> bool:
     """True for what ``flatten`` takes apart."""
     kind = type(value)
     return (
-        kind in (tuple, list, dict, type(None))
+        kind in (tuple, list, type(None), partial, *MAPPINGS)
+        or is_namespace(kind)
         or (isinstance(value, tuple) and hasattr(kind, "_fields"))
         or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
         or is_object(value)
@@ -100,14 +120,26 @@ def _is_of_library(kind: type) -> bool:
 
 def is_object(value: Any) -> bool:
     """True for an instance of a user's own class, which holds its attributes in a dict alone."""
-    kind = type(value)
+    return is_class_of_objects(type(value)) and type(getattr(value, "__dict__", None)) is dict
+
+
+@remembered
+def is_class_of_objects(kind: type) -> bool:
+    """True for a user's own class of ``is_object``."""
     return (
         all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
         and not _is_of_library(kind)
-        and not isinstance(value, type | Enum)
+        and not issubclass(kind, type | Enum)
         and not any(hasattr(kind, protocol) for protocol in ARRAYS)
-        and not any("__slots__" in vars(base) for base in kind.__mro__)
-        and type(getattr(value, "__dict__", None)) is dict
+        and not any(vars(base).get("__slots__") for base in kind.__mro__)
+    )
+
+
+@remembered
+def is_namespace(kind: type) -> bool:
+    """True for the standard library's classes of plain attributes."""
+    return kind is types.SimpleNamespace or (
+        kind.__name__ == "Namespace" and kind.__module__ == "argparse"
     )
 
 
@@ -161,7 +193,7 @@ class _Taker:
             return None
         start = len(leaves)
         tree = self._apart(value, path, depth)
-        if is_object(value):
+        if is_object(value) or is_namespace(type(value)):
             leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
         return tree
 
@@ -182,12 +214,17 @@ def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequ
     """Keys, items and the paths of the items of a container."""
     if value is None:
         return (), (), ()
-    if type(value) is dict:
+    if type(value) in MAPPINGS:
         return tuple(value), list(value.values()), [f"{path}[{shown(key)}]" for key in value]
+    if type(value) is partial:
+        args, given = value.args, value.keywords
+        steps = ["func", *(f"args[{i}]" for i in range(len(args))), *given]
+        items = [value.func, *args, *given.values()]
+        return (len(args), *given), items, [f"{path}.{step}" for step in steps]
     if dataclasses.is_dataclass(value):
         names = tuple(f.name for f in dataclasses.fields(value))
         return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
-    if is_object(value):
+    if is_object(value) or is_namespace(type(value)):
         names = tuple(vars(value))
         return names, list(vars(value).values()), [f"{path}.{n}" for n in names]
     fields = getattr(type(value), "_fields", ())

@@ -1,8 +1,11 @@
 """Arguments and results: whatever holds arrays and numbers goes in and comes out as by NumPy."""
 
-from collections import namedtuple
+from argparse import Namespace
+from collections import OrderedDict, namedtuple
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,6 +78,10 @@ def same(a, b):
     (lambda p: p[0] * p[1], ([X, 3.0],), {}),
     (lambda p: p["x"] + p["deep"][0]["y"], ({"x": X, "deep": [{"y": Y}]},), {}),
     (lambda p: p.first - p.second, (Pair(X, Y),), {}),
+    (lambda p: p["x"] * next(iter(p.values())), (OrderedDict(y=Y, x=X),), {}),
+    (lambda p: p.x * p.gain, (Namespace(x=X, gain=2.0, names={"a", "b"}, log=None),), {}),
+    (lambda f, x: f(x), (partial(np.add, 2.0), X), {}),
+    (lambda f, x: f(x), (partial(layer, Layer(Y, Y + 1)), X), {}),
     (layer, (Layer(Y, Y + 1), X), {}),
     (layer, (Layer(Y, Y + 1, 3.0, "none"), X), {}),
     (lambda f: f.x * f.more[0], (Frozen(X, (2.0,)),), {}),
@@ -93,6 +100,7 @@ def same(a, b):
     # results
     (lambda x: {"y": x * 2, "s": (x.sum(), [None, 3])}, (X,), {}),
     (lambda x: Pair(x * 2, Pair(x + 1, None)), (X,), {}),
+    (lambda p, x: (p, OrderedDict(b=x * 2, a=p)), (SimpleNamespace(s=2.0, w=Y), X), {}),
     (lambda x: Layer(x * 2, x.sum(axis=0), 1.5), (X,), {}),
     (lambda x: [[], (), {}, x - 1], (X,), {}),
     (lambda x: {"name": "tanh", "mode": Mode.SOFT, "y": np.tanh(x)}, (X,), {}),

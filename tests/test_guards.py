@@ -60,6 +60,25 @@ def test_a_guard_that_cannot_be_computed_is_not_met():
         np.testing.assert_array_equal(fused(X, s), function(X, s))
 
 
+@pytest.mark.parametrize(("text", "is_whole"), [
+    (lambda x, s: f"{x.shape} {x.shape[0]!r} {[s]} {s:.2f}", True),
+    (lambda x, s: repr(s) + str(s) + str((s, {"s": s})), True),
+    (lambda x, s: repr(x.size * 2) + str(x.shape[1] / 3), True),
+    (lambda x, s: str(x) + repr(x), False),
+    (lambda x, s: f"{[x]} {x.T!r}", False),
+    (lambda x, s: str(x.max()) + f"{x[x > 0]}" + repr(x[x > 1]), False),
+])  # fmt: skip
+def test_a_text_is_of_values(text, is_whole):
+    function = lambda x, s: (text(x, s), x * s)  # noqa: E731
+    fused = ow.fuse(function)
+    for x, s in ((X, 2.5), (X[:3], 2.5), (X, 3.5), (X, np.float32(2.5)), (X, 7)):
+        (found, y), (expected, z) = fused(x, s), function(x, s)
+        assert found == expected
+        np.testing.assert_allclose(y, z, rtol=1e-6)
+
+    assert is_whole == (not fused._parts.reasons)
+
+
 @pytest.mark.parametrize(("function", "calls", "why"), [
     (by_number, [(X, 1.0), (X, 5.0)], "s > 3 was False"),
     (by_extent, [(X,), (X[:2],)], "x.shape[0] > 3 was True"),

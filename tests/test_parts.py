@@ -259,6 +259,16 @@ def test_kernels_serve_other_numbers_extents_and_rounds():
     assert loop._parts.compiled <= 3
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_number_may_be_one_of_numpys(dtype):
+    number = values(dtype, 3, seed=2)[1]
+    fused = ow.fuse(lambda x, s: np.sort(np.where(x > 0, x, s))[::-1])
+    x = values(dtype, 12, seed=3)
+    x[~np.isfinite(x.astype(np.complex128))] = 1
+
+    same(fused(x, number), fused.__wrapped__(x, number))
+
+
 def test_both_sides_of_a_branch_are_kept():
     fused = ow.fuse(branch)
     for _ in range(3):
