@@ -10,8 +10,9 @@ from opweave.arguments import Call
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options
-from opweave.compiler.lazy import Break, LazyTracer, run_lazily
+from opweave.compiler.lazy import Break, LazyTracer
 from opweave.compiler.lazy_array import BREAKS
+from opweave.compiler.lazy_run import run_lazily
 from opweave.compiler.names import function_name
 from opweave.compiler.segments import Segment
 from opweave.compiler.simplify import simplify
