@@ -210,7 +210,7 @@ def is_numpys(seed):
     return True
 
 
-@pytest.mark.parametrize("seed", filter(is_numpys, range(60)))
+@pytest.mark.parametrize("seed", [*filter(is_numpys, range(60))])
 def test_random_writes_through_random_views_are_numpys(seed):
     text, function, make = written_at_random(seed)
     given, plain = make(), make()
