@@ -34,6 +34,7 @@ FORMS = {
     "computed": lambda x, y: (x * 2) @ (y + 1),
     "twice": lambda x, y: (x @ y) @ (y.T @ x.T),
     "with itself": lambda x, y: x @ x.T,
+    "a part with itself": lambda x, y: x[2:] @ x[2:].T,
     "part": lambda x, y: x[1:, :] @ y[:, 2:],
 }
 

@@ -539,6 +539,24 @@ def test_ctrl_c_at_any_line_of_a_first_call(name):
             np.testing.assert_allclose(one, other)
 
 
+def test_a_call_that_was_thought_short_handles_signals_too(root):
+    """It kept Python's lock; what it takes is known only afterwards."""
+    assert python("""
+        import signal, numpy as np, opweave as ow
+        f = ow.fuse(lambda x: np.tanh(np.tanh(x)) - np.tanh(x).sum())
+        x = np.ones(1 << 24, np.float32)
+        expected = f(x)
+        for step in f.prepared_for((x,)).prepared.steps:
+            step.launch.run.alone = 0
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *given: seen.append(1))
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        found = f(x)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(len(seen) > 0, (found == expected).all())
+    """, OPWEAVE_CACHE_DIR=str(root)) == "True True\n"  # fmt: skip
+
+
 # Forked
 
 FORKED = """
