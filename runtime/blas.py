@@ -45,11 +45,9 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
     """
     kernel = step.kernel
     sources = [param.source for param in kernel.params]
-    graph = layouts.graph
-    bases = [graph.views[s].base.id if s in graph.views else s for s in sources[:-1]]
-    if len(sources) != 3 or bases[0] == bases[1]:
+    if len(sources) != 3:  # a matrix by itself
         return None
-    node = next(n for n in graph.nodes if n.result.id == sources[2])
+    node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
     letter, kind = KINDS[node.result.dtype]
     address = routine(letter)
     shapes = [layouts.shape_of(value)[0] for value in node.values]

@@ -36,6 +36,7 @@ FORMS = {
     "with itself": lambda x, y: x @ x.T,
     "a part with itself": lambda x, y: x[2:] @ x[2:].T,
     "part": lambda x, y: x[1:, :] @ y[:, 2:],
+    "two parts of one": lambda x, y: x[2:] @ x[:-2].T,
 }
 
 
