@@ -45,7 +45,8 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
     """
     kernel = step.kernel
     sources = [param.source for param in kernel.params]
-    if len(sources) != 3:  # a matrix by itself
+    memory = [(value, offset) for _, value, offset in step.pointers]
+    if len(sources) != 3 or memory[0] == memory[1]:  # a matrix by itself
         return None
     node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
     letter, kind = KINDS[node.result.dtype]

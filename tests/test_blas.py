@@ -67,6 +67,22 @@ def test_what_numpy_does_by_other_routines_is_left_to_it(shapes):
     np.testing.assert_array_equal(ow.fuse(lambda x, y: (x @ y) * 2)(x, y), (x @ y) * 2)
 
 
+def by_its_transpose(x):
+    t = x * 2
+    return t @ t.T
+
+
+@pytest.mark.parametrize(("function", "is_native"), [
+    (lambda x: (x * 2) @ (x + 1), True), (lambda x: (x * 2)[2:] @ (x * 2)[:-2].T, True),
+    (by_its_transpose, False), (lambda x: x @ x * 2, False),
+])  # fmt: skip
+def test_a_matrix_by_itself_is_left_to_numpy_which_does_half_of_the_work(function, is_native):
+    x = factor("f4", 1, N, N)
+    plan = ow.fuse(function).prepared_for((x,)).prepared.plan
+
+    assert (plan.whole is not None) == is_native
+
+
 def test_without_numpys_own_library_its_function_is_asked(monkeypatch):
     x, y = factor("f4", 1, N, N), factor("f4", 2, N, N)
     monkeypatch.setattr(blas, "routine", lambda letter: None)
