@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.assignment import assign
+from opweave.compiler.complexes import is_complex
 from opweave.compiler.reducing import apply, dtype_name
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -36,13 +38,19 @@ def accumulated(
             where ``out`` has it.
     """
     attrs: dict[str, Any] = {"axis": counted_axis(name, axis, a.ndim)}
+    if operator.name == "cumsum" and is_complex(a) and dtype is None:
+        # NumPy adds the parts up by themselves, too
+        found = JOIN(*(apply(operator, part(a), **attrs, dtype=None) for part in (REAL, IMAG)))
+        return found if out is None else _into(out, found, name)
     if "dtype" in dict(operator.attrs):
         attrs["dtype"] = None if dtype is None else dtype_name(dtype)
     elif dtype is not None:
         raise UnsupportedError(f"{name}: dtype= has no meaning here; convert with .astype(...)")
     found = apply(operator, a, **attrs)
-    if out is None:
-        return found
+    return found if out is None else _into(out, found, name)
+
+
+def _into(out: Any, found: Any, name: str) -> Any:
     if getattr(out, "dtype", None) != found.dtype:  # NumPy computes in the type of both
         raise UnsupportedError(
             f"{name}: out= of {getattr(out, 'dtype', type(out).__name__)} for a result of "

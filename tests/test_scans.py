@@ -105,12 +105,26 @@ def test_every_scan_of_every_type_keeps_its_bound(dtype, axis, target):
 
 
 @host
-def test_scans_of_complex_numbers_run_in_parts():
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("function", [
+    lambda z: np.cumsum(z * 2, axis=1) + 1, lambda z: z.cumsum(), lambda z: np.add.accumulate(z),
+    lambda z: np.cumsum(z, axis=0, out=np.zeros_like(z)),
+])  # fmt: skip
+def test_running_sums_of_complex_numbers_are_those_of_their_parts(function, dtype):
+    z = (array(4, 10) + 1j * array(10, 4).T).astype(dtype)
+    fused = ow.fuse(function, fullgraph=True)
+
+    np.testing.assert_array_equal(fused(z), function(z), strict=True)
+    assert fused.check(z).ok
+
+
+@host
+def test_running_products_of_complex_numbers_run_in_parts():
     z = (array(4, 10) + 1j * array(4, 10)).astype(np.complex64)
-    fused = ow.fuse(lambda z: np.cumsum(z * 2, axis=1) + 1)
+    fused = ow.fuse(lambda z: np.cumprod(z * 2, axis=1) + 1)
 
     np.testing.assert_array_equal(fused(z), fused.__wrapped__(z))
-    with pytest.raises(e.DTypeError, match="cumsum: no running values of complex64"):
+    with pytest.raises(e.DTypeError, match="cumprod: no running values of complex64"):
         ow.fuse(fused.__wrapped__, fullgraph=True)(z)
 
 
