@@ -62,14 +62,14 @@ def layout_of(array: Any) -> str:
     return "".join(reversed(out))
 
 
-def pointer(array: Any) -> int:
-    """Address of an array's first element."""
+def pointer(array: Any, offset: int = 0) -> int:
+    """Address of an array's first element, or of so many bytes from there."""
     if not isinstance(array, np.ndarray):
-        return int(array.data.ptr)
+        return int(array.data.ptr) + offset
     try:  # the quick way; it asks for a writable contiguous buffer of a plain dtype
-        return addressof(_from_buffer(array))
+        return addressof(_from_buffer(array)) + offset
     except (TypeError, ValueError, BufferError):
-        return int(array.__array_interface__["data"][0])
+        return int(array.__array_interface__["data"][0]) + offset
 
 
 def array_type(name: str, array: Any) -> ArrayType:

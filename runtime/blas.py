@@ -60,7 +60,7 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
     if first is None or second is None:
         return None
     fixed = (None, None, None, m, n, k, *first, *second, out[0], address, kind)
-    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT, fixed=fixed)
+    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT.pack, fixed=fixed)
 
 
 def _run(steps: int) -> Run:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
@@ -19,10 +21,11 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime import locks
+from opweave.runtime.arrays import pointer
 from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.cuda_faults import FORKED, NOT_INITIALISED, State, allocating
 from opweave.runtime.device_plans import DevicePlan
-from opweave.runtime.steps import counters, partial_bytes
+from opweave.runtime.steps import Launch, counters, partial_bytes
 
 
 def cupy() -> Any:
@@ -167,13 +170,10 @@ class CudaExecutor:
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, cached=self.cached)
 
-    def launcher(
-        self, kernel: Kernel, source: str, extents: Extents
-    ) -> Callable[[bytes, Sequence[Any]], None]:
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
         function = self._function(binary, kernel.name)
         grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
-        np_args = _argument_types(self.cupy, kernel)
         device, state = self.cupy.cuda.Device(self.index), self.state
         what = f"{kernel.name}: launch of {grid} blocks of {block[0]} threads"
 
@@ -181,8 +181,7 @@ class CudaExecutor:
             with device:
                 function(grid, block, args)
 
-        def launch(slots: bytes, arrays: Sequence[Any]) -> None:
-            args = tuple(make(slots[8 * i : 8 * i + 8])[0] for i, make in enumerate(np_args))
+        def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
             state.check()
             try:
                 start(args)
@@ -191,6 +190,20 @@ class CudaExecutor:
             state.recent.append(kernel.name)
 
         return launch
+
+    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+        """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""
+        types = _number_types(kernel)
+
+        def packed(*slots: Any) -> tuple[Any, ...]:
+            return tuple([v if t is None else t(v) for t, v in zip(types, slots, strict=True)])
+
+        return packed
+
+    @staticmethod
+    def address(array: Any, offset: int = 0) -> Any:
+        """The array itself, whose address CuPy takes out of it without a call of Python's."""
+        return np.uint64(pointer(array, offset)) if offset else array
 
     def _function(self, binary: Binary, name: str) -> Any:
         with self._lock:
@@ -219,20 +232,15 @@ class CudaExecutor:
         return copied_out(array.get(stream=stream) if is_ours else array)
 
 
-def _argument_types(module: Any, kernel: Kernel) -> list[Callable[[bytes], Any]]:
-    """Functions that turn an 8-byte slot into the NumPy scalar that CuPy passes on."""
-    import numpy as np
-
-    registers = {d.register: d.numpy for d in dtypes.ALL if d.register == d.storage}
+def _number_types(kernel: Kernel) -> list[Any]:
+    """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
+    registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
     index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
-    made: list[Callable[[bytes], Any]] = []
-    for param in kernel.params:
-        if param.kind == "scalar":
-            kind: Any = registers[param.ctype]
-        else:
-            kind = index if param.kind in ("extent", "stride") else np.uint64
-        made.append(partial(np.frombuffer, dtype=kind, count=1))
-    return made
+    kinds = {"extent": index, "stride": index}
+    return [
+        registers[param.ctype] if param.kind == "scalar" else kinds.get(param.kind)
+        for param in kernel.params
+    ]
 
 
 def median_seconds(run: Callable[[], Any], samples: int = 7, batch: int = 20) -> float:
@@ -252,8 +260,6 @@ def median_seconds(run: Callable[[], Any], samples: int = 7, batch: int = 20) ->
 
 def copied_in(value: Any) -> Any:
     """A NumPy array on the current device; anything else as it is."""
-    import numpy as np
-
     if not isinstance(value, np.ndarray):
         return value
     module = cupy()

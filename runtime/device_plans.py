@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.memory import memory_plan
-from opweave.runtime.arrays import pointer
 from opweave.runtime.call_graphs import CallGraphs
 from opweave.runtime.steps import Step, scalar_value
 
@@ -74,19 +73,19 @@ class DevicePlan:
     ) -> None:
         """Launch all kernels; ``every``: arguments and results, ``memory``: of this call."""
         arena, *works = memory
-        addresses = [*map(pointer, every), 0 if arena is None else pointer(arena)]
+        arrays, address = (*every, arena), self.prepared.executor.address
         for (step, fills), work in zip(self._steps, works, strict=True):
             slots = list(step.fixed)
             for slot, place, offset in fills:
-                slots[slot] = addresses[place] + offset
+                slots[slot] = address(arrays[place], offset)
             for slot, scalar in step.scalars:
                 slots[slot] = scalar_value(scalar, env)
             if step.partials >= 0:
-                slots[step.partials], slots[step.counter] = map(pointer, work)
+                slots[step.partials], slots[step.counter] = work
             if step.faults >= 0:
-                slots[step.faults] = pointer(faults)
+                slots[step.faults] = faults
             assert step.launch is not None
-            step.launch(step.pack.pack(*slots), ())
+            step.launch(step.pack(*slots), ())
 
 
 class DeviceReplay:

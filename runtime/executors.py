@@ -23,7 +23,7 @@ from opweave.runtime.launch import Plan, Prepared, array_scalar
 from opweave.runtime.plans import HostPlan, held_at
 from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
-from opweave.runtime.steps import counters, partial_bytes
+from opweave.runtime.steps import Launch, counters, packer, partial_bytes
 
 # Parameters whose memory is passed last, in this order.
 LATE = ("partials", "counter", "faults")
@@ -101,10 +101,10 @@ class HostExecutor:
             kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
         )
 
-    def launcher(
-        self, kernel: Kernel, source: str, extents: Extents
-    ) -> Callable[[bytes, Sequence[Any]], None]:
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         return HostLaunch.of(kernel, self.build(kernel, source), extents)
+
+    packer, address = staticmethod(packer), staticmethod(pointer)
 
     def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
         return array_scalar(array, boxed)
@@ -137,9 +137,7 @@ class VerifyExecutor(HostExecutor):
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
         return partials, np.zeros(counters(kernel, rows), np.uint32)
 
-    def launcher(
-        self, kernel: Kernel, source: str, extents: Extents
-    ) -> Callable[[bytes, Sequence[Any]], None]:
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
         grid = kernel.grid(extents)
         kinds = ("input", "output", *LATE)

@@ -25,7 +25,6 @@ from opweave.compiler.ir import (
 from opweave.compiler.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError
-from opweave.runtime.arrays import pointer
 from opweave.runtime.compilers import at_once
 from opweave.runtime.layouts import Layouts
 from opweave.runtime.steps import Launch, Step, by_library, scalar_value, step_of
@@ -55,10 +54,14 @@ class Executor(Protocol):
     def build(self, kernel: Kernel, source: str) -> Any:
         """The binary of a kernel; may be called from several threads."""
 
-    def launcher(
-        self, kernel: Kernel, source: str, extents: Extents
-    ) -> Callable[[bytes, Sequence[Any]], None]:
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         """A function of packed arguments and the arrays behind their pointers."""
+
+    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., Any]:
+        """A function that packs the values of slots for ``launcher``."""
+
+    def address(self, array: Any, offset: int = 0) -> Any:
+        """What a slot holds for an array, or for so many bytes behind its first element."""
 
     def plan(self, prepared: Prepared) -> Plan | None:
         """How all steps run at once; None for one after the other."""
@@ -122,7 +125,7 @@ class Prepared:
         )
         self._build(lowered)
         self.steps = tuple(
-            step_of(kernel, self._launcher(kernel, source), self.layouts)
+            step_of(kernel, self._launcher(kernel, source), self.layouts, executor.packer)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
         )
         self.makes = tuple(
@@ -234,18 +237,20 @@ class Prepared:
         for slot, value_id, offset in step.pointers:
             array = held[value_id]
             passed.append(array)
-            slots[slot] = pointer(array) + offset
+            slots[slot] = self.executor.address(array, offset)
         for slot, scalar in step.scalars:
             slots[slot] = scalar_value(scalar, env)
         if step.partials >= 0:
             partials, counter = self.executor.workspace(step.kernel, step.rows)
-            slots[step.partials], slots[step.counter] = pointer(partials), pointer(counter)
+            slots[step.partials], slots[step.counter] = map(
+                self.executor.address, (partials, counter)
+            )
             passed += [partials, counter]
         if step.faults >= 0:
-            slots[step.faults] = pointer(faults)
+            slots[step.faults] = self.executor.address(faults)
             passed.append(faults)
         if step.launch is not None:
-            step.launch(step.pack.pack(*slots), passed)
+            step.launch(step.pack(*slots), passed)
 
     def _call_single(
         self,
@@ -259,15 +264,15 @@ class Prepared:
             every = [*arrays, *[out[v] if v in out else make() for v, make in makes]]
         else:
             every = [*arrays, *[make() for _, make in makes]]
-        slots = list(step.fixed)
+        slots, address = list(step.fixed), self.executor.address
         for slot, place, offset in pointers:
-            slots[slot] = pointer(every[place]) + offset
+            slots[slot] = address(every[place], offset)
         if step.scalars:
             env = {**self.extents, **scalars} if self.needs_env else scalars
             for slot, scalar in step.scalars:
                 slots[slot] = scalar_value(scalar, env)
         assert step.launch is not None
-        step.launch(step.pack.pack(*slots), [every[place] for _, place, _ in pointers])
+        step.launch(step.pack(*slots), [every[place] for _, place, _ in pointers])
         return [every[place] for place in returned]
 
     def _output(self, index: int, output: Any, held: Mapping[int, Any], env: Any) -> Any:

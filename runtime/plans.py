@@ -283,7 +283,7 @@ class _Native:
         for step, fills, (zero, zero_bytes) in packed:
             at = len(args)
             filled = [0 if value is None else value for value in step.fixed]
-            args += step.pack.pack(*filled)
+            args += step.pack(*filled)
             assert isinstance(step.launch, HostLaunch)
             steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
             patches += [_Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]

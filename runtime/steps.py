@@ -15,7 +15,8 @@ from opweave.compiler.kernel import Kernel, Param
 from opweave.compiler.literals import converted
 from opweave.runtime.layouts import Layouts
 
-Launch = Callable[[bytes, Sequence[Any]], None]
+# (packed arguments, the arrays behind their pointers) -> started
+Launch = Callable[[Any, Sequence[Any]], None]
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
     name: f"{code}{8 - struct.calcsize('<' + code)}x"
@@ -34,7 +35,7 @@ class Step:
         kernel: the kernel.
         launch: starts it; None where a launch would write nothing.
         formats: how each slot is packed, in eight bytes.
-        pack: packs the slots.
+        pack: slot values -> arguments as ``launch`` takes them.
         fixed: slot values, with None where a call fills in.
         pointers: (slot, id of the value in whose memory it lies, bytes from there) of arrays.
         scalars: (slot, Scalar) of scalar parameters.
@@ -47,7 +48,7 @@ class Step:
     kernel: Kernel
     launch: Launch | None
     formats: tuple[str, ...]
-    pack: struct.Struct
+    pack: Callable[..., Any]
     fixed: tuple[Any, ...]
     pointers: tuple[tuple[int, int, int], ...]
     scalars: tuple[tuple[int, Scalar], ...]
@@ -57,7 +58,16 @@ class Step:
     rows: int
 
 
-def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts) -> Step:
+# Formats of a kernel's slots -> what packs their values.
+Packer = Callable[[Kernel, Sequence[str]], Callable[..., Any]]
+
+
+def packer(kernel: Kernel, formats: Sequence[str]) -> Callable[..., bytes]:
+    """Slots as bytes, eight each, as C takes them."""
+    return struct.Struct("<" + "".join(formats)).pack
+
+
+def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts, packs: Packer) -> Step:
     """A kernel with what is known of its arguments."""
     _, rows, _ = kernel.elements(layouts.extents)
     index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
@@ -75,7 +85,7 @@ def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts) -> Step:
         kernel,
         launch,
         formats,
-        struct.Struct("<" + "".join(formats)),
+        packs(kernel, formats),
         tuple(_fixed(param, layouts) for param in kernel.params),
         tuple(pointers),
         tuple(scalars),
