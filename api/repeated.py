@@ -20,15 +20,13 @@ from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import is_array, pointer
-from opweave.runtime.executors import HostExecutor
-from opweave.runtime.replays import HostLoop, can_loop
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
 MOST_WRITTEN = 64
 LONGEST_WRITTEN = LONGEST // 4
 MOST = 1 << 63  # of a C loop
-MOST_LOOPS = 64  # prepared loops that are kept
+MOST_PLANS = 64  # of prepared calls that are kept
 
 
 def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
@@ -39,7 +37,8 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
 
     Where a whole step fits into one kernel, several steps do: the state stays in registers
     between them.  On the host the rest of the loop is C's, over two arrays that take turns, with
-    the products of NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python).
+    the products of NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python);
+    on a GPU it is CUDA graphs of many steps each.
 
     Args:
         fn: a function of arrays and numbers, which could be fused.
@@ -72,7 +71,6 @@ class Repeated:
         self.__opweave_function__ = step.__wrapped__
         self._written: dict[Any, Fused] = {}
         self._plans: dict[int, tuple[Ready, int, int]] = {}
-        self._loops: dict[int, HostLoop] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name} repeated {self.n} times>"
@@ -106,7 +104,7 @@ class Repeated:
         """How many arguments are the state, and how many steps one kernel takes."""
         found = self._plans.get(id(ready))
         if found is None or found[0] is not ready:
-            if len(self._plans) >= MOST_LOOPS:
+            if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             found = self._plans[id(ready)] = (
                 ready, self._state(ready, args), self._steps(ready, args)
@@ -203,13 +201,8 @@ class Repeated:
     def _run(self, fused: Fused, args: Sequence[Any], times: int) -> list[Any]:
         ready = fused.prepared_for(args)
         prepared = ready.prepared
-        loops = can_loop(prepared)
-        if loops and isinstance(prepared.executor, HostExecutor):
-            loop = self._loops.get(id(prepared))
-            if loop is None or loop.prepared is not prepared:
-                if len(self._loops) >= MOST_LOOPS:
-                    self._loops.clear()
-                loop = self._loops[id(prepared)] = HostLoop(prepared)
+        loop = prepared.loop()
+        if loop is not None:
             values = fused.signature.bind(tuple(args), {}).values
             env = {**prepared.extents, **ready.numbers(values)}
             return loop([values[i] for i in ready.arrays], env, times)
@@ -217,9 +210,9 @@ class Repeated:
             found = fused(*args)
             found = [found] if ready.structure is None else list(found)
             args = (*found, *args[len(found) :])
-        state = list(args[: len(prepared.graph.outputs)])
+        state = args[: len(prepared.graph.outputs)]
         # a step may return what it was given, or a view of it
-        return state if loops else [array.copy() for array in state]
+        return [array.copy() for array in state]
 
 
 def _begun(array: Any) -> Any:

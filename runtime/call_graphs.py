@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,18 +47,17 @@ class CallGraphs:
         captured by the caller, whose graph gets the kernels themselves.
         """
         stream = self.executor.cupy.cuda.get_current_stream()
-        if stream.ptr and stream.is_capturing():  # the default stream never is
+        if is_captured(stream):
             return False
-        thread = threading.get_ident() if stream.ptr == PER_THREAD_STREAM else 0
         numbers = tuple(scalar_value(scalar, env) for scalar in self._numbers)
-        key = (stream.ptr, thread, numbers, *map(pointer, every))
+        key = (*stream_key(stream), numbers, *map(pointer, every))
         with self._lock:  # a graph is launched by one thread at a time
             found = self._graphs.get(key)
             if found is None:
                 if not self._is_due(key):
                     return False
                 found = self._run(self._captured, every, env)
-                _keep(self._graphs, key, found, MOST_GRAPHS)
+                keep(self._graphs, key, found, MOST_GRAPHS)
             self._graphs.move_to_end(key)
             graph, _ = found
             self._run(graph.launch, stream)
@@ -67,7 +66,7 @@ class CallGraphs:
     def _is_due(self, key: Any) -> bool:
         count = self._seen.pop(key, 0) + 1
         if count < CAPTURED_AT:
-            _keep(self._seen, key, count, MOST_SEEN)
+            keep(self._seen, key, count, MOST_SEEN)
         return count >= CAPTURED_AT
 
     def _captured(self, every: Sequence[Any], env: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -77,20 +76,35 @@ class CallGraphs:
         """
         memory = self.plan.memory_of_a_call()
         stream = self.executor.cupy.cuda.Stream(non_blocking=True)
-        with stream:
-            stream.begin_capture()
-            try:
-                self.plan.launch(every, memory, env, None)
-            finally:
-                graph = stream.end_capture()
-        return graph, memory
+        return captured(stream, partial(self.plan.launch, every, memory, env, None)), memory
 
     def _run(self, work: Any, *args: Any) -> Any:
         name = self.plan.prepared.graph.name
         return self.executor.state.run(partial(work, *args), f"the CUDA graph of {name}")
 
 
-def _keep(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+def captured(stream: Any, launch: Callable[[], None]) -> Any:
+    """What is launched as a CUDA graph; nothing runs.  Modules must have been loaded before."""
+    with stream:
+        stream.begin_capture()
+        try:
+            launch()
+        finally:
+            graph = stream.end_capture()
+    return graph
+
+
+def is_captured(stream: Any) -> bool:
+    """True while the caller captures a graph of its own, which gets the kernels themselves."""
+    return bool(stream.ptr) and bool(stream.is_capturing())  # the default stream never is
+
+
+def stream_key(stream: Any) -> tuple[int, int]:
+    """What tells streams apart: the default stream of a thread has one number for all threads."""
+    return stream.ptr, threading.get_ident() if stream.ptr == PER_THREAD_STREAM else 0
+
+
+def keep(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
     """Add an entry; the one that was used least recently makes room."""
     if len(known) >= most:
         known.popitem(last=False)

@@ -24,6 +24,7 @@ from opweave.runtime import locks
 from opweave.runtime.arrays import pointer
 from opweave.runtime.build import Binary, build_kernel
 from opweave.runtime.cuda_faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.device_loops import DeviceLoop
 from opweave.runtime.device_plans import DevicePlan
 from opweave.runtime.steps import Launch, counters, partial_bytes
 
@@ -154,6 +155,9 @@ class CudaExecutor:
 
     def plan(self, prepared: Any) -> Any:
         return DevicePlan(prepared)
+
+    def loop(self, prepared: Any) -> DeviceLoop:
+        return DeviceLoop(prepared)
 
     def faults(self) -> Any:
         if self._faults is None:

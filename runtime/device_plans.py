@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.memory import memory_plan
-from opweave.runtime.call_graphs import CallGraphs
+from opweave.runtime.call_graphs import CallGraphs, captured
 from opweave.runtime.steps import Step, scalar_value
 
 if TYPE_CHECKING:
@@ -122,11 +122,8 @@ class DeviceReplay:
                 self._memory, env = self.plan.memory_of_a_call(), self.prepared.extents
                 self.plan.launch(self._every, self._memory, env, self._faults)
                 self.stream.synchronize()
-                self.stream.begin_capture()
-                try:
-                    self.plan.launch(self._every, self._memory, env, self._faults)
-                finally:
-                    self._graph = self.stream.end_capture()
+            launch = partial(self.plan.launch, self._every, self._memory, env, self._faults)
+            self._graph = captured(self.stream, launch)
 
     def bind(self, number: int, array: Any) -> None:
         """Copy another array, or other elements, into an input."""

@@ -19,10 +19,11 @@ from opweave.runtime.checker import Checked, Fault, run_sanitized
 from opweave.runtime.fibres import run_verify
 from opweave.runtime.guarded import PATTERN, Guarded
 from opweave.runtime.host import HostLaunch
-from opweave.runtime.launch import Plan, Prepared, array_scalar
+from opweave.runtime.launch import Loop, Plan, Prepared, array_scalar
 from opweave.runtime.plans import HostPlan, held_at
 from opweave.runtime.pool import allocator
 from opweave.runtime.regions import memories
+from opweave.runtime.replays import HostLoop
 from opweave.runtime.steps import Launch, counters, packer, partial_bytes
 
 # Parameters whose memory is passed last, in this order.
@@ -76,6 +77,9 @@ class HostExecutor:
 
     def plan(self, prepared: Prepared) -> Plan | None:
         return HostPlan(prepared) if held_at() else None
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        return HostLoop(prepared) if held_at() else None
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         zeros = np.zeros(counters(kernel, rows), np.uint32)
@@ -132,6 +136,9 @@ class VerifyExecutor(HostExecutor):
 
     def plan(self, prepared: Prepared) -> Plan | None:
         return None  # each array lies between guards of its own
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        return None  # each launch is checked
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)

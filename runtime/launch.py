@@ -31,6 +31,8 @@ from opweave.runtime.steps import Launch, Step, by_library, scalar_value, step_o
 
 # (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
 Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
+# (arrays, numbers, how often) -> the results of the last call, in new arrays
+Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
 
 
 class Executor(Protocol):
@@ -65,6 +67,9 @@ class Executor(Protocol):
 
     def plan(self, prepared: Prepared) -> Plan | None:
         """How all steps run at once; None for one after the other."""
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        """How a call whose results become its arguments runs many times; None where it cannot."""
 
     def result(self, array: Any, boxed: bool) -> Any:
         """What a caller gets for an array."""
@@ -135,6 +140,7 @@ class Prepared:
         self.drops = self._last_uses()
         self.notes_faults = any(step.faults >= 0 for step in self.steps)
         self.single = self._single()
+        self._loop: Loop | None = None
         self.plan = executor.plan(self) if self.single is None else None
 
     def _single(self) -> Single | None:
@@ -207,6 +213,19 @@ class Prepared:
         if faults is not None and (word := self.executor.noted(faults)):
             raise fault(self.graph, word, {**self.extents, **env})
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
+
+    def loop(self) -> Loop | None:
+        """How to run it many times, its results becoming its first arguments; None: call it."""
+        if self._loop is None and self._is_closed():
+            self._loop = self.executor.loop(self)  # two threads may make it, and one is kept
+        return self._loop
+
+    def _is_closed(self) -> bool:
+        """True where the results are arrays of their own, each written by a kernel."""
+        made = [value for makes in self.makes for value, _ in makes]
+        shaped = all(isinstance(o, Value) and o.shape for o in self.graph.outputs)
+        apart = len(set(self.outputs)) == len(self.outputs)
+        return shaped and apart and set(self.outputs) <= set(made)
 
     def _run_apart(
         self, arrays: Sequence[Any], env: Mapping[str, Any], out: Mapping[int, Any], faults: Any

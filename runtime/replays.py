@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from opweave.compiler.ir import Value
 from opweave.runtime.arrays import pointer
 from opweave.runtime.host import runtime_library
 from opweave.runtime.launch import Prepared
@@ -98,7 +97,7 @@ class HostLoop:
     """
 
     def __init__(self, prepared: Prepared):
-        """The results of the call must be all that it writes; see ``can_loop``."""
+        """The results of the call must be all that it writes; see ``Prepared.loop``."""
         self.prepared = prepared
         self.plan = HostPlan(prepared)
         self.places = [self.plan.places[value].word for value in prepared.outputs]
@@ -144,13 +143,3 @@ def _turned(words: Any, every: list[Any], turns: Any, by_id: Mapping[int, Any]) 
         turn.spare = 0
         every[turn.in_] = by_id[words[turn.in_]]
         every[turn.out] = by_id.get(words[turn.out])
-
-
-def can_loop(prepared: Prepared) -> bool:
-    """True where the results are arrays of their own, each written by a kernel."""
-    outputs = prepared.outputs
-    if not held_at():
-        return False
-    made = [value for makes in prepared.makes for value, _ in makes]
-    shaped = all(isinstance(o, Value) and o.shape for o in prepared.graph.outputs)
-    return shaped and len(set(outputs)) == len(outputs) and set(outputs) <= set(made)

@@ -1,6 +1,7 @@
 """The cuda executor's use of CuPy, against a stand-in that records launches (no GPU needed)."""
 
 import contextlib
+import itertools
 import os
 import sys
 import types
@@ -539,9 +540,81 @@ def test_a_call_without_several_kernels_is_no_graph(launches):
     assert names_of(launches) == ["kernel"] * 5
 
 
-def test_a_repeated_step_runs_on_the_gpu_of_its_arguments(launches):
-    x = Array(np.ones((64, 64), np.float32))
-    found = ow.repeat(lambda x, w: x @ w, 3)(x, Array(np.ones((64, 64), np.float32)))
+def executed(launches, since=0):
+    """The arrays of each kernel that runs, in order: (what it reads..., what it writes)."""
+    graph, inside, found = [], False, []
+    for number, entry in enumerate(launches):
+        if number == since:
+            found = []
+        if entry == "begin":
+            graph, inside = [], True
+        elif entry == "end":
+            inside = False
+        elif entry == "replay":
+            found += graph
+        else:
+            arrays = [addressed(a) for a in entry[3] if isinstance(a, (Array, np.uint64))]
+            (graph if inside else found).append(arrays)
+    return found
 
-    assert isinstance(found, Array)
-    assert len(launches) == 3
+
+@pytest.mark.parametrize("n", [1, 2, 3, 65, 66, 67, 130, 131, 1000])
+def test_steps_on_a_gpu_read_what_those_before_have_written(launches, n):
+    x, w = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    step = ow.repeat(lambda x, w: x @ w, n)
+    for _ in range(2):  # the graph of the first call serves the second
+        since = len(launches)
+        result = step(x, w)
+        ran = executed(launches, since)
+
+        assert isinstance(result, Array)
+        assert len(ran) == n
+        assert [a[1] for a in ran] == [w.data.ptr] * n
+        assert [a[0] for a in ran] == [x.data.ptr, *(a[2] for a in ran[:-1])]
+        assert ran[-1][2] == result.data.ptr
+        assert x.data.ptr not in {a[2] for a in ran}
+        assert all(a[0] != a[2] for a in ran)
+    assert launches[since:].count("replay") == max(0, n - 2) // 64
+    assert launches.count("begin") == (n >= 66)
+
+
+def test_two_states_of_several_kernels_a_step_take_turns(launches):
+    def step(u, v):
+        return u @ v @ v, v @ u
+
+    u, v = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    ow.repeat(step, 50)(u, v)
+    ran = executed(launches)
+
+    assert len(ran) == 150
+    assert {"begin", "replay"} < set(names_of(launches))
+    for before, after in itertools.pairwise(ran[i : i + 3] for i in range(0, 150, 3)):
+        assert {a for *_, a in before} >= {after[0][0], after[0][1]}
+
+
+def test_a_large_state_is_kept_in_no_graph(launches):
+    ow.repeat(lambda x: x / x.sum(), 100)(Array(np.ones((1 << 22) + 1, np.float32)))
+
+    assert set(names_of(launches)) == {"kernel"}
+
+
+def test_graphs_of_a_loop_belong_to_arguments_numbers_and_streams(launches, monkeypatch):
+    x, w, other = (Array(np.ones((64, 64), np.float32)) for _ in range(3))
+    step = ow.repeat(lambda x, w, s: (x @ w) * s, 100)
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+
+    def captures(*args):
+        step(*args)
+        return "begin" in names_of(launches)
+
+    assert captures(x, w, 2.0)
+    assert not captures(other, w, 2.0)  # the state is read by the first step alone
+    assert captures(x, other, 2.0)
+    assert captures(x, w, 3.0)
+    assert not captures(x, w, 2.0)
+    monkeypatch.setattr(stream, "ptr", 4)
+    assert captures(x, w, 2.0)
+    monkeypatch.setattr(stream, "is_capturing", lambda: True)
+    assert not captures(x, other, 5.0)  # the caller's graph gets the kernels
+    step(x, other, 5.0)
+    assert names_of(launches) == ["kernel"] * 100

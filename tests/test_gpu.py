@@ -463,3 +463,26 @@ def test_a_step_is_repeated(n, cp):
         expected = step(expected, 0.5)
 
     cp.testing.assert_allclose(ow.repeat(step, n)(x, 0.5), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 67, 500])
+def test_steps_of_several_kernels_are_repeated_as_a_graph(n, cp):
+    rng = np.random.default_rng(0)
+    x, w = (cp.asarray(rng.standard_normal((64, 64)).astype(np.float32)) for _ in range(2))
+
+    @ow.fuse
+    def step(x, w):
+        y = cp.tanh(x @ w)
+        return y / cp.abs(y).max()
+
+    repeated = ow.repeat(step, n)
+    for _ in range(2):
+        expected = x
+        for _ in range(n):
+            expected = step(expected, w)
+        cp.cuda.Device().synchronize()
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            found = repeated(x, w)
+            stream.synchronize()
+        assert cp.array_equal(found, expected)
+        x = found  # elements and place are others the second time

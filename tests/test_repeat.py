@@ -165,7 +165,7 @@ def test_loops_are_not_kept_for_ever():
     for count in range(1, 80):
         repeated(np.ones(count, np.float32))
 
-    assert len(repeated._loops) <= 64
+    assert len(repeated._plans) <= 64
 
 
 def test_a_fused_step_and_a_numpy_integer():
