@@ -10,21 +10,26 @@ from typing import Any
 import numpy as np
 
 from opweave.calls import Ready
+from opweave.compiler.device import Device
 from opweave.compiler.driver import Options
 from opweave.compiler.fuse import LONGEST
-from opweave.compiler.ir import Value, extent_of
+from opweave.compiler.ir import TURNS, Value, extent_of
 from opweave.compiler.names import function_name
 from opweave.compiler.tree import Tree
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
+from opweave.program import Program
 from opweave.runtime.arrays import is_array, pointer
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
 MOST_WRITTEN = 64
 LONGEST_WRITTEN = LONGEST // 4
+# Steps of a kernel's own loop, at most: by then a launch costs next to nothing, and the host can
+# still be interrupted.
+MOST_TURNED = 1 << 12
 MOST = 1 << 63  # of a C loop
 MOST_PLANS = 64  # of prepared calls that are kept
 
@@ -35,10 +40,10 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     ``repeat(step, 3)(x, w)`` is ``step(step(step(x, w), w), w)``: the results of the step, one
     array or a tuple, take the place of its first arguments; the others stay.
 
-    Where a whole step fits into one kernel, several steps do: the state stays in registers
-    between them.  On the host the rest of the loop is C's, over two arrays that take turns, with
-    the products of NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python);
-    on a GPU it is CUDA graphs of many steps each.
+    Where a whole step is one kernel of elements, the loop is the kernel's own: the state stays in
+    registers, for up to 4096 steps a launch.  The rest of the loop is C's on the host, over two
+    arrays that take turns, with the products of NumPy's BLAS (vectors and batches of matrices are
+    asked of NumPy in Python), and on a GPU CUDA graphs of many steps each.
 
     Args:
         fn: a function of arrays and numbers, which could be fused.
@@ -57,7 +62,7 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     options = fn.options if isinstance(fn, Fused) else Options()
     static = fn.static if isinstance(fn, Fused) else ()
     wrapped = fn.__wrapped__ if isinstance(fn, Fused) else fn
-    options = replace(options, fast=fast or options.fast, fullgraph=True)
+    options = replace(options, fast=fast or options.fast, fullgraph=True, repeated=True)
     return Repeated(Fused(wrapped, static, options), operator.index(n))
 
 
@@ -95,10 +100,16 @@ class Repeated:
         state = [_begun(array) for array in args[:count]]
         for many, times in ((steps, self.n // steps), (self.n % steps, 1)):
             if many and times:
-                state = self._run(
-                    self._of(many, args, count, single), (*state, *args[count:]), times
-                )
+                fused = self._of(many, args, count, single)
+                state = self._run(fused, (*state, *args[count:]), times, MOST_TURNED // many)
         return state[0] if single else tuple(state)
+
+    def lower(self, *args: Any, target: str | Device | None = None) -> Program:
+        """The kernels of one step, with their loop, if they have one; see ``Fused.lower``.
+
+        A call of the program is one step.  On the host kernels hold up to 64 steps of it.
+        """
+        return self.step.lower(*args, target=target)
 
     def _known(self, ready: Ready, args: Sequence[Any]) -> tuple[int, int]:
         """How many arguments are the state, and how many steps one kernel takes."""
@@ -180,6 +191,8 @@ class Repeated:
             "pixel",
         ):
             return 1
+        if lowered.kernels[0].carried and not lowered.device.is_host:
+            return 1  # registers hold the state as long as its loop lasts
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
         most = min(self.n, MOST_WRITTEN, LONGEST_WRITTEN // max(1, slots))
         if most < 2 or self.step.static:
@@ -198,14 +211,22 @@ class Repeated:
             self._written[key] = Fused(made, (), self.step.options)
         return self._written[key]
 
-    def _run(self, fused: Fused, args: Sequence[Any], times: int) -> list[Any]:
+    def _run(self, fused: Fused, args: Sequence[Any], times: int, turns: int) -> list[Any]:
+        """The state after so many calls, of which a kernel's own loop takes ``turns`` at most."""
         ready = fused.prepared_for(args)
         prepared = ready.prepared
         loop = prepared.loop()
         if loop is not None:
             values = fused.signature.bind(tuple(args), {}).values
             env = {**prepared.extents, **ready.numbers(values)}
-            return loop([values[i] for i in ready.arrays], env, times)
+            arrays = [values[i] for i in ready.arrays]
+            inner = turns if any(k.carried for k in ready.found.lowered.kernels) else 1
+            for each, launches in ((inner, times // inner), (times % inner, 1)):
+                if not each or not launches:
+                    continue
+                found = loop(arrays, {**env, TURNS: each}, launches)
+                arrays = [*found, *arrays[len(found) :]]
+            return arrays[: len(prepared.graph.outputs)]
         for _ in range(times):
             found = fused(*args)
             found = [found] if ready.structure is None else list(found)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Node, Value, count
+from opweave.compiler.expr import Expr
+from opweave.compiler.ir import TURNS, Extents, Node, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride, Walk, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
@@ -19,11 +20,12 @@ from opweave.compiler.lines import (
     bind_reduction,
 )
 from opweave.compiler.operands import Key
+from opweave.compiler.repeats import Carried, carried
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.tables import TableReads
 from opweave.compiler.toggles import TOGGLES, choose
 from opweave.opcodes.core import Phase
-from opweave.opcodes.dtypes import DType
+from opweave.opcodes.dtypes import I32, DType
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
@@ -331,6 +333,7 @@ class MapAssembler(Assembler):
     """Elementwise: one walk; wide last dimensions stand alone as columns."""
 
     LANE = "[c][l]"
+    carried: Carried = ()
 
     def _walk(self) -> Walk:
         operands = self._walked()
@@ -341,6 +344,15 @@ class MapAssembler(Assembler):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         return ()
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        loops = self.graph.repeated and self.alone
+        self.carried = carried(self.graph, self.operands, kernel) if loops else ()
+        return replace(kernel, carried=self.carried)
+
+    def _params(self) -> tuple[Param, ...]:
+        turns = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)), I32))
+        return (*super()._params(), *([turns] if self.carried else []))
 
 
 class ReduceAssembler(Assembler):

@@ -29,6 +29,7 @@ class Options:
         library: products may go to the vendor's library; False where one kernel is asked for.
         fullgraph: what cannot become kernels is refused, not run between them.
         replay: calls on a GPU that come again may become CUDA graphs.
+        repeated: results become arguments again and again, see ``Graph.repeated``.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
@@ -37,6 +38,7 @@ class Options:
     library: bool = True
     fullgraph: bool = False
     replay: bool = False
+    repeated: bool = False
 
     @property
     def overrides(self) -> dict[str, int]:

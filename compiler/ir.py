@@ -76,6 +76,8 @@ class Scalar:
 
 
 Operand = Value | Scalar
+# Name of the number of turns of a kernel's own loop, which no argument can have.
+TURNS = "#turns"
 
 
 def operand_key(item: Any) -> Any:
@@ -372,6 +374,8 @@ class Graph:
         derived: extents that follow from those of the arguments, by name, in order.
         conditions: expressions of extents, and the value that each must have at each call.
         dropped: nodes that nobody reads, and that fail where their operands have no elements.
+        repeated: the outputs take the place of the first inputs, many times; a kernel may do so
+            in a loop of its own, of as many turns as the number ``TURNS`` says.
     """
 
     name: str
@@ -384,6 +388,7 @@ class Graph:
     derived: tuple[tuple[str, Expr], ...] = ()
     conditions: tuple[tuple[Expr, Any], ...] = ()
     dropped: tuple[Node, ...] = ()
+    repeated: bool = False
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]

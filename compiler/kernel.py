@@ -279,6 +279,7 @@ class Kernel:
         across: operands that run along the rows of the tiles.
         channels: values of a pixel, in kernels of pixels.
         totals: of scans whose rows several blocks share, the walk that adds a part up.
+        carried: operands and the results that take their place in the next turn of a loop.
     """
 
     name: str
@@ -304,6 +305,7 @@ class Kernel:
     across: tuple[Factor, ...] = ()
     channels: int = 0
     totals: Pass | None = None
+    carried: tuple[tuple[Load, Store], ...] = ()
 
     @property
     def has_batch(self) -> bool:

@@ -46,7 +46,7 @@ class GroupOperands:
     ):
         self.graph: Graph = schedule.graph
         self.group: Group = schedule.groups[number]
-        self.number = number
+        self.number, self.alone = number, len(schedule.groups) == 1
         self.form = self.group.form
         self.extents = extents
         self.spans = spans

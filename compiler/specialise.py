@@ -8,7 +8,7 @@ decides the schedule, and the *shape class* of the schedule decides the kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.assemble import shape_class
@@ -185,6 +185,7 @@ class Specialisations:
         self.traces += 1
         made = trace(self.fn, arguments, rebuilt, self.describe)
         graph = verify_graph(simplify(verify_graph(made.graph)))
+        graph = replace(graph, repeated=self.options.repeated)
         static = {
             name: value
             for name, value in self._values(made, arguments, made.graph.extents(extents)).items()

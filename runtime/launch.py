@@ -14,6 +14,7 @@ import numpy as np
 from opweave.compiler.driver import Lowered
 from opweave.compiler.expr import Expr, evaluate
 from opweave.compiler.ir import (
+    TURNS,
     Extents,
     Graph,
     Scalar,
@@ -111,7 +112,8 @@ class Prepared:
         self.graph: Graph = lowered.graph
         self.schedule = lowered.schedule
         self.executor = executor
-        self.extents = dict(extents)
+        loops = any(kernel.carried for kernel in lowered.kernels)
+        self.extents = {**extents, **({TURNS: 1} if loops else {})}
         check_nonempty(self.graph, extents)
         self.layouts = Layouts(lowered.schedule, extents, arrays)
         self.shapes = self.layouts.shapes
@@ -125,8 +127,10 @@ class Prepared:
         self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in self.graph.outputs)
         # arrays of the last call that was given some, and which are written straight
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
-        self.needs_env = any(isinstance(o, Expr) for o in self.graph.outputs) or any(
-            s.expr.op != "argument" for k in lowered.kernels for s in k.scalars()
+        self.needs_env = (
+            loops
+            or any(isinstance(o, Expr) for o in self.graph.outputs)
+            or any(s.expr.op != "argument" for k in lowered.kernels for s in k.scalars())
         )
         self._build(lowered)
         self.steps = tuple(

@@ -578,6 +578,16 @@ def test_steps_on_a_gpu_read_what_those_before_have_written(launches, n):
     assert launches.count("begin") == (n >= 66)
 
 
+def test_a_step_of_elements_is_a_loop_of_the_kernel(launches):
+    x = Array(np.ones(1000, np.float32))
+    result = ow.repeat(lambda x, s: x * s + 1, 10_000)(x, 0.5)
+    ran = executed(launches)
+
+    assert [int(args[-1]) for *_, args in launches] == [4096, 4096, 1808]
+    assert [a[0] for a in ran] == [x.data.ptr, ran[0][1], ran[1][1]]
+    assert ran[-1][1] == result.data.ptr
+
+
 def test_two_states_of_several_kernels_a_step_take_turns(launches):
     def step(u, v):
         return u @ v @ v, v @ u

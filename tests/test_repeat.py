@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.ir import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.repeated import MOST_WRITTEN
+from opweave.runtime.executors import VerifyExecutor
+from opweave.runtime.launch import Prepared
 from opweave.runtime.replays import HostLoop
 
 pytestmark = pytest.mark.host
@@ -51,6 +54,13 @@ STEPS = [
     ("places", lambda x, p: x[p] * 0.5 + 1, (X, RNG.integers(0, 33, 33))),
     ("no dimensions", lambda x: x * 0.5 + 1, (np.array(3.0),)),
     ("no elements", logistic, (X[:0], 0.5)),
+    ("a state of each row", lambda u, v: (u * 0.5, v + u), (X[:, :1].copy(), X)),
+    ("one state is not read", lambda u, v: (v * 0.5, v - 1), (X, X)),
+    ("backwards", lambda x: x[::-1] * 0.5, (X,)),
+    ("itself and backwards", lambda x: x + x[::-1] * 0.5, (X,)),
+    ("places of its own", lambda p: p[p] + p, (np.array([1, 0, 2, 2]) * 0,)),
+    ("coordinates", lambda x: x * 0.5 + np.arange(20, dtype=np.float32), (X,)),
+    ("across", lambda x, w: x * 0.5 + w.T, (V, V)),
     ("they change places", lambda x, y: (y, x), (X, X + 1)),
     ("a view", lambda x: x.T, (V,)),
     ("half precision", lambda x: x * np.float16(0.99), (X.astype(np.float16),)),
@@ -88,6 +98,64 @@ def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, ke
     written = [len(f.lower(*args).kernels) for f in repeated._written.values()]
 
     assert written[:1] == ([kernels] if kernels else written[:1])
+
+
+# step, arguments, operands that stay in registers from turn to turn of a kernel's own loop
+CARRIED = [
+    (logistic, (X, 0.5), 1),
+    (logistic, (X[::2, ::-1].copy(order="F"), 0.5), 1),
+    (lambda x, w: x * w, (X, X[:1]), 1),
+    (waves, (X, X, 0.1), 2),
+    (lambda u, v: (v * 0.5, v - 1), (X, X), 1),  # nobody reads u
+    (lambda x: x.astype(np.float32) * 2, (X,), 1),
+    (lambda p, x: p + (x[p] > 0), (np.zeros(5, np.int64), X[:, 0].copy()), 1),
+    (lambda x: x[::-1] * 0.5, (X,), 0),  # what another thread has computed
+    (lambda x: x + x[::-1], (X,), 0),
+    (lambda x: x + x.T, (V,), 0),
+    (lambda p: p[p] + p, (np.zeros(5, np.int64),), 0),
+    (lambda u, v: (u * 0.5, v + u), (X[:, :1].copy(), X), 0),  # others read it too
+    (lambda u, v: (v, u + v), (X, X), 0),  # no kernel writes the first
+    (lambda x: x @ x, (V[:8, :8].copy(),), 0),
+    (heat, (X,), 0),
+]
+
+
+@pytest.mark.parametrize(("step", "args", "count"), CARRIED)
+def test_operands_that_a_loop_carries(step, args, count):
+    repeated = ow.repeat(step, 3)
+    for target in ("host", "sm_90a"):
+        kernels = repeated.step.lower(*args, target=target).lowered.kernels
+        assert [len(k.carried) for k in kernels] == [count] * len(kernels)
+        assert all(("turns" in [p.name for p in k.params]) == (count > 0) for k in kernels)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
+@pytest.mark.parametrize(("step", "args"), [
+    (logistic, (X, 0.5)), (waves, (X, X * 0, 0.01)), (lambda x: x * np.float16(0.9) + 1, (X.astype(np.float16),)),
+    (lambda n: np.where(n % 2 == 0, n // 2, 3 * n + 1), (np.arange(1, 50, dtype=np.int16),)),
+    (lambda x, w: x * w + 1, (X[:, ::2], X[:1, ::2])),
+    (lambda p, x: p + (x[p] > 0), (np.zeros(5, np.int64), X[:, 0].copy())),
+])  # fmt: skip
+def test_turns_of_a_kernel_are_steps(step, args, target):
+    program = ow.repeat(step, 1).step.lower(*args, target=target)
+    call = program._arguments(args, {})
+    for schedule in (0, 1, 7):
+        run = Prepared(program.lowered, VerifyExecutor(schedule), call.extents, call.arrays)
+        found = run(list(call.arrays.values()), {**call.env, TURNS: 9})
+        expected = ow.repeat(step, 9)(*args)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for a, b in zip(found, expected, strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_a_long_loop_is_some_launches(monkeypatch):
+    launches = []
+    run = HostLoop.__call__
+    monkeypatch.setattr(HostLoop, "__call__", lambda self, arrays, env, times: launches.append(
+        (env[TURNS], times)) or run(self, arrays, env, times))  # fmt: skip
+    ow.repeat(logistic, 64 * 150 + 5)(X, 0.5)
+
+    assert launches == [(64, 2), (22, 1), (1, 1)]
 
 
 def test_the_loop_is_not_pythons(monkeypatch):

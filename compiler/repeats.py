@@ -1,0 +1,44 @@
+"""A step that is one kernel of elements, and is repeated within it: what its turns hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opweave.compiler.ir import Graph, Value
+from opweave.compiler.kernel import Kernel, Load, Store
+from opweave.compiler.layout import Operand
+from opweave.compiler.operands import Key
+
+Carried = tuple[tuple[Load, Store], ...]
+
+
+def carried(graph: Graph, operands: Mapping[Key, Operand], kernel: Kernel) -> Carried:
+    """Operands of a map, each with the result that takes its place in the next turn.
+
+    Nothing, where a turn would read what another thread has computed, or what no kernel computes:
+    every state must be read at the place that its result has, and be written by this kernel, which
+    is the only one.
+    """
+    (step,) = kernel.passes
+    loads = {load.name: load for load in step.loads}
+    stores = {store.name: store for store in step.stores}
+    written = {k.value: o.name for k, o in operands.items() if k.is_output}
+    read_here = {o.value.id: o.name for k, o in operands.items() if not k.is_output}
+    tables = [v for node in graph.nodes for v in node.tables]
+    reads = [v for node in graph.nodes for v in node.pointwise if not node.is_view]
+    pairs = []
+    states = [item.value for item in graph.inputs]
+    if len(graph.outputs) > len(states):
+        return ()
+    for state, output in zip(states, graph.outputs, strict=False):
+        if not isinstance(output, Value) or stores.get(written.get(output.id, "")) is None:
+            return ()
+        lies_in = {v.id for v in (*reads, *tables) if graph.base(v).id == state.id}
+        if not lies_in:
+            continue  # the step does not read it
+        load = loads.get(read_here.get(state.id, ""))
+        own_place = lies_in == {state.id} and state not in tables and state.shape == output.shape
+        if load is None or not own_place or load.access.kind == "window":
+            return ()
+        pairs.append((load, stores[written[output.id]]))
+    return tuple(pairs)
