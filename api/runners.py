@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -111,14 +111,14 @@ class Runner:
             ArgumentError: an input is missing, unknown, of another shape or dtype, or was
                 reshaped in place since it was passed.
         """
-        with self._lock:  # from what is bound to the results that belong to it
+        with self._lock:  # from what is bound to the call that belongs to it
             self._bind(arrays)
             if not self.cached:
                 self._fused, self._ready = Fused(self.function, (), self.options), None
             if self._ready is None:
                 self._ready = self._prepared()
-            found = self._ready()
-        found = [a.copy() if n in self._shared else a for n, a in enumerate(found)]
+            run, shared = self._ready.taken(), self._shared
+        found = [a.copy() if n in shared else a for n, a in enumerate(run())]
         if len(self.outputs) == 1:
             return found[0]
         return dict(zip(self.outputs, found, strict=True))
@@ -155,8 +155,8 @@ class Runner:
             raise ArgumentError(f"{self.name}: no input is called {name!r}: it has {known}")
         return _fitting(f"{self.name}: input {name}", array, self.inputs[name])
 
-    def _prepared(self) -> Callable[[], list[Any]]:
-        """What runs a call with the arrays that are bound."""
+    def _prepared(self) -> Replay | Launched:
+        """What gives out a call with the arrays that are bound."""
         assert self._bound is not None
         arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
@@ -170,10 +170,33 @@ class Runner:
         self._shared = shared_outputs(prepared)
         if self.mode == "replay":
             assert place.replay is not None
-            made: Callable[[], list[Any]] = place.replay(prepared, arrays)
+            made: Replay = place.replay(prepared, arrays)
             return made
         run = immediately if self.mode == "immediate" else at_once
-        return partial(run, prepared, arrays, place)
+        return Launched(run, prepared, arrays, place)
+
+
+class Replay(Protocol):
+    """A prepared call whose arguments are bound apart."""
+
+    def bind(self, number: int, array: Any) -> None:
+        """Another array for an input, or the same with other elements."""
+
+    def taken(self) -> Callable[[], list[Any]]:
+        """A call with what is bound now; what is bound later is none of its."""
+
+
+class Launched(NamedTuple):
+    """A prepared call whose arguments, those of a ``Bound``, are bound at each call anew."""
+
+    run: Callable[..., list[Any]]
+    prepared: Prepared
+    arrays: list[Any]
+    place: Place
+
+    def taken(self) -> Callable[[], list[Any]]:
+        """See ``Replay``."""
+        return partial(self.run, self.prepared, tuple(self.arrays), self.place)
 
 
 def shared_outputs(prepared: Prepared) -> Set[int]:

@@ -5,7 +5,7 @@ CuPy is given to what is here, by the executor; only runtime/cuda.py imports it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -151,9 +151,10 @@ class DeviceReplay:
         np.copyto(buffer, array)
         return buffer
 
-    def __call__(self) -> list[Any]:
-        """Replay, and bring the results back."""
-        return list(self._run(self._replay))
+    def taken(self) -> Callable[[], list[Any]]:
+        """Replay, since there is one memory for all calls; gives what brings the results."""
+        found = list(self._run(self._replay))
+        return lambda: found
 
     def _replay(self) -> list[Any]:
         with self._device, self.stream:

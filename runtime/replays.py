@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -55,7 +56,10 @@ def _layout(array: Any) -> bytes:
 
 
 class HostReplay:
-    """A prepared call on the host whose arguments stay packed; for one thread at a time."""
+    """A prepared call on the host whose arguments stay packed.
+
+    One thread at a time binds and takes; what was taken runs beside everything else.
+    """
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
         self.prepared = prepared
@@ -72,16 +76,16 @@ class HostReplay:
         self._arrays[number] = array
         struct.pack_into("<Q", self._words, 8 * number, id(array))
 
-    def __call__(self) -> list[Any]:
-        """Run; the results are new arrays."""
+    def taken(self) -> Callable[[], list[Any]]:
+        """A call with what is bound now; its results are new arrays."""
+        return partial(self._run, self._words.copy(), tuple(self._arrays))
+
+    def _run(self, words: bytearray, arrays: Sequence[Any]) -> list[Any]:
         faults = self.prepared.executor.faults() if self.prepared.notes_faults else None
         made = [make() for _, make in self.plan.makes]
         arena = self.plan.borrowed()
-        every = (*self._arrays, *made, *arena.views)
+        every = (*arrays, *made, *arena.views)
         last = (0 if faults is None else pointer(faults), arena.address)
-        words = bytearray(
-            self._words
-        )  # of this call: a signal's handler may make another meanwhile
         struct.pack_into(f"<{len(made) + 2}Q", words, 8 * self._made, *map(id, made), *last)
         self.plan.start(bytes(words), every)
         self.plan.give_back(arena)
