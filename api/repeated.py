@@ -230,10 +230,11 @@ class Repeated:
         for _ in range(times):
             found = fused(*args)
             found = [found] if ready.structure is None else list(found)
-            args = (*found, *args[len(found) :])
-        state = args[: len(prepared.graph.outputs)]
+            # NumPy's scalars are arrays again, or the next step would be traced for their values
+            state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
+            args = (*state, *args[len(state) :])
         # a step may return what it was given, or a view of it
-        return [array.copy() for array in state]
+        return [array.copy() for array in found]
 
 
 def _begun(array: Any) -> Any:

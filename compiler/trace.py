@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def run(
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """A function's signature; of a ufunc its operands alone.
+    """A function's signature; of a ufunc, and of a partial of one, its operands alone.
 
     >>> signature_of(np.add)
     <Signature (x0, x1, /)>
@@ -198,8 +199,10 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     Raises:
         TypeError, ValueError: it has none that can be read.
     """
-    if isinstance(fn, np.ufunc):
-        names = [f"x{number}" for number in range(fn.nin)]
+    given = len(fn.args) if isinstance(fn, partial) else 0
+    ufunc = fn.func if isinstance(fn, partial) else fn
+    if isinstance(ufunc, np.ufunc):
+        names = [f"x{number}" for number in range(given, ufunc.nin)]
         return inspect.Signature(
             [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
         )

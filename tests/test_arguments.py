@@ -249,3 +249,12 @@ def test_methods_of_numbers_are_asked_at_each_call(function, numbers, traces):
     for number in numbers:
         np.testing.assert_array_equal(fused(X, number), function(X, number))
     assert len(fused.traces) == traces
+
+
+@pytest.mark.parametrize("ufunc", [
+    np.add, partial(np.add, 2.0), partial(partial(np.add), 2.0), partial(np.add, dtype=np.float64),
+])  # fmt: skip
+def test_ufuncs_and_partials_of_them_are_functions(ufunc):
+    args = [X + n for n in range(2 - len(getattr(ufunc, "args", ())))]
+
+    np.testing.assert_array_equal(ow.fuse(ufunc)(*args), ufunc(*args), strict=True)

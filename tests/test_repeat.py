@@ -53,6 +53,7 @@ STEPS = [
     ("strided", logistic, (X[::2, ::-1], 0.5)),
     ("places", lambda x, p: x[p] * 0.5 + 1, (X, RNG.integers(0, 33, 33))),
     ("no dimensions", lambda x: x * 0.5 + 1, (np.array(3.0),)),
+    ("no dimensions, moved", lambda x: np.roll(x, 1) * 0.5 + x, (np.array(3.0),)),
     ("no elements", logistic, (X[:0], 0.5)),
     ("a state of each row", lambda u, v: (u * 0.5, v + u), (X[:, :1].copy(), X)),
     ("one state is not read", lambda u, v: (v * 0.5, v - 1), (X, X)),
@@ -78,7 +79,7 @@ def test_it_is_the_step_so_many_times(step, args, n):
     count = len(found) if isinstance(found, tuple) else 1
     for _ in range(n):
         made = fused(*state)
-        state[:count] = made if isinstance(made, tuple) else [made]
+        state[:count] = map(np.asarray, made if isinstance(made, tuple) else [made])
 
     found = found if isinstance(found, tuple) else (found,)
     for a, b, given in zip(found, state, args, strict=False):
