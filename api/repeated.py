@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from opweave.compiler.driver import Options
 from opweave.compiler.fuse import LONGEST
 from opweave.compiler.ir import TURNS, Value, extent_of
 from opweave.compiler.names import function_name
+from opweave.compiler.repeats import written_out
+from opweave.compiler.specialise import Variant, lowered_for
 from opweave.compiler.tree import Tree
 from opweave.configuration import config
 from opweave.fused import Fused
@@ -22,10 +24,12 @@ from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime.arrays import is_array, pointer
+from opweave.runtime.launch import Prepared
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
 MOST_WRITTEN = 64
+WRITTEN = ("map", "pixel")  # forms of kernels of elements
 LONGEST_WRITTEN = LONGEST // 4
 # Steps of a kernel's own loop, at most: by then a launch costs next to nothing, and the host can
 # still be interrupted.
@@ -74,8 +78,7 @@ class Repeated:
         self.name = function_name(step.__wrapped__)
         self.step = step
         self.__opweave_function__ = step.__wrapped__
-        self._written: dict[Any, Fused] = {}
-        self._plans: dict[int, tuple[Ready, int, int]] = {}
+        self._plans: dict[int, _Plan] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name} repeated {self.n} times>"
@@ -91,18 +94,20 @@ class Repeated:
             return self.__opweave_with__(self.__opweave_function__)(*args)
         if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
             return self._through_gpu(args)
-        ready = self.step.prepared_for(args)
-        count, steps = self._known(ready, args)
-        single = ready.structure is None
+        ready, values = self.step.bound(args)
+        plan = self._plan(ready, args, values)
+        begun = tuple(map(_begun, args[: plan.count]))
+        if any(a is not b for a, b in zip(begun, args, strict=False)):  # lies otherwise
+            args = (*begun, *args[plan.count :])
+            ready, values = self.step.bound(args)
+            plan = self._plan(ready, args, values)
         if self.n == 0:
-            state = [array.copy() for array in args[:count]]
-            return state[0] if single else tuple(state)
-        state = [_begun(array) for array in args[:count]]
-        for many, times in ((steps, self.n // steps), (self.n % steps, 1)):
-            if many and times:
-                fused = self._of(many, args, count, single)
-                state = self._run(fused, (*state, *args[count:]), times, MOST_TURNED // many)
-        return state[0] if single else tuple(state)
+            state = [array.copy() for array in begun]
+        elif plan.segments:
+            state = plan([values[i] for i in ready.arrays], ready.numbers(values))
+        else:
+            state = self._step_by_step(args, ready)
+        return state[0] if ready.structure is None else tuple(state)
 
     def lower(self, *args: Any, target: str | Device | None = None) -> Program:
         """The kernels of one step, with their loop, if they have one; see ``Fused.lower``.
@@ -111,16 +116,26 @@ class Repeated:
         """
         return self.step.lower(*args, target=target)
 
-    def _known(self, ready: Ready, args: Sequence[Any]) -> tuple[int, int]:
-        """How many arguments are the state, and how many steps one kernel takes."""
+    def _plan(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> _Plan:
         found = self._plans.get(id(ready))
-        if found is None or found[0] is not ready:
+        if found is None or found.ready is not ready:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            found = self._plans[id(ready)] = (
-                ready, self._state(ready, args), self._steps(ready, args)
-            )  # fmt: skip
-        return found[1:]
+            like = [values[i] for i in ready.arrays]
+            found = _Plan(ready, self._state(ready, args), like, self.step.options, self.n)
+            self._plans[id(ready)] = found
+        return found
+
+    def _step_by_step(self, args: tuple[Any, ...], ready: Ready) -> list[Any]:
+        """Where a step returns what no kernel writes: what it was given, or a view."""
+        found: list[Any] = []
+        for _ in range(self.n):
+            made = self.step(*args)
+            found = [made] if ready.structure is None else list(made)
+            # NumPy's scalars are arrays again, or the next step would be traced for their values
+            state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
+            args = (*state, *args[len(state) :])
+        return [array.copy() for array in found]
 
     def __opweave_with__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Inside another fused function: each step is code of its own, as of a Python loop."""
@@ -183,58 +198,74 @@ class Repeated:
             )
         return len(outputs)
 
-    def _steps(self, ready: Ready, args: Sequence[Any]) -> int:
-        """How many steps one kernel takes: as long as it is one, and compiles in time."""
-        lowered = ready.found.lowered
-        if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in (
-            "map",
-            "pixel",
-        ):
-            return 1
+
+class _Plan:
+    """How so many steps of one prepared call run.
+
+    Attributes:
+        ready: the call of one step.
+        count: how many arguments the results take the place of.
+        segments: calls to run one after the other, each with turns of its kernel and launches;
+            none where a step cannot be looped.
+    """
+
+    def __init__(self, ready: Ready, count: int, like: Sequence[Any], options: Options, n: int):
+        """``like``: arrays that lie as those of the calls."""
+        self.ready, self.count, self.options = ready, count, options
+        self.segments: list[tuple[Prepared, int, int]] = []
+        if n and ready.prepared.loop() is not None:
+            most, prepared = self._together(min(n, MOST_WRITTEN), like)
+            self._add(prepared, most, n // most)
+            if n % most:
+                rest = self._written(n % most, like)
+                assert rest is not None  # fewer of what was written out before
+                self._add(rest, n % most, 1)
+
+    def _add(self, prepared: Prepared, steps: int, times: int) -> None:
+        """Run ``prepared``, which does so many steps, so often."""
+        has_turns = any(step.kernel.carried for step in prepared.steps)
+        turns = max(1, MOST_TURNED // steps) if has_turns else 1
+        launches = ((turns, times // turns), (times % turns, 1))
+        self.segments += [(prepared, each, many) for each, many in launches if each and many]
+
+    def __call__(self, arrays: Sequence[Any], numbers: Mapping[str, Any]) -> list[Any]:
+        """The state after all steps, given the arguments; it must lie as results do."""
+        for prepared, turns, launches in self.segments:
+            given = {**numbers, TURNS: turns}
+            loop = prepared.loop() if launches > 1 else None
+            if loop is None:
+                found = prepared(arrays, given)
+            else:
+                found = loop(arrays, {**prepared.extents, **given}, launches)
+            arrays = [*found, *arrays[self.count :]]
+        return list(arrays[: self.count])
+
+    def _together(self, most: int, like: Sequence[Any]) -> tuple[int, Prepared]:
+        """How many steps one kernel takes, while it is one and compiles in time; and it."""
+        one, lowered = self.ready.prepared, self.ready.found.lowered
+        if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
+            return 1, one
         if lowered.kernels[0].carried and not lowered.device.is_host:
-            return 1  # registers hold the state as long as its loop lasts
+            return 1, one  # registers hold the state as long as its loop lasts
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
-        most = min(self.n, MOST_WRITTEN, LONGEST_WRITTEN // max(1, slots))
-        if most < 2 or self.step.static:
-            return 1
-        count, single = len(ready.prepared.graph.outputs), ready.structure is None
-        together = self._of(most, args, count, single).prepared_for(args)
-        return most if len(together.found.lowered.kernels) == 1 else 1
+        most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
+        made = self._written(most, like)
+        fits = made is not None and len(made.steps) == 1 and made.loop() is not None
+        return (most, made) if made is not None and fits else (1, one)
 
-    def _of(self, steps: int, args: Sequence[Any], count: int, single: bool) -> Fused:
-        """So many steps as one function of these arguments, of which the first are the state."""
-        key = steps, count, single
+    def _written(self, steps: int, like: Sequence[Any]) -> Prepared | None:
+        """So many steps as one call; None where they cannot be written as one."""
+        found, one = self.ready.found, self.ready.prepared
         if steps == 1:
-            return self.step
-        if key not in self._written:
-            made = _written_out(self.step.__wrapped__, steps, count, single)
-            self._written[key] = Fused(made, (), self.step.options)
-        return self._written[key]
-
-    def _run(self, fused: Fused, args: Sequence[Any], times: int, turns: int) -> list[Any]:
-        """The state after so many calls, of which a kernel's own loop takes ``turns`` at most."""
-        ready = fused.prepared_for(args)
-        prepared = ready.prepared
-        loop = prepared.loop()
-        if loop is not None:
-            values = fused.signature.bind(tuple(args), {}).values
-            env = {**prepared.extents, **ready.numbers(values)}
-            arrays = [values[i] for i in ready.arrays]
-            inner = turns if any(k.carried for k in ready.found.lowered.kernels) else 1
-            for each, launches in ((inner, times // inner), (times % inner, 1)):
-                if not each or not launches:
-                    continue
-                found = loop(arrays, {**env, TURNS: each}, launches)
-                arrays = [*found, *arrays[len(found) :]]
-            return arrays[: len(prepared.graph.outputs)]
-        for _ in range(times):
-            found = fused(*args)
-            found = [found] if ready.structure is None else list(found)
-            # NumPy's scalars are arrays again, or the next step would be traced for their values
-            state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
-            args = (*state, *args[len(state) :])
-        # a step may return what it was given, or a view of it
-        return [array.copy() for array in found]
+            return one
+        graph = written_out(found.variant.graph, steps)
+        if graph is None:
+            return None
+        variant = Variant(found.variant.trace, graph, found.variant.static)
+        device = found.lowered.device
+        lowered = lowered_for(variant, found.extents, found.spans, device, self.options)
+        arrays = dict(zip(one.inputs, (*like, *one.constants), strict=True))
+        return Prepared(lowered, one.executor, found.extents, arrays, one.constants)
 
 
 def _begun(array: Any) -> Any:
@@ -245,17 +276,3 @@ def _begun(array: Any) -> Any:
 def _is_tuple(structure: Any) -> bool:
     plain = isinstance(structure, Tree) and structure.type is tuple
     return plain and all(child is None for child in structure.children)
-
-
-def _written_out(step: Callable[..., Any], steps: int, state: int, single: bool) -> Any:
-    """A function of so many steps: a loop that is written out while it is traced."""
-
-    def written(*args: Any) -> Any:
-        found: Any = None
-        for _ in range(steps):
-            found = step(*args)
-            args = ((found,) if single else found) + args[state:]
-        return found
-
-    written.__name__ = function_name(step)
-    return written

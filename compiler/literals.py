@@ -23,7 +23,9 @@ def converted(value: Any, dtype: DType) -> Any:
         OutOfRangeError: a Python integer that the dtype cannot hold.
     """
     try:
-        with np.errstate(over="ignore"):
+        if dtype.kind in "iu":
+            return dtype.numpy.type(value)
+        with np.errstate(over="ignore"):  # which takes longer than the conversion
             return dtype.numpy.type(value)
     except TypeError:
         raise DTypeError(f"{shown(value)} is not a number of type {dtype.numpy_name}") from None

@@ -1,13 +1,16 @@
-"""A step that is one kernel of elements, and is repeated within it: what its turns hand on."""
+"""A step that is repeated: written out, or in a loop of a kernel's own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
 
 from opweave.compiler.ir import Graph, Value
 from opweave.compiler.kernel import Kernel, Load, Store
 from opweave.compiler.layout import Operand
 from opweave.compiler.operands import Key
+from opweave.compiler.simplify import next_id, simplify
 
 Carried = tuple[tuple[Load, Store], ...]
 
@@ -42,3 +45,24 @@ def carried(graph: Graph, operands: Mapping[Key, Operand], kernel: Kernel) -> Ca
             return ()
         pairs.append((load, stores[written[output.id]]))
     return tuple(pairs)
+
+
+def written_out(graph: Graph, steps: int) -> Graph | None:
+    """So many steps, one behind the other, the outputs of each the first inputs of the next.
+
+    None where an output is not of the type and, by its symbols, the shape of what it becomes.
+    """
+    states = [item.value for item in graph.inputs[: len(graph.outputs)]]
+    outputs = [o for o in graph.outputs if isinstance(o, Value)]
+    if len(outputs) < len(graph.outputs) or [o.type for o in outputs] != [s.type for s in states]:
+        return None
+    fresh, nodes, state = count(next_id(graph)), [*graph.nodes], outputs
+    for _ in range(steps - 1):
+        known = dict(zip((s.id for s in states), state, strict=True))
+        for node in graph.nodes:
+            operands = (known.get(o.id, o) if isinstance(o, Value) else o for o in node.operands)
+            results = tuple(replace(value, id=next(fresh)) for value in node.results)
+            nodes.append(replace(node, operands=tuple(operands), results=results))
+            known |= dict(zip((v.id for v in node.results), results, strict=True))
+        state = [known.get(o.id, o) for o in outputs]
+    return simplify(replace(graph, nodes=tuple(nodes), outputs=tuple(state)))

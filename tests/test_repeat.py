@@ -91,14 +91,15 @@ def test_it_is_the_step_so_many_times(step, args, n):
 
 
 @pytest.mark.parametrize(("step", "args", "kernels"), [
-    (logistic, (X, 0.5), 1), (waves, (X, X, 0.1), 1), (heat, (X,), None),
+    (logistic, (X, 0.5), [(1, 1)]), (waves, (X, X, 0.1), [(1, 1)]), (heat, (X,), [(1, 20)]),
+    (lambda x: x @ x, (V,), [(1, 20)]), (lambda u, v: (v, u), (X, X), []),
 ])  # fmt: skip
 def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, kernels):
     repeated = ow.repeat(step, 20)
     repeated(*args)
-    written = [len(f.lower(*args).kernels) for f in repeated._written.values()]
+    (plan,) = repeated._plans.values()
 
-    assert written[:1] == ([kernels] if kernels else written[:1])
+    assert [(len(call.steps), many) for call, _, many in plan.segments] == kernels
 
 
 # step, arguments, operands that stay in registers from turn to turn of a kernel's own loop
@@ -149,14 +150,12 @@ def test_turns_of_a_kernel_are_steps(step, args, target):
             assert a.tobytes() == b.tobytes()
 
 
-def test_a_long_loop_is_some_launches(monkeypatch):
-    launches = []
-    run = HostLoop.__call__
-    monkeypatch.setattr(HostLoop, "__call__", lambda self, arrays, env, times: launches.append(
-        (env[TURNS], times)) or run(self, arrays, env, times))  # fmt: skip
-    ow.repeat(logistic, 64 * 150 + 5)(X, 0.5)
+def test_a_long_loop_is_some_launches():
+    repeated = ow.repeat(logistic, 64 * 150 + 5)
+    repeated(X, 0.5)
+    (plan,) = repeated._plans.values()
 
-    assert launches == [(64, 2), (22, 1), (1, 1)]
+    assert [(turns, many) for _, turns, many in plan.segments] == [(64, 2), (22, 1), (1, 1)]
 
 
 def test_the_loop_is_not_pythons(monkeypatch):
