@@ -168,7 +168,7 @@ def softmax_of(value: Any, error: Any, depth: int) -> Expected:
 def planned_for(network: Network, given: Mapping[str, Any], *, fused: bool = True) -> Planned:
     """What the compiled network takes beside its inputs; nothing is run."""
     function = ow.fuse(graph_of(network).function())
-    ready = (function if fused else function.unfused()).prepared_for([*given.values()])
+    ready = (function if fused else function.unfused()).bound(tuple(given.values()))[0]
     prepared = ready.prepared
     kernels = [step.kernel for step in prepared.steps]
     plan = planned(kernels, prepared.schedule, prepared.extents)

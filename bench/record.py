@@ -37,6 +37,7 @@ class Options:
         quick: smaller sizes and fewer samples, to see that all works.
         sizes: in place of an experiment's own; their meaning is the experiment's.
         peers: names; None for all that are there.
+        rounds: how often all was measured, minutes apart.
     """
 
     quick: bool = False
@@ -44,6 +45,7 @@ class Options:
     peers: tuple[str, ...] | None = None
     note: str = ""
     commit: str = ""
+    rounds: int = 1
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Record:
     Attributes:
         changed: called after every case, to keep what was found so far.
         is_sized: somebody asked for sizes, so ``--sizes`` has a meaning here.
+        earlier: visits of earlier rounds by runner and parameters, which those of this one join.
     """
 
     options: Options
@@ -93,6 +96,7 @@ class Record:
     log: Callable[[str], None] = print
     changed: Callable[[Record], None] = lambda record: None
     is_sized: bool = False
+    earlier: dict[Any, list[Sequence[float]]] = field(default_factory=dict)
 
     @property
     def device(self) -> str:
@@ -233,6 +237,8 @@ class Record:
         error: float | None,
         calls: Sequence[float] | None = None,
     ) -> dict[str, Any]:
+        known = self.earlier.setdefault((runner.name, *case.parameters.items()), [])
+        known += visits
         row = {
             "runner": runner.name,
             "role": runner.role,
@@ -245,7 +251,7 @@ class Record:
             "check": self._check(runner, case, error),
             "clock": self.executor.clock_of(runner),
             "sets": len(case.sets),
-            **summary(visits),
+            **summary(known),
         }
         if calls and not runner.waits:
             row["call_us"] = [round(c * 1e6, 1) for c in calls]

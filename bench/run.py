@@ -43,6 +43,10 @@ def parser() -> argparse.ArgumentParser:
                       "are there")  # fmt: skip
     made.add_argument("--sizes", type=integers, help="in place of an experiment's own")
     made.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
+    made.add_argument(
+        "--rounds", type=int, choices=range(1, 21), default=1, metavar="N",
+        help="measure all so often and pool each row's visits, for machines that drift",
+    )  # fmt: skip
     made.add_argument("--no-figures", action="store_true", help="measure only; see --draw")
     made.add_argument("--note", default="", help="what a reader must know of the machine")
     made.add_argument("--commit", default="", help="where the folder is no clone")
@@ -98,7 +102,9 @@ def measure(options: argparse.Namespace) -> int:
     """Run the experiments on each device that is there."""
     import peers
 
-    chosen = Options(options.quick, options.sizes, options.peers, options.note, options.commit)
+    chosen = Options(
+        options.quick, options.sizes, options.peers, options.note, options.commit, options.rounds
+    )
     peers.chosen("host", options.peers, quick=options.quick)  # unknown names are refused now
     status = 0
     for device in (options.device,) if options.device else ("host", "cuda"):
@@ -112,10 +118,11 @@ def measure(options: argparse.Namespace) -> int:
         roofs = measured_roofs(executor)
         listed = options.experiments or EXPERIMENTS
         folder = options.results / place(device, describe(), quick=options.quick)
-        with Bar(len(listed)) as (advance, log):
-            for name in listed:
+        visits: dict[str, Any] = {name: {} for name in listed}
+        with Bar(options.rounds * len(listed)) as (advance, log):
+            for name in [*listed] * options.rounds:  # one round after the other
                 advance(name)
-                found = experiment(name, executor, roofs, chosen, folder, log)
+                found = experiment(name, executor, roofs, chosen, folder, log, visits[name])
                 status |= found
                 if found == INTERRUPTED:
                     break
@@ -128,9 +135,12 @@ def measure(options: argparse.Namespace) -> int:
 
 def experiment(
     name: str, executor: Executor, roofs: dict[str, float], options: Options, folder: Path,
-    log: Callable[[str], None],
+    log: Callable[[str], None], earlier: dict[Any, Any],
 ) -> int:  # fmt: skip
-    """Measure and write; what was found before a failure, or Ctrl-C, is kept."""
+    """Measure and write; what was found before a failure, or Ctrl-C, is kept.
+
+    ``earlier`` holds the visits of each row in earlier rounds, and gets those of this one.
+    """
     module = load(name)
     if executor.name not in getattr(module, "DEVICES", ("host", "cuda")):
         log(f"{name}: not on {executor.name}")
@@ -145,7 +155,7 @@ def experiment(
             partial.unlink(missing_ok=True)
         return found
 
-    record = Record(options, executor, roofs, log=log, changed=keep)
+    record = Record(options, executor, roofs, log=log, changed=keep, earlier=earlier)
     status, complete = 0, True
     try:
         module.measure(record)

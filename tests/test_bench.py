@@ -510,6 +510,16 @@ def test_two_runs_are_compared_row_by_row(tmp_path, host, case, capsys):
     assert capsys.readouterr().out == "0 of 0 agree within 5 %\n"
 
 
+def test_rounds_pool_the_visits_of_a_row(tmp_path):
+    arguments = ["fusion", "--quick", "--sizes", "4096", "--peers", "NumPy", "--device", "host"]
+    assert run.main([*arguments, "--no-figures", "--rounds", "2", "--results", str(tmp_path)]) == 0
+    (path,) = tmp_path.rglob("fusion.json")
+    found = json.loads(path.read_text())
+
+    assert found["options"]["rounds"] == 2
+    assert {len(row["visits_us"]) for row in found["rows"]} == {2 * harness.VISITS}
+
+
 def test_no_results_are_no_failure(tmp_path, capsys):
     assert run.main(["--standing", "--results", str(tmp_path)]) == 0
     assert "nothing was measured" in capsys.readouterr().out
