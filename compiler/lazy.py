@@ -91,9 +91,17 @@ class LazyTracer(Tracer):
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
+        self._caught_up()
+        return made
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        made = super().hidden_view(array, axes)
+        self._caught_up()  # only now: a number that is computed before it is hidden is an array
+        return made
+
+    def _caught_up(self) -> None:
         if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
             self.flush()
-        return made
 
     def noted(self, error: OpweaveError) -> OpweaveError:
         """NumPy is asked next; what is kept would hold arrays, by its traceback."""

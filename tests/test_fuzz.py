@@ -85,7 +85,9 @@ def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeyp
     monkeypatch.setattr(judge_of_scripts.ow, "fuse", on_a_copy)
     monkeypatch.setitem(judge_of_scripts.MODES, "fuse", on_a_copy)
     (failure,) = judge_script(LOST_WRITE).failures
-    small = kinds.shrink(LOST_WRITE, lambda s: bool(judge_script(s).failures))
+    small = kinds.shrink(
+        LOST_WRITE, lambda s: any(kinds.alike(f, failure) for f in judge_script(s).failures)
+    )
     monkeypatch.undo()
     test = script_text(small, failure, 1, 2)
     scope = {"__name__": "written"}
@@ -93,7 +95,8 @@ def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeyp
     scope["test_the_fused_function_is_numpys"]()
 
     assert failure.oracle == "script"
-    assert [line.text for line in small.lines] == ["a0[1:] += 5"]
+    assert small.lines[0].text == "a0[1:] += 5"
+    assert len(small.lines) <= 2
     assert len(small.calls) == 1
 
 

@@ -31,6 +31,10 @@ def backwards():
     return np.arange(4)[::-1]
 
 
+def turned():
+    return rows()[::-1, ::-1]
+
+
 def numbers():
     return rows() * (1 + 2j)
 
@@ -98,7 +102,42 @@ def row_of_another(a):
     return a * 1, left * 1
 
 
+def of_element(made):
+    """Write into what a number that was read from an array was made into."""
+
+    def function(a):
+        s = a[0]
+        w = made(s)
+        w[...] = 9
+        return s, w, a * 1
+
+    return function
+
+
+def swapped_behind(opened):
+    """Numbers are read before others are written, though somebody holds the array itself."""
+
+    def function(a):
+        opened(a)
+        a[0], a[-1] = a[-1], a[0]
+        s = a[0]
+        a[...] = 7
+        return s, a * 1
+
+    return function
+
+
 CASES = {
+    "element with an axis": (of_element(lambda s: s[None]), line),
+    "element as a line": (of_element(np.atleast_1d), line),
+    "element reshaped": (of_element(lambda s: s.reshape(1, 1)), line),
+    "elements exchanged": (swapped_behind(lambda a: None), line),
+    "elements exchanged behind flat": (swapped_behind(lambda a: a.flat), line),
+    "elements exchanged behind a sort": (swapped_behind(np.sort), line),
+    "ravel of rows backwards": (added(lambda a: a[::-1, ::-1].ravel()), rows),
+    "ravel, rows given backwards": (added(np.ravel), turned),
+    "reshape, rows given backwards": (added(lambda a: a.reshape(-1)), turned),
+    "broadcast_arrays, written": (added(lambda a: np.broadcast_arrays(a, a)[0]), line),
     "reshape of a part": (of_copy(lambda a: a[:, :2].reshape(-1)), rows),
     "reshape of a transpose": (of_copy(lambda a: a.T.reshape(-1)), rows),
     "two rows of a transpose": (of_copy(lambda a: a.T.reshape(2, 6)), rows),
@@ -150,6 +189,18 @@ def test_what_is_written_is_seen_as_by_numpy(name):
 def test_what_numpy_gives_out_to_read_is_not_written_to(view, make):
     with pytest.raises(ValueError, match="read-only"):
         ow.fuse(added(view))(make())
+
+
+@pytest.mark.parametrize("made", [
+    lambda a: (np.full(2, 3),) * 2, lambda a: (v := np.arange(4.0), v[1:]), lambda a: (v := a * 2, v),
+    lambda a: (v := np.eye(3), v.T),
+], ids=["full", "arange", "computed", "eye"])  # fmt: skip
+def test_results_that_share_memory_by_numpy_do(made):
+    fused = ow.fuse(made)
+
+    for _ in range(2):
+        first, second = fused(line())
+        assert np.shares_memory(first, second)
 
 
 def test_results_that_are_views_of_one_array_share_its_memory():

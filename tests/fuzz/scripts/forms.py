@@ -142,7 +142,7 @@ EAGER = (
     "np.partition({x}.ravel(), 0)[:1]", "np.lexsort(({v}, {v}))", "np.linalg.det({m} @ {m}.T)",
     "np.digitize({r}, [0, 1, 2])", "np.take_along_axis({x}, np.argsort({x}, axis=-1, kind='stable'), axis=-1)",
     "np.array([r.max() for r in {x}])", "np.array([e * 2 for e in {v}])", "np.setdiff1d({x}, {y})",
-    "np.array({x}.tolist())", "np.asarray(list({x}))", "np.fromiter({v}, float)",
+    "np.array({x}.tolist())", "np.asarray(list({x}))", "np.fromiter({r}.ravel(), float)",
 )  # fmt: skip
 NUMBERS = (
     "int({x}.sum())", "float({r}.sum())", "len({x})", "{x}.shape[0] * 2", "{x}.size - {x}.ndim", "{x}.item(0)",
@@ -167,11 +167,11 @@ WRITES = (
     "np.fill_diagonal({m}, {c})", "{x}.flat[0] = {c}", "{x}.flat[::2] = {c}", "{x}.put(0, {c})", "{m}[0] = {m}[-1]",
     "{m}[[0, -1]] = {m}[[-1, 0]]", "{m}[:, 0], {m}[:, -1] = {m}[:, -1].copy(), {m}[:, 0].copy()", "{x}[0], {x}[-1] = {x}[-1], {x}[0]",
     "{x}[0] += {x}[-1]", "{x}.T[...] = {x}.T[::-1]", "{x}.T[0] += 1", "{x}.reshape(-1)[::2] += 1", "{x}.ravel()[0] = {c}", "{x}.real[...] = {c}",
-    "{f}.imag[...] = {c}", "{x}.real += 1", "np.diagonal({m}).copy()[:] = 1", "np.einsum('ii->i', {m})[...] = {c}", "{x}.flatten()[0] = 9",
+    "{f}.imag[...] = {c}", "{x}.real += 1", "np.diagonal({m}).copy()[:] = 1", "np.einsum('ij->ji', {m})[...] = {c}", "{x}.flatten()[0] = 9",
     "np.take({x}, [0], out={x}[:1])", "np.sum({x}, axis=0, out={x}[0])", "np.matmul({m}, {m}, out={m})", "{x}[1:][::2] = {c}",
     "{x}[None][0] += 1", "{x}.swapaxes(0, -1)[0] *= 2", "np.put_along_axis({x}, np.zeros_like({x}, int)[:1], {c}, axis=0)",
     "{x}[{x}.argmax()] = {c}", "{x}[{s}] = {c}", "{x}[int({x}.sum()) % len({x})] = {c}", "{x}[-{k}:] = {x}[:{k}]", "{x} @= {x}",
-    "np.floor_divide({x}, 2, {x})", "np.divmod({x}, 2, out=({x}, {y}))", "np.modf({r}, out=({r}, {r}.copy()))",
+    "np.floor_divide({x}, 2, {x})", "np.divmod({x}, 2, out=({x}, {x}.copy()))", "np.modf({r}, out=({r}, {r}.copy()))",
     "{x}.reshape({x}.shape[::-1])[0] = {c}", "del_ = {x}; del_ += 1", "for e_ in {x}: e_ += 1", "for e_ in {m}.T: e_ *= 2",
 )  # fmt: skip
 # Statements that hold others; {write} is one of the above in the same line.
@@ -259,7 +259,7 @@ PLAIN = ("view", "copy", "map", "map", "reduction")
 # What a function returns of the names {a}, {b}, {c}.
 RESULTS = (
     "{a}", "{a}, {b}", "{a}, {b}, {c}", "[{a}, {b}]", "{{'p': {a}, 'q': ({b}, None)}}", "({a},)", "{a}, None, {b}",
-    "{{'p': [{a}], 'n': 3}}", "{a} * 1, {b}", "({a}, ({b}, {c}))", "{a}, {a}", "{a}, {a}.T", "{a}, {b}.copy(), {c} + 1",
+    "{{'p': [{a}], 'n': 3}}", "{a} * 1, {b}", "({a}, ({b}, {c}))", "{a}, {a}", "{a}, {a}.T", "{a}, {b} * 1, {c}.copy()",
 )  # fmt: skip
 # How arguments come: the parameters, lines that unpack them, and the arguments of a call.
 PACKINGS: dict[str, tuple[str, str]] = {
