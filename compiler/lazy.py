@@ -206,6 +206,8 @@ class LazyTracer(Tracer):
 
     def lies_in_rows(self, value: Value) -> bool:
         given = self.given.get(value.id)
+        if value.id in self.aliases:
+            return False  # NumPy's view lies as its array does
         if given is None:
             return super().lies_in_rows(value)
         return bool(given.array.flags.c_contiguous)

@@ -127,6 +127,13 @@ def swapped_behind(opened):
     return function
 
 
+def written_in_rows(a):
+    v = np.diagonal(a)
+    w = np.ascontiguousarray(v)
+    w += 1
+    return a * 1, v * 1, w
+
+
 CASES = {
     "element with an axis": (of_element(lambda s: s[None]), line),
     "element as a line": (of_element(np.atleast_1d), line),
@@ -137,6 +144,7 @@ CASES = {
     "ravel of rows backwards": (added(lambda a: a[::-1, ::-1].ravel()), rows),
     "ravel, rows given backwards": (added(np.ravel), turned),
     "reshape, rows given backwards": (added(lambda a: a.reshape(-1)), turned),
+    "in rows, of a diagonal": (written_in_rows, square),
     "broadcast_arrays, written": (added(lambda a: np.broadcast_arrays(a, a)[0]), line),
     "reshape of a part": (of_copy(lambda a: a[:, :2].reshape(-1)), rows),
     "reshape of a transpose": (of_copy(lambda a: a.T.reshape(-1)), rows),
