@@ -85,7 +85,7 @@ OF_NO_DIMENSIONS = [
     lambda x: np.pad(x, 1), lambda x: np.pad(x, 1, mode="reflect"), lambda x: np.tile(x, ()),
     lambda x: x[()], lambda x: x[...], lambda x: x.reshape(()), lambda x: x,
     lambda x: number(x)[...], lambda x: number(x)[()], lambda x: number(x).reshape(()), lambda x: number(x).T,
-    lambda x: np.convolve(x, [1.0, 2.0]), lambda x: (np.sort(x[None])[0], np.sort(x[None])[0].T),
+    lambda x: (v := np.broadcast_arrays(x, x)[0], v.__setitem__(v != 1, 1), x * 1)[::2], lambda x: np.convolve(x, [1.0, 2.0]), lambda x: (np.sort(x[None])[0], np.sort(x[None])[0].T),
 ]  # fmt: skip
 
 
