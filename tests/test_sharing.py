@@ -211,6 +211,16 @@ def test_results_that_share_memory_by_numpy_do(made):
         assert np.shares_memory(first, second)
 
 
+@pytest.mark.parametrize("made", [
+    lambda a: ((v := a + 1) * 1, v * 1), lambda a: (np.conj(v := a + 1), v * 1), lambda a: (a + 1, a + 1),
+    lambda a: ((v := a + 1)[None], v * 1), lambda a: (a * 1, a * 1),
+], ids=["two copies", "conj", "alike", "a view", "of an argument"])  # fmt: skip
+def test_results_that_share_no_memory_by_numpy_share_none(made):
+    first, second = ow.fuse(made)(line())
+
+    assert not np.shares_memory(first, second)
+
+
 def test_results_that_are_views_of_one_array_share_its_memory():
     def function(a):
         v = a[0] * 2

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import opweave as ow
 from opweave.opcodes import errors
 
 from ..oracles import Failure, Verdict, bits_of
+from ..program import Array, Number
 from .draw import quiet
 from .forms import MOVES
 from .script import Script, compiled, given
@@ -45,6 +46,9 @@ FAR = 1e-2
 DOCUMENTED = (
     (r"Python integer .* out of bounds", "architecture.md: an integer that a type cannot hold"),
 )
+# Where it shows that results lie in rows.
+RESHAPES = re.compile("ravel|reshape|contiguous|fortran")
+IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
 # What a script has whose results may be arrays of their own where NumPy's are views.
 SPREAD = re.compile(
     "broadcast|diagonal|sliding_window|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel"
@@ -108,7 +112,27 @@ def skeleton(value: Any) -> Any:
 
 
 def judge_script(script: Script) -> Verdict:
-    """Make all calls of a script, in order, by one fused function; the first fault is kept."""
+    """Make all calls of a script, in order, by one fused function; the first fault is kept.
+
+    What NumPy computes of columns lies in columns, so that a reshape of it is a copy; ours lies in
+    rows (architecture.md).  Such a script is judged by its arguments in rows.
+    """
+    verdict = _judged(script)
+    if verdict.failures and RESHAPES.search(script.source):
+        straight = replace(script, calls=tuple(tuple(map(_in_rows, c)) for c in script.calls))
+        if straight.calls != script.calls:
+            verdict = _judged(straight)
+            verdict.refused = verdict.refused or "layout (results are C-contiguous)"
+    return verdict
+
+
+def _in_rows(argument: Array | Number) -> Array | Number:
+    if isinstance(argument, Array) and argument.layout in IN_COLUMNS:
+        return replace(argument, layout="C")
+    return argument
+
+
+def _judged(script: Script) -> Verdict:
     verdict = Verdict(ran=["scripts"])
     try:
         _judge_calls(script, verdict)
