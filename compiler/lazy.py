@@ -200,7 +200,11 @@ class LazyTracer(Tracer):
         return self._input(array.copy())
 
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
-        if made.value is not array.value:
+        there = self.given.keys() >= {made.value.id, array.value.id}
+        if made.value is not array.value and there:  # computed at once, see ``leaked``
+            view = of(self.given[array.value.id].array, self.given[made.value.id].array.shape)
+            self._there(made.value, view)
+        elif made.value is not array.value:
             self.aliases[made.value.id] = (array.value, of)
         return super().alias(array, made, of)
 

@@ -134,7 +134,24 @@ def written_in_rows(a):
     return a * 1, v * 1, w
 
 
+def behind_flat(view):
+    """A view that is taken while somebody holds the array itself."""
+
+    def function(a):
+        a.flat[0] = 3
+        w = view(a)
+        np.clip(a, 0, 2, out=a)
+        return a * 1, w * 1
+
+    return function
+
+
 CASES = {
+    "diagonal behind flat": (behind_flat(np.diagonal), square),
+    "broadcast_to behind flat": (behind_flat(lambda a: np.broadcast_to(a, (2, 4))), line),
+    "ravel behind flat": (behind_flat(np.ravel), rows),
+    "part behind flat": (behind_flat(lambda a: a[1:].T), rows),
+    "real part behind flat": (behind_flat(np.real), line),
     "element with an axis": (of_element(lambda s: s[None]), line),
     "element as a line": (of_element(np.atleast_1d), line),
     "element reshaped": (of_element(lambda s: s.reshape(1, 1)), line),
