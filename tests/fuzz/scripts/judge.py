@@ -266,10 +266,12 @@ def kind_of(value: Any) -> str:
 
 
 def _is_exact(values: list[Any], wide: Wide) -> bool:
-    """No number is other in the wider type: nothing was rounded."""
+    """All numbers were computed in a wider type, and none is other there: nothing was rounded."""
     if wide.values is None or len(wide.values) != len(values):
         return False
     pairs = [(np.asarray(v), np.asarray(w)) for v, w in zip(values, wide.values, strict=True)]
+    if any(v.dtype.kind in "fc" and w.dtype.itemsize <= v.dtype.itemsize for v, w in pairs):
+        return False  # integers became numbers in the script, of the same type in both
     return all(v.shape == w.shape and not _differs(v, w, 0).any()
                for v, w in pairs if v.dtype != object)  # fmt: skip
 
