@@ -132,7 +132,12 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     if len(arrays) < len(args):
         raise UnsupportedError("broadcast_arrays: expected traced arrays")
     made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
-    return tuple(a.tracer.alias(a, spread, np.broadcast_to) for a, spread in made)
+    return tuple(a.tracer.alias(a, spread, _broadcast) for a, spread in made)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
+    return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
 
 
 def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:

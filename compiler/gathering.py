@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -61,6 +61,8 @@ def moved(
         like: another array, whose other extents are the same.
     """
     tracer, rank = array.tracer, array.ndim
+    if not rank:
+        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [array]))
     whole = [
         places[d] if d in places else coordinate(tracer, e, rank - 1 - d, dtype)
         for d, e in enumerate((array if like is None else like).value.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -86,12 +86,13 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
         axis += 1
     is_scalar = is_scalar and not axes  # of an array without dimensions, too
     made = array.of(value)
-    if is_scalar or tuple(axes) != tuple(range(array.ndim)):
-        made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
     if is_scalar:
-        tracer.hide(made)
-    else:
-        tracer.relate(array, made)
+        return tracer.hidden_view(made, ())
+    if tuple(axes) != tuple(range(array.ndim)):
+        made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
+    if not axes and tracer.is_number(array.value):
+        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [made]))  # an array again
+    tracer.relate(array, made)
     return made
 
 

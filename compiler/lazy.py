@@ -91,9 +91,17 @@ class LazyTracer(Tracer):
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
+        self._caught_up()
+        return made
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        made = super().hidden_view(array, axes)
+        self._caught_up()  # only now: a number that is computed before it is hidden is an array
+        return made
+
+    def _caught_up(self) -> None:
         if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
             self.flush()
-        return made
 
     def noted(self, error: OpweaveError) -> OpweaveError:
         """NumPy is asked next; what is kept would hold arrays, by its traceback."""
@@ -192,12 +200,18 @@ class LazyTracer(Tracer):
         return self._input(array.copy())
 
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
-        if made.value is not array.value:
+        there = self.given.keys() >= {made.value.id, array.value.id}
+        if made.value is not array.value and there:  # computed at once, see ``leaked``
+            view = of(self.given[array.value.id].array, self.given[made.value.id].array.shape)
+            self._there(made.value, view)
+        elif made.value is not array.value:
             self.aliases[made.value.id] = (array.value, of)
         return super().alias(array, made, of)
 
     def lies_in_rows(self, value: Value) -> bool:
         given = self.given.get(value.id)
+        if value.id in self.aliases:
+            return False  # NumPy's view lies as its array does
         if given is None:
             return super().lies_in_rows(value)
         return bool(given.array.flags.c_contiguous)

@@ -50,6 +50,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         UnsupportedError: more terms than become code.
         ShapeError: an operand of other dimensions, or without elements.
     """
+    a, v = np.atleast_1d(a), np.atleast_1d(v)
     if a.ndim != 1 or v.ndim != 1:
         raise ShapeError(f"convolve: expected vectors, found {a.ndim} and {v.ndim} dimensions")
     a, v = _by_size(a, v)

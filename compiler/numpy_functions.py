@@ -228,7 +228,10 @@ def _method_reshape(a: Any, *shape: Any, order: str = "C") -> Any:
 
 def _ravel(a: Any, order: str = "C") -> Any:
     made = _reshape(a, (-1,), order)
-    return in_rows(made, np.ravel) if a.ndim == 1 else made
+    if a.ndim == 1:
+        return in_rows(made, np.ravel)
+    # of what lies backwards NumPy makes a copy, where a reshape is a view
+    return a.tracer.alias(a, made, lambda array, _: np.ravel(array))
 
 
 def _flatten(a: Any, order: str = "C") -> Any:

@@ -11,6 +11,7 @@ from opweave.compiler.expr import Expr, evaluate, literal
 from opweave.compiler.ir import Extent
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
+from opweave.opcodes.shapes import check_dimensions
 
 if TYPE_CHECKING:
     from opweave.compiler.traced import TracedArray
@@ -41,10 +42,12 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
     if extents == tuple(map(builder.find, array.value.shape)):
-        view: TracedArray = array[...]
+        view: TracedArray = array if tracer.is_number(array.value) else array[...]
         return view
     made = builder.reshaped(array.value, extents, tracer.where())
     view = array.of(made)
+    if tracer.is_number(array.value):
+        return tracer.apart(view)
     tracer.relate(array, view)
     return view
 
@@ -99,6 +102,7 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     Raises:
         ShapeError: no integer.
         AxisError: no axis of the array.
+        UnsupportedError: axis 0 or -1 of no dimensions, which some of NumPy's functions take.
     """
     try:
         found = index(axis)
@@ -106,6 +110,7 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
         raise
     except Exception:
         raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
+    check_dimensions(name, found, rank)
     if not -rank <= found < rank:
         raise AxisError(
             f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"

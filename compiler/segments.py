@@ -141,7 +141,8 @@ def shared_views(
 ) -> list[SharedView]:
     """Those of the wanted values that a kernel would copy, and that share memory with others."""
     nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
-    found = [_shared_view(tracer, nodes, value) for value in wanted.values() if value.shape]
+    arrays = [value for value in wanted.values() if not tracer.is_number(value)]
+    found = [_shared_view(tracer, nodes, value) for value in arrays]
     copied = {n for n, node in nodes.items() if node.operator.name == "reshape"}
     copied |= tracer.aliases.keys()
     shared = Counter(view.root.id for view in found)

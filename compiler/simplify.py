@@ -118,6 +118,8 @@ def fold(graph: Graph) -> Graph:
         )
         if is_identity(node) and isinstance(source, Value) and not is_copy:
             replaced[node.result.id] = source
+            if node.result.id in outputs:
+                outputs.add(graph.base(source).id)
         else:
             kept.append(node)
     return substitute(graph.with_nodes(kept), replaced)

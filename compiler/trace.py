@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from opweave.compiler.tree import Constant, Tree, flatten
 from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import TraceError
+from opweave.opcodes.errors import TraceError, UnsupportedError
 
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
@@ -149,6 +150,7 @@ def trace(
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
     leaves, structure = flatten(result, "the output", CONSTANTS)
+    _check_apart([item for _, item in leaves if isinstance(item, np.ndarray)])
     outputs = tuple(_output(tracer, item, path) for path, item in leaves)
     constants = tracer.constants
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
@@ -246,6 +248,16 @@ def _takes_keyword(fn: Any, name: str) -> bool:
 def _resolved_name(builder: Builder, name: str) -> str:
     found = builder.find(Symbol(name)) if name in builder.extents else name
     return found.name if isinstance(found, Symbol) else name
+
+
+def _check_apart(made: Sequence[Any]) -> None:
+    """Results that NumPy made while the function was traced are copied at each call, one by one.
+
+    Raises:
+        UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
+    """
+    if any(np.may_share_memory(a, b) for a, b in combinations(made, 2)):
+        raise UnsupportedError("results that share memory, which depend on no argument")
 
 
 def _output(tracer: Tracer, item: Any, path: str) -> Output:

@@ -134,8 +134,17 @@ class Tracer:
         results = self.builder.apply(operator, typed, attrs, where)
         wrapped = tuple(map(self.wrapped, results))
         if operator.kind is Kind.MOVE:
+            if self.is_number(operands[0].value):
+                return self.apart(wrapped[0])
             self.relate(operands[0], wrapped[0])
         return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def apart(self, view: TracedArray) -> TracedArray:
+        """What NumPy makes of a number: no view, though the number may be read from an array."""
+        if not view.value.shape:
+            return view
+        copied: TracedArray = self.apply(OPERATORS["copy"], [view])
+        return copied
 
     def check_length(self, where: Where) -> None:
         """Refuse a function whose loops are written out to more than a compiler takes.
@@ -165,7 +174,10 @@ class Tracer:
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
         """A view that nobody can write through: it has no other name."""
-        made: TracedArray = self.apply(OPERATORS["view"], [array], {"axes": axes})
+        (found,) = self.builder.apply(
+            OPERATORS["view"], [array.value], {"axes": axes}, self.where()
+        )
+        made: TracedArray = self.wrapped(found)
         self.hide(made)
         return made
 

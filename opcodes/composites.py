@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes, rules
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.complexes import IMAG, REAL
 from opweave.opcodes.core import Kind, Operator, TypeRule
+from opweave.opcodes.errors import AxisError
 
 Axis = int | tuple[int, ...] | None
 
@@ -33,9 +35,15 @@ def composite(
 
 
 def _count(x: Any, axis: Axis) -> Any:
-    """How many elements are reduced to one."""
+    """How many elements are reduced to one.
+
+    Raises:
+        AxisError: of no dimensions; NumPy's sums take axis 0 of such, its means do not.
+    """
     if axis is None:
         return x.size
+    if not x.ndim:
+        raise AxisError(f"axis {shown(axis)} does not exist in an array of 0 dimensions")
     extents = [x.shape[a] for a in (axis if isinstance(axis, tuple) else (axis,))]
     return math.prod(extents[1:], start=extents[0])
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import AxisError, ShapeError
+from opweave.opcodes.errors import AxisError, ShapeError, UnsupportedError
 
 Extent = Any
 Shape = tuple[Extent, ...]
@@ -65,12 +65,25 @@ def broadcast_shape(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Shap
     return tuple(out)
 
 
+def check_dimensions(name: str, axis: int, rank: int) -> None:
+    """Leave to NumPy what it alone knows: which functions take axis 0 of no dimensions for all.
+
+    Raises:
+        UnsupportedError: the array has no dimensions, and the axis is 0 or -1.
+    """
+    if not rank and axis in (0, -1):
+        raise UnsupportedError(
+            f"{name}: axis {axis} of an array without dimensions; leave the axis out"
+        )
+
+
 def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """Return the axes counted from 0, in rising order, all for None.
 
     Raises:
         AxisError: no such axis.
         ShapeError: one that stands twice.
+        UnsupportedError: axis 0 or -1 of no dimensions.
     """
     if axis is None:
         return tuple(range(rank))
@@ -80,6 +93,7 @@ def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
     for one in axis if isinstance(axis, tuple) else (axis,):
         if not isinstance(one, int):
             raise ShapeError(f"axis must be an integer, a tuple of them or None, found {one}")
+        check_dimensions("axis", one, rank)
         if not -rank <= one < rank:
             raise AxisError(f"axis {shown(one)} does not exist in an array of {rank} dimensions")
         found.append(one % rank)

@@ -70,3 +70,37 @@ def test_standardised_images_are_one_kernel():
 
     assert fused.check(images).ok
     assert len(fused.lower(images, target="sm_80").kernels) == 1
+
+
+def number(x):
+    return x.sum()
+
+
+OF_NO_DIMENSIONS = [
+    lambda x: x.sum(axis=0), lambda x: np.max(x, axis=-1), lambda x: x.any(axis=0, keepdims=True),
+    lambda x: np.logical_or.reduce(x), lambda x: x.argmax(axis=0), lambda x: x.cumsum(axis=0),
+    lambda x: np.repeat(x, 2, axis=-1), lambda x: np.squeeze(x, axis=0), lambda x: np.take(x, [0], axis=0),
+    lambda x: x.mean(axis=0), lambda x: x.std(axis=-1), lambda x: np.flip(x, axis=0),
+    lambda x: x.sum(axis=1), lambda x: x.max(axis=(0,)), lambda x: np.add.accumulate(x),
+    lambda x: np.pad(x, 1), lambda x: np.pad(x, 1, mode="reflect"), lambda x: np.tile(x, ()),
+    lambda x: x[()], lambda x: x[...], lambda x: x.reshape(()), lambda x: x,
+    lambda x: number(x)[...], lambda x: number(x)[()], lambda x: number(x).reshape(()), lambda x: number(x).T,
+    lambda x: (v := np.broadcast_arrays(x, x)[0], v.__setitem__(v != 1, 1), x * 1)[::2], lambda x: np.convolve(x, [1.0, 2.0]), lambda x: (np.sort(x[None])[0], np.sort(x[None])[0].T),
+]  # fmt: skip
+
+
+def outcome(function, *arguments):
+    """What a function gives, as text, which tells numbers from arrays; or the class of NumPy's error."""
+    try:
+        return repr(function(*arguments))
+    except Exception as error:
+        classes = (np.exceptions.AxisError, TypeError, ValueError)
+        return next(c for c in classes if isinstance(error, c))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", OF_NO_DIMENSIONS)
+def test_an_array_without_dimensions_is_numpys(function):
+    x = np.array(3.0)
+
+    assert outcome(ow.fuse(function), x) == outcome(function, x)

@@ -5,10 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fuzz import arrays, forms, oracles, work
+from fuzz import arrays, forms, kinds, oracles, work
 from fuzz.generate import generate
 from fuzz.oracles import Failure, Plan, bits_of, judge
-from fuzz.program import Array, Program, Step
+from fuzz.program import Array, Number, Program, Step
+from fuzz.scripts import judge as judge_of_scripts
+from fuzz.scripts.draw import draw
+from fuzz.scripts.forms import TABLES
+from fuzz.scripts.judge import judge_script
+from fuzz.scripts.script import Line, Script
+from fuzz.scripts.write import text as script_text
 from fuzz.shrink import shrink
 from fuzz.validity import is_valid
 from fuzz.write import argument_text, text
@@ -32,11 +38,66 @@ def shared(monkeypatch):
     return work.use_shared_binaries()
 
 
+def array_of(name):
+    return Array(name, "float64", (4,), fill="whole", seed=5)
+
+
+def on_a_copy(function):
+    """What is written into arguments is lost."""
+    return lambda *args: function(*map(np.copy, args))
+
+
 @pytest.mark.host
 def test_a_short_run_finds_nothing(shared):
     found = {n: work.outcome_of(0, n, shared).verdict.failures for n in range(20)}
 
     assert {n: f for n, f in found.items() if f} == {}
+
+
+@pytest.mark.host
+def test_random_scripts_are_numpys(shared):
+    found = {n: judge_script(draw(0, n)).failures for n in range(60)}
+
+    assert {n: (f, print(draw(0, n))) for n, f in found.items() if f} == {}
+
+
+def test_a_script_is_the_same_for_the_same_seed_and_number():
+    assert [str(draw(3, n)) for n in range(12)] == [str(draw(3, n)) for n in range(12)]
+
+
+def test_every_form_of_a_script_is_drawn():
+    met = {form for n in range(2500) for form in draw(7, n).forms}
+
+    assert {(k, f) for k, table in TABLES.items() for f in table} - met == set()
+
+
+LOST_WRITE = Script(
+    ((array_of("a0"), Number("s0", 2)), (array_of("a0"), Number("s0", 0))),
+    tuple(Line(text, made, ()) for text, made in (
+        ("v0 = np.sort(a0)", "v0"), ("if s0 > 1:\n    a0[1:] += 5", ""), ("v1 = a0.sum() + v0", "v1"),
+    )),
+    "v1, [v0]",
+)  # fmt: skip
+
+
+@pytest.mark.host
+def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeypatch):
+    monkeypatch.setattr(judge_of_scripts.ow, "fuse", on_a_copy)
+    monkeypatch.setitem(judge_of_scripts.MODES, "fuse", on_a_copy)
+    (failure,) = judge_script(LOST_WRITE).failures
+    small = kinds.shrink(
+        LOST_WRITE, lambda s: any(kinds.alike(f, failure) for f in judge_script(s).failures)
+    )
+    monkeypatch.undo()
+    test = script_text(small, failure, 1, 2)
+    scope = {"__name__": "written"}
+    exec(test, scope)
+    scope["test_the_fused_function_is_numpys"]()
+
+    assert failure.oracle == "script"
+    assert small.lines[0].text == "a0[1:] += 5"
+    assert len(small.lines) <= 2
+    assert len(small.calls) == 1
 
 
 def test_a_program_is_the_same_for_the_same_seed_and_number():

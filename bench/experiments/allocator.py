@@ -76,7 +76,7 @@ def by_depth(
     arrays = tuple(given.values())
     plan = networks.planned_for(network, given)
     fused = ow.fuse(networks.graph_of(network).function())
-    fused.prepared_for(arrays)  # what compiling takes is no part of it
+    fused.bound(tuple(arrays))  # what compiling takes is no part of it
     plain = networks.plain(network)
     peaks = {"opweave": peak_of(lambda: fused(*arrays)), "NumPy": peak_of(lambda: plain(*arrays))}
     wanted = networks.expected(network, arrays)

@@ -1,4 +1,4 @@
-"""python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over.
+"""python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over: graphs, scripts.
 
 Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
 ``--only NUMBER`` replays one program of a seed.
@@ -17,14 +17,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .coverage import Coverage
-from .generate import generate
-from .oracles import Failure, drawn_plan, judge
-from .program import Program
-from .shrink import shrink
+from .kinds import alike, drawn, is_script, judge, shrink, write
+from .oracles import Failure
 from .work import Outcome, cpus, judged_apart, outcomes, use_shared_binaries
-from .write import write
 
 # Failures of one oracle that are shrunk; more are counted and listed only.
 MOST_SHRUNK = 8
@@ -36,7 +34,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=1.0, help="how long")
     parser.add_argument("--seed", type=int, default=0, help="of all random numbers")
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
-    parser.add_argument("--graphs", type=int, default=0, help="how many programs; 0: any number")
+    parser.add_argument("--programs", type=int, default=0, help="how many; 0: any number")
     parser.add_argument("--only", type=int, default=-1, help="replay this program")
     parser.add_argument("--jobs", type=int, default=cpus(), help="processes")
     parser.add_argument("--coverage", type=Path, help="write figures and the table to this file")
@@ -63,9 +61,10 @@ class Run:
         self.options = options
         self.started = self.shown = time.monotonic()
         self.coverage = Coverage()
-        self.graphs = 0
+        self.programs = 0
+        self.scripts = 0
         self.compiled = 0
-        self.cpu = 0.0
+        self.cpu: Counter[str] = Counter()
         self.undecided = 0
         self.elements = 0
         self.ran: Counter[str] = Counter()
@@ -79,16 +78,18 @@ class Run:
     def take(self, found: Outcome) -> None:
         """Count an outcome; what failed is shown at once."""
         verdict = found.verdict
-        self.graphs += 1
+        kind = "script" if is_script(found.number) else "graph"
+        self.programs += 1
+        self.scripts += kind == "script"
         self.compiled += found.compiled
-        self.cpu += found.cpu
+        self.cpu[kind] += found.cpu
         self.undecided += verdict.undecided
         self.elements += verdict.elements
         self.ran.update(verdict.ran)
         self.templates.update(verdict.templates)
         if verdict.refused:
             self.refused[verdict.refused.split(":")[0]] += 1
-        self.coverage.add(found.cells, found.layouts)
+        self.coverage.add(found.cells, found.layouts, found.forms)
         for failure in verdict.failures:
             self.failed.append((found.number, failure))
             print(f"#{found.number} {failure.oracle}: {failure.message[:300]}", flush=True)
@@ -98,18 +99,19 @@ class Run:
 
     def rate(self) -> str:
         seconds = time.monotonic() - self.started
-        rate = self.graphs / seconds * 3600
-        return f"graphs {self.graphs} in {seconds / 60:.1f} minutes: {rate:,.0f} an hour"
+        rate = self.programs / seconds * 3600
+        return f"programs {self.programs}, of them scripts {self.scripts}, in {seconds / 60:.1f} minutes: {rate:,.0f} an hour"
 
     def summary(self) -> str:
         """The figures of the run."""
         oracles = Counter(f.oracle for _, f in self.failed)
         shares = ", ".join(
-            f"{n} {c / max(1, self.graphs):.0%}" for n, c in sorted(self.ran.items())
+            f"{n} {c / max(1, self.programs):.0%}" for n, c in sorted(self.ran.items())
         )
         lines = [
             f"{self.rate()}; seed {self.options.seed}",
-            f"processor time {self.cpu / max(1, self.graphs):.3f} s a graph; kernels compiled "
+            f"processor time {self.cpu['graph'] / max(1, self.programs - self.scripts):.3f} s a "
+            f"graph, {self.cpu['script'] / max(1, self.scripts):.3f} s a script; kernels compiled "
             f"{self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "
@@ -121,13 +123,16 @@ class Run:
         return "\n".join(lines)
 
 
-def page(summary: str, table: str) -> str:
+def page(summary: str, table: str, forms: str) -> str:
     """What a run was and covered, as Markdown."""
     figures = "\n".join(f"- {line}" for line in summary.splitlines())
     return (
         "# What the fuzzer covered\n\nOne run of `python -m tests.fuzz`; its programs come again "
         f"with the same seed.\n\n{figures}\n\nOperators by the dtype of their first array: how "
-        f"often, and letters for the special values that they met.\n\n{table}"
+        f"often, and letters for the special values that they met.\n\n{table}\n"
+        "Scripts (`tests/fuzz/scripts`) are functions as NumPy's users write them, with writes through views, "
+        "branches and loops, drawn from these forms; each is called several times, with other values "
+        f"and extents, and held to NumPy.\n\n{forms}"
     )
 
 
@@ -139,12 +144,12 @@ def reported(run: Run) -> None:
         seen[failure.oracle] += 1
         if seen[failure.oracle] > MOST_SHRUNK:
             continue
-        program, plan = generate(seed, number), drawn_plan(seed, number)
+        program, plan = drawn(seed, number)
         ends = failure.message.startswith(("the process", "no answer"))
         check = judged_apart if ends else judge
 
-        def fails(candidate: Program, check=check, plan=plan, oracle=failure.oracle) -> bool:
-            return any(f.oracle == oracle for f in check(candidate, plan).failures)
+        def fails(candidate: Any, check=check, plan=plan, failure=failure) -> bool:
+            return any(alike(f, failure) for f in check(candidate, plan).failures)
 
         small = program if run.options.no_shrink else shrink(program, fails)
         path = write(small, failure, seed, number, plan)
@@ -154,7 +159,7 @@ def reported(run: Run) -> None:
 def replayed(seed: int, number: int) -> int:
     """Judge one program and print all about it."""
     use_shared_binaries()
-    program, plan = generate(seed, number), drawn_plan(seed, number)
+    program, plan = drawn(seed, number)
     print(f"{program}{plan}")
     verdict = judge(program, plan)
     for failure in verdict.failures:
@@ -171,8 +176,8 @@ def main(arguments: list[str] | None = None) -> int:
             return replayed(options.seed, options.only)
         run = Run(options)
         numbers: Iterator[int] = itertools.count(options.first)
-        if options.graphs:
-            numbers = iter(range(options.first, options.first + options.graphs))
+        if options.programs:
+            numbers = iter(range(options.first, options.first + options.programs))
         try:
             for found in outcomes(options.seed, numbers, options.jobs, run.is_over):
                 run.take(found)
@@ -180,7 +185,9 @@ def main(arguments: list[str] | None = None) -> int:
             print("interrupted: what was found so far")
         print(run.summary())
         if options.coverage:
-            options.coverage.write_text(page(run.summary(), run.coverage.markdown()))
+            options.coverage.write_text(
+                page(run.summary(), run.coverage.markdown(), run.coverage.forms_markdown())
+            )
         reported(run)
     return int(bool(run.failed))
 

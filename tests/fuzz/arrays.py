@@ -70,6 +70,19 @@ def _any(rng: np.random.Generator, dtype: str, count: int) -> Made:
     return np.frombuffer(rng.bytes(count * row.itemsize), row.numpy).copy()
 
 
+def _whole(rng: np.random.Generator, dtype: str, count: int) -> Made:
+    """Small whole numbers, of which sums and products are exact."""
+    low = 0 if dtypes.of(dtype).kind in "bu" else -3
+    return rng.integers(low, 6, count).astype(dtypes.of(dtype).numpy)
+
+
+def _dyadic(rng: np.random.Generator, dtype: str, count: int) -> Made:
+    """Small multiples of a quarter; of integers whole ones."""
+    if not dtypes.of(dtype).is_float:
+        return _whole(rng, dtype, count)
+    return (rng.integers(-9, 14, count) / 4).astype(dtypes.of(dtype).numpy)
+
+
 def _ones(rng: np.random.Generator, dtype: str, count: int) -> Made:
     return np.ones(count, dtypes.of(dtype).numpy)
 
@@ -81,6 +94,8 @@ FILLS: dict[str, Callable[[np.random.Generator, str, int], Made]] = {
     "unit": _unit,
     "bits": _any,
     "ones": _ones,
+    "whole": _whole,
+    "dyadic": _dyadic,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from opweave.opcodes import OPERATORS, dtypes
 
 from . import arrays, forms
 from .program import Program
+from .scripts.forms import TABLES
 
 LETTERS = {
     "n": "NaN", "i": "infinity", "m": "minus zero", "s": "subnormal",
@@ -26,8 +28,15 @@ class Coverage:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     letters: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     layouts: Counter[str] = field(default_factory=Counter)
+    forms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, cells: list[tuple[str, str, str]], layouts: list[str]) -> None:
+    def add(
+        self,
+        cells: list[tuple[str, str, str]],
+        layouts: list[str],
+        forms: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.forms.update(forms)
         for op, dtype, letters in cells:
             self.counts[op, dtype] += 1
             self.letters.setdefault((op, dtype), set()).update(letters)
@@ -48,6 +57,17 @@ class Coverage:
         count = self.counts[op, dtype]
         letters = "".join(sorted(self.letters.get((op, dtype), ())))
         return f"{count} {letters}".strip() if count else ""
+
+    def forms_markdown(self) -> str:
+        """How often each form of a statement was met, by kind."""
+        lines = ["| kind | form | met |", "|---|---|--:|"]
+        for kind, table in TABLES.items():
+            for form in table:
+                shown = form.replace("|", "\\|").replace("\n", "; ").replace("{{", "{")
+                lines.append(
+                    f"| {kind} | `{shown.replace('}}', '}')}` | {self.forms[kind, form]} |"
+                )
+        return "\n".join([*lines, ""])
 
     def summary(self) -> str:
         """One line: how much of the table is filled."""

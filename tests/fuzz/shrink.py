@@ -16,22 +16,33 @@ from . import arrays
 from .program import Array, Number, Program, Step, resized, swapped
 from .validity import ERRORS, is_valid
 
-Fails = Callable[[Program], bool]
+Fails = Callable[[Any], bool]
 SIMPLE_DTYPES = ("float32", "int32", "float64", "int64")
 # Argument values are written out, and made simpler one by one, up to so many.
 MOST_VALUES = 64
 
 
-def shrink(program: Program, fails: Fails, seconds: float = 90.0) -> Program:
-    """The smallest program found in the time; fails as the given one does."""
+def shrink(
+    program: Any,
+    fails: Fails,
+    seconds: float = 90.0,
+    *,
+    smaller: Any = None,
+    valid: Any = is_valid,
+) -> Any:
+    """The smallest program found in the time; fails as the given one does.
+
+    ``smaller`` gives candidates of another kind of program than graphs, ``valid`` judges them.
+    """
+    smaller = smaller or candidates
     end = time.monotonic() + seconds
     seen = {repr(program)}
     changed = True
     while changed and time.monotonic() < end:
         changed = False
-        for candidate in candidates(program):
+        for candidate in smaller(program):
             text = repr(candidate)
-            if text in seen or not is_valid(candidate):
+            if text in seen or not valid(candidate):
                 continue
             seen.add(text)
             if fails(candidate):

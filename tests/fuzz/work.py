@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from .oracles import Failure, Verdict, drawn_plan, judge
-from .program import Array, Program
+from .kinds import drawn, judge
+from .oracles import Failure, Verdict
+from .program import Array
+from .scripts.script import Script
 
 # Longest time for one program, compilers included, and for shrinking one.
 SECONDS = 180.0
@@ -27,7 +29,7 @@ class Outcome:
     Attributes:
         number: of the program.
         verdict: of the oracles.
-        cells, layouts: what it covers, see ``coverage``.
+        cells, layouts, forms: what it covers, see ``coverage``; forms are of scripts.
         compiled: kernels that a compiler built for it.
         cpu: seconds of processor time, compilers included.
     """
@@ -36,6 +38,7 @@ class Outcome:
     verdict: Verdict
     cells: list[tuple[str, str, str]] = field(default_factory=list)
     layouts: list[str] = field(default_factory=list)
+    forms: list[tuple[str, str]] = field(default_factory=list)
     compiled: int = 0
     cpu: float = 0.0
 
@@ -58,14 +61,16 @@ def use_shared_binaries() -> Any:
 def outcome_of(seed: int, number: int, builder: Any = None) -> Outcome:
     """Generate and judge one program."""
     from .coverage import cells
-    from .generate import generate
 
     before, start = builder.compiled if builder is not None else 0, sum(os.times()[:4])
-    program = generate(seed, number)
-    verdict = judge(program, drawn_plan(seed, number))
-    layouts = [a.layout for a in program.arguments if isinstance(a, Array)]
-    made = builder.compiled - before if builder is not None else 0
-    found = Outcome(number, verdict, cells(program), layouts, made)
+    program, plan = drawn(seed, number)
+    found = Outcome(number, judge(program, plan))
+    if isinstance(program, Script):
+        arguments, found.forms = program.calls[0], program.forms
+    else:
+        arguments, found.cells = program.arguments, cells(program)
+    found.layouts = [a.layout for a in arguments if isinstance(a, Array)]
+    found.compiled = builder.compiled - before if builder is not None else 0
     found.cpu = sum(os.times()[:4]) - start
     return found
 
@@ -166,7 +171,7 @@ def outcomes(
             worker.stop()
 
 
-def judged_apart(program: Program, plan: Any) -> Verdict:
+def judged_apart(program: Any, plan: Any) -> Verdict:
     """Judge in a process of its own, for programs that may end it."""
     worker = Worker(0)
     try:

@@ -92,12 +92,12 @@ MORE_ASSERTS = {
 }  # fmt: skip
 
 
-def write(program: Program, failure: Failure, seed: int, number: int, plan: Any) -> Path:
-    """Write the test; returns its file, which is named after the program."""
+def write(program: Any, test: str) -> Path:
+    """Write the test of a program; returns its file, which is named after the program."""
     name = hashlib.sha256(repr(program).encode()).hexdigest()[:10]
     FOUND.mkdir(exist_ok=True)
     path = FOUND / f"test_{name}.py"
-    path.write_text(text(program, failure, seed, number, plan))
+    path.write_text(test)
     return path
 
 
