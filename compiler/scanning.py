@@ -76,7 +76,7 @@ def _without_nan(name: str, fill: int) -> Callable[..., Any]:
     plain = _running(name)
 
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        filled = np.where(np.isnan(a), fill, a) if dtypes.of(a.dtype).is_float else a
+        filled = np.where(np.isnan(a), fill, a) if dtypes.of(a.dtype).kind in "fc" else a
         return plain(filled, axis, dtype, out)
 
     return handler
