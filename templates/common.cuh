@@ -314,6 +314,22 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
+// Runs of consecutive elements, `step` apart: from element `first` of all runs on.
+template <int N, class R, class S>
+OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {
+    index_t at = first % divisor(run);
+    p += first / divisor(run) * step;
+    if (at + N <= run && inside >= N) {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = load(p + at + l);
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) {
+            r[l] = l < inside ? load(p + at) : R();
+            if (++at == run) at = 0, p += step;
+        }
+    }
+}
 // One element: of each axis the place, the extent and the stride; 0 where a place lies outside.
 template <class R, class S> OW_INLINE R read_inside(bool inside, const S* p) {
     return inside ? load(p) : R();
