@@ -310,7 +310,7 @@ class Assembler(TableReads):
         out.append(Param("extent", "cols", "index_t", self.walk.cols))
         if self._coordinates():
             out += self._named(self.walk.outer[1:])
-        if any(a.kind == "gather" for a in self._accesses()):
+        if any(a.kind in ("gather", "runs") for a in self._accesses()):
             out += self._named(self.walk.inner[1:])
         return [*out, *self.table_extents.values()]
 

@@ -290,10 +290,10 @@ BREAKS: dict[str, Break] = {
 
 def _undecided(node: Node, operands: Operands) -> Array:
     """Elements that no bound decides, before the operator itself rounds."""
-    found = np.zeros((), np.bool_)
-    for operand in operands:
-        lost = ~np.isfinite(operand.error) if _is_float(operand) else operand.error > 0
-        found = found | lost
+    lost = [~np.isfinite(o.error) if _is_float(o) else np.asarray(o.error) > 0 for o in operands]
+    if node.operator.name == "where":  # what is not chosen decides nothing
+        lost = [lost[0], np.where(operands[0].value, *lost[1:])]
+    found = reduce(np.logical_or, lost, np.zeros((), np.bool_))
     to_bool = node.operator.name == "cast" and node.result.dtype.kind == "b"
     breaks = _truth if to_bool else BREAKS.get(node.operator.name)
     if breaks is not None and all(map(_is_float, operands)):

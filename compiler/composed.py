@@ -12,16 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.complexes import conjugated
+from opweave.compiler.complexes import conjugated, is_complex, squared_size
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
 def _is_float(a: Any) -> bool:
     return hasattr(a, "dtype") and dtypes.of(a.dtype).is_float
+
+
+def _has_nan(a: Any) -> bool:
+    """True for a type with a NaN."""
+    return _is_float(a) or is_complex(a)
 
 
 def _floats(name: str, *arrays: Any) -> None:
@@ -211,13 +217,16 @@ def allclose(
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    if not _is_float(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
+    if not _has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
         return x.copy() if copy else x
-    limits = _limits(x.dtype)
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    found = np.where(np.isnan(x), nan, x)
-    found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
+    if is_complex(x):
+        found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
+    else:
+        limits = _limits(x.dtype)
+        high = limits.max if posinf is None else posinf
+        low = limits.min if neginf is None else neginf
+        found = np.where(np.isnan(x), nan, x)
+        found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
     if copy:
         return found if found.ndim else found[()]
     x[...] = found
@@ -234,7 +243,7 @@ def _without_nan(name: str, fill: float) -> Callable[..., Any]:
     """A reduction that takes NaN for what changes nothing."""
 
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        filled = np.where(np.isnan(a), fill, a) if _is_float(a) else a
+        filled = np.where(np.isnan(a), fill, a) if _has_nan(a) else a
         return getattr(filled, name)(axis=axis, keepdims=keepdims)
 
     return handler
@@ -244,10 +253,10 @@ def _extreme(name: str, fill: float) -> Callable[..., Any]:
     """The largest or smallest that is not NaN; NaN where there is none."""
 
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        if not _is_float(a):
+        if not _has_nan(a):
             return getattr(a, name)(axis=axis, keepdims=keepdims)
-        lost = np.isnan(a)
-        found = getattr(np.where(lost, fill, a), name)(axis=axis, keepdims=keepdims)
+        lost, last = np.isnan(a), complex(fill, fill) if is_complex(a) else fill
+        found = getattr(np.where(lost, last, a), name)(axis=axis, keepdims=keepdims)
         return _unboxed(np.where(lost.all(axis=axis, keepdims=keepdims), np.nan, found))
 
     return handler
@@ -264,19 +273,19 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    if not _is_float(a):
+    if not _has_nan(a):
         return a.mean(axis=axis, keepdims=keepdims)
     total = np.where(np.isnan(a), 0, a).sum(axis=axis, keepdims=keepdims)
     return (total / _count(a, axis, keepdims)).astype(a.dtype)
 
 
 def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-    if not _is_float(a):
+    if not _has_nan(a):
         return a.var(axis=axis, ddof=ddof, keepdims=keepdims)
     apart = np.where(np.isnan(a), 0, a - nanmean(a, axis, keepdims=True))
-    total = (apart * apart).sum(axis=axis, keepdims=keepdims)
+    total = squared_size(apart).sum(axis=axis, keepdims=keepdims)
     degrees = _count(a, axis, keepdims) - ddof
-    return _unboxed(np.where(degrees > 0, (total / degrees).astype(a.dtype), np.nan))
+    return _unboxed(np.where(degrees > 0, (total / degrees).astype(total.dtype), np.nan))
 
 
 def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:

@@ -3,12 +3,13 @@
 A kernel walks *rows* (outer dimensions) and *columns* (inner ones); a kernel of tiles walks
 batches of matrices, whose rows and columns are one dimension each.  Neighbouring dimensions
 become one where every operand allows it, so most kernels have one or two.  An operand is read in
-one of four ways, and kernels of tiles and pixels add their own:
+one of these ways, and kernels of tiles and pixels add their own:
 
     chunk     consecutive elements from ``base + j``
     strided   elements ``base + j * stride``
     splat     one element ``base`` for the whole row
     gather    elements at an offset computed from ``j`` by division
+    runs      consecutive elements, as many as ``extent``, and then those ``stride`` further on
     window    elements of a table from ``base + start + j``, as far as it has them
 
 Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive pixels.
@@ -82,7 +83,8 @@ class Access:
     """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``.
 
     ``channel`` is the step to the next channel of a pixel, for operands that have channels; of a
-    window ``extent`` is the number of its elements, and ``start`` its index in column 0.
+    window ``extent`` is the number of its elements, and ``start`` its index in column 0; of runs
+    it is their length.
     """
 
     kind: str
@@ -334,16 +336,17 @@ def access(
     else:
         base = terms(walk.row_coordinates(), walk.outer)
         rows_aligned = not base
-    kind, step, gather = "splat", "", ""
+    kind, step, gather, extent = "splat", "", "", ""
     if any(operand.own_dim(d[-1]) is not None for d in walk.inner):
         if dense and all(operand.own_dim(d[-1]) is not None for d in walk.inner):
             kind = "chunk"
         elif len(walk.inner) > 1:
-            kind, gather = (
-                "gather",
-                terms(walk.column_coordinates("j", may_be_none=may_be_none), walk.inner),
-            )
+            columns = walk.column_coordinates("j", may_be_none=may_be_none)
+            kind, gather = "gather", terms(columns, walk.inner)
+            steps = [stride(d) for d in walk.inner]
+            if len(steps) == 2 and steps[0] and steps[1] == "1" and not may_be_none:
+                kind, step, extent = "runs", steps[0], walk.extent_name(walk.inner[1])
         else:
             step = stride(walk.inner[0])
             kind = "chunk" if step == "1" else "strided"
-    return Access(kind, base, step, gather, tuple(strides.values()), rows_aligned)
+    return Access(kind, base, step, gather, tuple(strides.values()), rows_aligned, extent=extent)

@@ -176,7 +176,7 @@ class GroupOperands:
         """Operands that are read element by element, at strides or at computed places."""
         kinds = [self.access[key].kind for key in self.operands]
         gathers = sum(len(node.tables) for _, node in self.nodes)
-        return sum(kind in ("strided", "gather") for kind in kinds) + gathers
+        return sum(kind in ("strided", "gather", "runs") for kind in kinds) + gathers
 
     def _held(self) -> int:
         """32-bit registers that the loaded operands of one element take, at least one."""

@@ -38,8 +38,9 @@ def accumulated(
             where ``out`` has it.
     """
     attrs: dict[str, Any] = {"axis": counted_axis(name, axis, a.ndim)}
-    if operator.name == "cumsum" and is_complex(a) and dtype is None:
+    if operator.name == "cumsum" and _adds_complex(a, dtype):
         # NumPy adds the parts up by themselves, too
+        a = a if dtype is None else a.astype(dtype)
         found = JOIN(*(apply(operator, part(a), **attrs, dtype=None) for part in (REAL, IMAG)))
         return found if out is None else _into(out, found, name)
     if "dtype" in dict(operator.attrs):
@@ -48,6 +49,10 @@ def accumulated(
         raise UnsupportedError(f"{name}: dtype= has no meaning here; convert with .astype(...)")
     found = apply(operator, a, **attrs)
     return found if out is None else _into(out, found, name)
+
+
+def _adds_complex(a: Any, dtype: Any) -> bool:
+    return is_complex(a) if dtype is None else dtypes.of(dtype).is_complex
 
 
 def _into(out: Any, found: Any, name: str) -> Any:
@@ -76,7 +81,7 @@ def _without_nan(name: str, fill: int) -> Callable[..., Any]:
     plain = _running(name)
 
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        filled = np.where(np.isnan(a), fill, a) if dtypes.of(a.dtype).is_float else a
+        filled = np.where(np.isnan(a), fill, a) if dtypes.of(a.dtype).kind in "fc" else a
         return plain(filled, axis, dtype, out)
 
     return handler

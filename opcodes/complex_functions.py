@@ -7,7 +7,7 @@ of C99's annex G, which NumPy has from the C library.
 exp, sinh and their kin are the textbook's addition theorems; ``tanh`` is divided by cosh**2, so
 that neither overflows; ``sqrt`` is Kahan's ("Branch cuts for complex elementary functions", 1987)
 without its scaling of small numbers; log1p, expm1 and power are NumPy's own formulas
-(numpy/_core/src/umath/funcs.inc.src).
+(numpy/_core/src/umath/funcs.inc.src).  Inverses stand in ``complex_inverses.py``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.opcodes import complex_inverses
 from opweave.opcodes.complexes import BY_LN2, IMAG, JOIN, PER_LN2, PER_LN10, REAL
 
 # From here on the exponential of a number overflows, or soon will, of base 2 too.
@@ -227,4 +228,5 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "tanh": tanh,
     "power": power,
     "float_power": power,
+    **complex_inverses.DEFINITIONS,
 }

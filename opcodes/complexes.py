@@ -67,8 +67,8 @@ IDENTITIES = {
 
 # Functions that are made of real ones: the rows of complex_functions.DEFINITIONS.
 FUNCTIONS = frozenset(
-    """exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh power
-    float_power""".split()
+    """exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh power float_power
+    arcsin arccos arctan arcsinh arccosh arctanh""".split()
 )
 # Operators whose op-codes are for complex operands as they are.
 OF_ANY = frozenset(("where", "real", "imag", "conjugate", "join"))

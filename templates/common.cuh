@@ -80,7 +80,8 @@ OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 #include "complex.cuh"
 
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
-// All of it without branches: a compiler multiplies them where many meet.
+// All of it without branches: a compiler multiplies them where many meet.  One division each, the
+// rest by a product: asked for a remainder, or to choose, compilers divide again, or in vectors.
 template <class T> OW_INLINE bool divides_oddly(T y) { return (y == 0) | ((T(-1) < T(0)) & (y == T(-1))); }
 template <class T> OW_INLINE T trunc_div(T x, T y) {
     const T quotient = x / (divides_oddly(y) ? T(1) : y);
@@ -88,12 +89,14 @@ template <class T> OW_INLINE T trunc_div(T x, T y) {
 }
 template <class T> OW_INLINE T trunc_mod(T x, T y) { return x % (divides_oddly(y) ? T(1) : y); }
 template <class T> OW_INLINE T floor_mod(T x, T y) {
-    const T rest = x % (divides_oddly(y) ? T(1) : y);
-    return rest + ((rest != 0) & ((rest < 0) != (y < 0)) ? y : T(0));
+    const T by = divides_oddly(y) ? T(1) : y, rest = x - x / by * by;
+    return rest + by * (T)((rest != 0) & ((rest < 0) != (by < 0)));
 }
 template <class T> OW_INLINE T floor_div(T x, T y) {
-    const bool down = (floor_mod(x, y) != 0) & ((x < 0) != (y < 0));
-    return trunc_div(x, y) - (down ? T(1) : T(0));
+    const T by = divides_oddly(y) ? T(1) : y, quotient = x / by;
+    const T rest = x - quotient * by;
+    const bool down = (rest != 0) & ((rest < 0) != (by < 0));
+    return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : (T)(quotient - down);
 }
 
 // Float division that rounds down, after Python's float_divmod: the quotient is made from the
@@ -310,6 +313,22 @@ template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R()) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
+}
+// Runs of consecutive elements, `step` apart: from element `first` of all runs on.
+template <int N, class R, class S>
+OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {
+    index_t at = first % divisor(run);
+    p += first / divisor(run) * step;
+    if (at + N <= run && inside >= N) {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) r[l] = load(p + at + l);
+    } else {
+OW_UNROLL
+        for (int l = 0; l < N; ++l) {
+            r[l] = l < inside ? load(p + at) : R();
+            if (++at == run) at = 0, p += step;
+        }
+    }
 }
 // One element: of each axis the place, the extent and the stride; 0 where a place lies outside.
 template <class R, class S> OW_INLINE R read_inside(bool inside, const S* p) {

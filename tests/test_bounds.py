@@ -397,6 +397,14 @@ def test_the_sign_of_what_is_rounded_to_zero_is_open():
     assert np.isinf(found.error).tolist() == [True, False]  # the other is -0.0 for sure
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_where_does_not_choose_decides_nothing():
+    x = np.array([1e30, 2.0], np.float32)
+    (found,) = ow.bounds.derive(ow.fuse(lambda x: np.where(x > 9, 1 / x, x * x)), x)
+
+    assert np.all(found.ulp < 1)  # the square of the first overflows
+
+
 def test_a_signalling_nan_of_an_argument_is_taken_for_a_quiet_one():
     signalling = np.full(4, 0x7C01, np.uint16).view(np.float16)
     (bound,) = ow.bounds.derive(ow.fuse(np.hypot), signalling, np.inf)

@@ -177,3 +177,30 @@ def test_offsets_beyond_31_bits_choose_64_bit_indices():
     assert kernel.toggles["USE_64BIT_INDEX"] == 1
     with pytest.raises(ow.errors.ToggleError, match="31 bits"):
         ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=0).lower(x, target="sm_90a")
+
+
+RUNS = {
+    "outer axes": lambda x: x.mean(axis=(0, 2)),
+    "beside a row": lambda x: (x * 2).sum(axis=(0, 2), keepdims=True) + x,
+    "a part": lambda x: x[:, :, 1:].max(axis=(0, 2)),
+    "of another type": lambda x: (x > 0).sum(axis=(0, 2)),
+}
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("run", [1, 2, 5, 31, 32, 33, 100])
+@pytest.mark.parametrize("function", RUNS)
+def test_runs_of_any_length_are_read_as_a_copy_in_their_order_is(function, run, target):
+    x = array(9, 3, run + 1)
+    fused = ow.fuse(RUNS[function])
+    program = fused.lower(x, target=target)
+    turned = np.ascontiguousarray(x.transpose(1, 0, 2)).transpose(1, 0, 2)
+
+    assert program.check(x).ok
+    assert program(x).tobytes() == fused.lower(turned, target=target)(turned).tobytes()
+
+
+def test_a_run_is_read_at_once():
+    source = ow.fuse(RUNS["outer axes"]).lower(array(9, 3, 40)).source
+
+    assert "load_runs(x_v, x + row * x_s1, n2, x_s0, j0, width - j0);" in source

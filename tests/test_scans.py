@@ -109,6 +109,7 @@ def test_every_scan_of_every_type_keeps_its_bound(dtype, axis, target):
 @pytest.mark.parametrize("function", [
     lambda z: np.cumsum(z * 2, axis=1) + 1, lambda z: z.cumsum(), lambda z: np.add.accumulate(z),
     lambda z: np.cumsum(z, axis=0, out=np.zeros_like(z)),
+    lambda z: z.cumsum(1, dtype=np.complex128), lambda z: z.real.cumsum(0, dtype=np.complex64),
 ])  # fmt: skip
 def test_running_sums_of_complex_numbers_are_those_of_their_parts(function, dtype):
     z = (array(4, 10) + 1j * array(10, 4).T).astype(dtype)

@@ -130,11 +130,18 @@ def _no_complex_meaning(step: Step, found: list[Any]) -> bool:
     return False
 
 
+# Scans of complex numbers that are compiled; NumPy makes the others.
+RUNNING_COMPLEX = ("cumsum", "add.accumulate", "logical_")
+
+
 def _running_complex(step: Step, found: list[Any]) -> bool:
-    """Scans of complex numbers run in parts, by NumPy."""
+    """Operators themselves take none; NumPy's names of running sums do."""
     row = OPERATORS.get(step.op)
-    scans = step.op == "ufunc.accumulate" or (row is not None and row.kind is Kind.SCAN)
-    return scans and ("complex" in step.form or any(x.dtype.kind == "c" for x in found))
+    named = step.op == "ufunc.accumulate"
+    if not named and (row is None or row.kind is not Kind.SCAN):
+        return False
+    is_complex = "complex" in step.form or any(x.dtype.kind == "c" for x in found)
+    return is_complex and not (named and any(n in step.form for n in RUNNING_COMPLEX))
 
 
 def _made_of_nothing(step: Step, found: list[Any]) -> bool:

@@ -66,6 +66,7 @@ CASES = {
     "gathered sum": (broadcast_columns, [array((12, 30))[:, ::2], array((15,))], {}),
     "scattered rows": (strided_planes, [array((5, 7, 9)) - 10], {}),
     "reduce": (long_norm, [array((39004,))[1:]], {}),
+    "row of runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 37))], {}),
     "reduce runs": (lambda x: np.abs(x).sum(axis=-1), [array((3, 38912))], {"USE_RUNS": 1}),
     "product": (lambda x, w, b: x @ w + b, PRODUCT, {}),
     "product of tiny numbers": (lambda x, w: x @ w, [-tiny((33, 17)), tiny((17, 5))], {}),
@@ -320,6 +321,7 @@ HELPER_CASES = [
     "bytes of floats", "windows", "places", "windows of rows", "index", "int8", "uint16",
     "whole numbers", "parts of numbers", "ends of bytes", "windows in steps",
     "neighbours", "long neighbours", "neighbours of 16 bits", "neighbours in bfloat16",
+    "row of runs",
 ]  # fmt: skip
 
 
