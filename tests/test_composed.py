@@ -55,7 +55,8 @@ CASES = [
     ("norm inf", lambda v: np.linalg.norm(v, np.inf), (V,), 1),
     ("atleast_2d", lambda v: np.atleast_2d(v) * 2, (V,), 1),
     ("atleast_3d", lambda v, x: np.atleast_3d(v) + np.atleast_3d(x[:, :1]), (V, X), 1),
-    ("atleast_1d", lambda x: np.atleast_1d(x.sum()) * 2, (X,), 1),
+    # a number becomes an array of its own, by a copy
+    ("atleast_1d", lambda x: np.atleast_1d(x.sum()) * 2, (X,), 2),
 ]  # fmt: skip
 
 

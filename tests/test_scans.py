@@ -540,7 +540,7 @@ REFUSED = [
     (lambda x: np.cumsum(x, 0, out=x), e.UnsupportedError, "writes into an argument"),
     (lambda x: OPERATORS["cumsum"](x, axis=None), e.ShapeError, "along one axis"),
     (lambda x: OPERATORS["cumsum"](x, axis=(0,)), e.ShapeError, "along one axis"),
-    (lambda x: np.cumsum(x, 0, dtype="complex64"), e.DTypeError, "complex64"),
+    (lambda x: np.cumprod(x, 0, dtype="complex64"), e.DTypeError, "complex64"),
 ]
 
 
