@@ -377,6 +377,7 @@ class Kernel:
         for step in self.passes:
             out += [_load_line(load) for load in step.loads if load.register not in seen]
             seen |= {load.register for load in step.loads}
+            out += [_carry_line(*pair) for pair in self.carried]
             out += step.lines
             met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
             out += [r.accumulate for r in met]
@@ -429,6 +430,11 @@ class Kernel:
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
+
+
+def _carry_line(load: Load, store: Store) -> Line:
+    text = f"{load.register} <- {store.register} after each of the turns"
+    return Line(Phase.REPEAT, f"repeat {load.name}", text)
 
 
 def _load_line(load: Load) -> Line:

@@ -38,6 +38,7 @@ class Phase(Enum):
     INDEX = "index"
     GUARD = "guard"
     LOAD = "load"
+    REPEAT = "repeat"
     PROLOGUE = "prologue"
     ACCUMULATE = "accumulate"
     REDUCE = "reduce"

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 KERNELS = 64
 # Graphs of one loop that are kept, each with two states of its own.
 MOST_GRAPHS = 4
-# A larger state is launched step by step: a kernel that reads and writes this many bytes takes
-# longer than its launch, so that a graph would save nothing, and keep memory.
+# Larger states, with what lies between the kernels of a step, are launched step by step: a kernel
+# that moves this many bytes takes longer than its launch, so that a graph would keep memory and
+# save nothing.
 MOST_BYTES = 1 << 24
 
 Arrays = Sequence[Any]
@@ -55,7 +56,7 @@ class DeviceLoop:
         self.per_graph = 2 * max(1, KERNELS // (2 * max(1, len(prepared.steps))))
         shapes = (prepared.shapes[value] for value in prepared.outputs)
         nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
-        self.is_large = nbytes > MOST_BYTES
+        self.is_large = nbytes + self.plan.memory.nbytes > MOST_BYTES
         self._graphs: OrderedDict[Any, _Turns] = OrderedDict()
         self._lock = locks.lock()
 

@@ -27,6 +27,7 @@ def tonemap(img, exposure, gamma=2.2):
 
 fused = ow.fuse(tonemap)
 double = ow.kernel([ow.load("x"), ow.opcodes.multiply(2.0), ow.opcodes.exp, ow.store("y")])
+orbit = ow.repeat(lambda x, r: r * x * (1 - x), 1000)
 two = ow.kernel([ow.load("x"), ow.opcodes.sum(), ow.opcodes.exp, ow.opcodes.sum(), ow.store("y")])
 
 @ow.fuse(static_argnames="mode")
@@ -155,6 +156,17 @@ def test_inspect_json_has_source_toggles_and_op_codes(app, capsys):
     assert [c["phase"] for c in kernel["opcodes"]][:3] == ["signature", "index", "guard"]
 
 
+@pytest.mark.parametrize("options", [[], ["--fast"], ["--toggle", "USE_VECTOR_IO=0"]])
+def test_inspect_shows_the_loop_of_a_repeated_step(app, capsys, options):
+    arguments = ["inspect", "app.py:orbit", "--arg", "f32[4096]", "--arg", "r=3.7", *options]
+    status, source, _ = ran(capsys, *arguments)
+    _, listed, _ = ran(capsys, *arguments, "--opcodes")
+
+    assert status == 0
+    assert "turn < turns" in " ".join(source.split())
+    assert "repeat x" in " ".join(listed.split())
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
     ("what", "piece"), [("ptx", ".entry"), ("sass", "EXIT"), ("resources", "registers")]
@@ -235,8 +247,8 @@ MISTAKES = [
     ([*TONEMAP, "--arg", "1", "--toggle", "USE_VECTOR_IO"], 2, ["expected NAME=NUMBER"]),
     ([*TONEMAP, "--arg", "1", "--static", "z"], 2, ["static_argnames names 'z'"]),
     ([*TONEMAP, "--arg", "1", "--target", "host", "--sass"], 2, ["sm targets only"]),
-    (["inspect", "app.py:fails", "--arg", "f32[8]"], 1, ["app.py:25", "ZeroDivisionError"]),
-    (["inspect", "app.py:norm", "--arg", "f32[]"], 1, ["sum", "axis -1", "app.py:22"]),
+    (["inspect", "app.py:fails", "--arg", "f32[8]"], 1, ["app.py:26", "ZeroDivisionError"]),
+    (["inspect", "app.py:norm", "--arg", "f32[]"], 1, ["sum", "axis -1", "app.py:23"]),
     (["inspect", "app.py:two", "--arg", "f32[8]"], 1, ["does not fit one kernel"]),
     (["explain", "app.py:tonmap"], 2, ["did you mean tonemap?"]),
     (["cache"], 2, ["required: ACTION"]),

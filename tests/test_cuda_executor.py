@@ -602,8 +602,12 @@ def test_two_states_of_several_kernels_a_step_take_turns(launches):
         assert {a for *_, a in before} >= {after[0][0], after[0][1]}
 
 
-def test_a_large_state_is_kept_in_no_graph(launches):
-    ow.repeat(lambda x: x / x.sum(), 100)(Array(np.ones((1 << 22) + 1, np.float32)))
+@pytest.mark.parametrize(("step", "shapes"), [
+    (lambda x: x / x.sum(), [(1 << 22) + 1]),
+    (lambda x, w: x + ((w @ w) @ w).sum(axis=0), [2049, (2049, 2049)]),  # w @ w is what is large
+])  # fmt: skip
+def test_what_takes_much_memory_is_kept_in_no_graph(launches, step, shapes):
+    ow.repeat(step, 100)(*(Array(np.ones(shape, np.float32)) for shape in shapes))
 
     assert set(names_of(launches)) == {"kernel"}
 

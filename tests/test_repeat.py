@@ -128,6 +128,8 @@ def test_operands_that_a_loop_carries(step, args, count):
     for target in ("host", "sm_90a"):
         kernels = repeated.step.lower(*args, target=target).lowered.kernels
         assert [len(k.carried) for k in kernels] == [count] * len(kernels)
+        listed = [line.phase.value for kernel in kernels for line in kernel.opcodes]
+        assert listed.count("repeat") == count
         assert all(("turns" in [p.name for p in k.params]) == (count > 0) for k in kernels)
 
 

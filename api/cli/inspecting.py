@@ -19,6 +19,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
 from opweave.oplist import OpcodeKernel
 from opweave.program import Program
+from opweave.repeated import Repeated
 from opweave.views import KernelView
 
 LANGUAGES = {"source": "cuda", "ptx": "ptx"}
@@ -96,6 +97,8 @@ def _fused(found: Any, options: Namespace) -> Fused:
     """The object as a fused function with the options of the command line."""
     if isinstance(found, OpcodeKernel):
         found = found.fused
+    if isinstance(found, Repeated):
+        found = found.step
     if isinstance(found, Program | KernelView):
         raise RequestError(
             f"{options.function} is lowered already: name the function that it came from"
@@ -105,7 +108,7 @@ def _fused(found: Any, options: Namespace) -> Fused:
         kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
         raise RequestError(
             f"{options.function} is {kind}: expected a function written in Python, an @ow.fuse "
-            "function or an ow.kernel(...)"
+            "function, an ow.repeat(...) or an ow.kernel(...)"
         )
     fused = found if isinstance(found, Fused) else Fused(found)
     static = (*fused.static, *(n for n in options.static if n not in fused.static))

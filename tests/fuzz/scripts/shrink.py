@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from ..program import Array, Number
 from .judge import run
@@ -103,11 +104,11 @@ def _body(script: Script) -> str:
     return "\n".join([*(line.text for line in script.lines), script.results])
 
 
-def _with(**changed: object) -> Callable[[Array | Number], Array | Number]:
+def _with(**changed: Any) -> Callable[[Array | Number], Array | Number]:
     def change(item: Array | Number) -> Array | Number:
         if not isinstance(item, Array) or item.of:
             return item
-        return replace(item, **changed)  # type: ignore[arg-type]
+        return replace(item, **changed)
 
     return change
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..oracles import Failure
-from ..program import Number
+from ..program import Array, Number
 from ..write import argument_text
 from .script import Arguments, Script, indented
 
@@ -101,8 +101,8 @@ def call_text(name: str, call: Arguments) -> str:
     return f"def {name}():\n{body}\n"
 
 
-def value_text(argument: object) -> str:
+def value_text(argument: Array | Number) -> str:
     """Python for an argument; NumPy's numbers keep their type."""
     if isinstance(argument, Number) and hasattr(argument.value, "dtype"):
         return f"np.{argument.value.dtype}({argument.value})"
-    return argument_text(argument)  # type: ignore[arg-type]
+    return argument_text(argument)
