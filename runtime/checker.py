@@ -13,7 +13,7 @@ import numpy as np
 from opweave.compiler.names import TEMPLATES
 from opweave.runtime.build import Binary, builder
 from opweave.runtime.debuginfo import DebugInfo, Variable
-from opweave.runtime.fibres import LOCK, Launch, launch_of
+from opweave.runtime.fibres import LOCK, Launch, launch_of, outcome
 from opweave.runtime.host import load_library, loaded
 from opweave.runtime.locks import Once
 from opweave.runtime.regions import DYNAMIC_SHARED, GLOBAL, STATIC_SHARED, Memory, Region
@@ -211,6 +211,7 @@ def run_sanitized(
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
+        OutOfMemoryError: no address space for its threads, or for what is known of its memory.
     """
     with LOCK:
         return _run_locked(kernel, grid, block, slots, memory, schedule, shared_bytes)
@@ -251,9 +252,7 @@ def _run(launch: Launch, regions: Any, found: Any, base: int) -> int:
     made = _library().ow_sanitize(
         ctypes.byref(launch), regions, len(regions), found, ctypes.c_void_p(base)
     )
-    if made < 0:
-        raise KeyboardInterrupt
-    return int(made)
+    return outcome(made, "sanitize")
 
 
 LINE = 1 << 31  # marks a program counter that is a line

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes.errors import LaunchError
+from opweave.opcodes.errors import LaunchError, OutOfMemoryError
 from opweave.runtime import locks
 from opweave.runtime.build import Binary
 from opweave.runtime.guarded import Guarded, guard
@@ -36,6 +36,27 @@ class Launch(ctypes.Structure):
 
 # The schedulers keep their state in statics: one kernel at a time.
 LOCK = locks.lock()
+
+
+# What a scheduler returns besides a number of faults: `Outcome` of grid.h.
+INTERRUPTED, WITHOUT_MEMORY = -1, -2
+
+
+def outcome(returned: int, name: str) -> int:
+    """The number of faults that a scheduler returned.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+        OutOfMemoryError: the process may not have the address space that the threads need.
+    """
+    if returned == INTERRUPTED:
+        raise KeyboardInterrupt
+    if returned == WITHOUT_MEMORY:
+        raise OutOfMemoryError(
+            f"{name}: its threads need more address space on the host than this process may have, "
+            "though little of it is ever touched; raise the limit (ulimit -v unlimited)"
+        )
+    return returned
 
 
 def launch_of(
@@ -90,6 +111,7 @@ def run_verify(
     Raises:
         LaunchError: a divergent barrier, an access outside every array, a misaligned access.
         KeyboardInterrupt: Ctrl-C.
+        OutOfMemoryError: no address space for its threads.
     """
     library, runtime = loaded(binary), runtime_library()
     memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
@@ -102,9 +124,7 @@ def run_verify(
     with LOCK:
         failed = runtime.ow_verify(ctypes.byref(launch))
         message = runtime.ow_message().decode(errors="replace")
-    if failed < 0:
-        raise KeyboardInterrupt
-    if failed:
+    if outcome(failed, name):
         raise LaunchError(f"{name}: {message}")
     for copy in copies:
         copy.finish(name)

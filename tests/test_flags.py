@@ -34,6 +34,19 @@ def test_the_flags_of_the_host_are_these():
     assert "-ffp-contract=off" in verify
 
 
+@pytest.mark.skipif(not hostcc.host_compiler().libraries, reason="zig links by itself")
+def test_a_kernel_takes_two_mappings():
+    def mapped():
+        with open("/proc/self/maps") as file:
+            return sum("memfd:opweave" in line for line in file)
+
+    ow.fuse(lambda x: x + 1)(np.ones(8))  # the executor's own library, too
+    before = mapped()
+    ow.fuse(lambda x: np.tanh(x) * 2 + 0.123456)(np.ones(8))
+
+    assert mapped() - before == 2
+
+
 def test_the_options_of_nvrtc_are_these():
     assert nvrtc.options(fast=False) == PINNED_NVRTC
     assert nvrtc.options(fast=True) == {"std": "c++17", "minimal": True, "fma": True,

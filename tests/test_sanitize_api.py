@@ -297,6 +297,73 @@ def test_every_launch_starts_from_the_same_device_variables():
         assert report.args[1][0] == 7
 
 
+# Each block fills its shared memory and waits for the next one before it looks at it again.
+RESIDENT = """
+extern "C" __global__ void k(volatile int* done, int* wrong, int count) {
+    extern __shared__ int mine[];
+    const int b = blockIdx.x, t = threadIdx.x;
+    for (int n = t; n < count; n += blockDim.x) mine[n] = b + n;
+    __syncthreads();
+    if (t == 0 && b + 1 < gridDim.x) while (!done[b + 1]) {}
+    __syncthreads();
+    for (int n = t; n < count; n += blockDim.x) wrong[b * blockDim.x + t] += mine[n] != b + n;
+    __syncthreads();
+    __threadfence();
+    if (t == 0) done[b] = 1;
+}
+"""
+
+
+def test_blocks_that_wait_keep_their_shared_memory_whatever_ran_before():
+    for count in (8, 20000, 8):
+        arrays = [np.zeros(8, np.int32), np.zeros(256, np.int32)]
+        report = ow.sanitize_source(
+            RESIDENT, "k", 8, 32, [*arrays, count], shared_bytes=4 * count, schedules=3
+        )
+
+        assert report.ok, str(report)
+        assert not report.args[1].any()
+
+
+LIMITED = """
+import resource
+import numpy as np, opweave as ow
+from opweave.opcodes.errors import OutOfMemoryError
+x = np.ones((64, 64), np.float32)
+program = ow.fuse(lambda x: x.T * 2 + x).lower(x, target="sm_80")
+if {before}:
+    {run}
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (600 << 20), resource.RLIM_INFINITY))
+try:
+    {run}
+    print("no error")
+except OutOfMemoryError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+{run}
+"""
+
+
+@pytest.mark.parametrize(("run", "before"), [
+    ("program.verify(x)", False),
+    ("ow.sanitize(program, x)", False),
+    ("ow.sanitize(program, x)", True),  # the fibres have their stacks by then
+])  # fmt: skip
+def test_a_limit_on_address_space_is_named(run, before):
+    x = np.ones((64, 64), np.float32)  # compilers shall find all of it in the cache
+    program = ow.fuse(lambda x: x.T * 2 + x).lower(x, target="sm_80")
+    program.verify(x)
+    ow.sanitize(program, x)
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED.format(before=before, run=run)],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+    assert "its threads need more address space" in ran.stdout
+
+
 def test_a_finding_reads_as_a_sentence():
     source = kernel(TILE.replace("    __syncthreads();\n", ""))
     report = ow.sanitize_source(

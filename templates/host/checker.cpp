@@ -8,6 +8,11 @@
 namespace {
 
 // What the scheduler tells.
+void watch_launch() {
+    if (!unwritten) unwritten = (Read*)reserve(sizeof(Read) * MOST_UNWRITTEN);
+    for (int i = 0; i < region_count; ++i)
+        if (regions[i].kind == GLOBAL) regions[i].granules = (Granule*)reserve(granules_of(regions[i]) * sizeof(Granule));
+}
 void watch_begin(Block& b) {
     if (!b.watch) b.watch = (Watch*)reserve(sizeof(Watch));
     Watch& w = watch();
@@ -89,22 +94,19 @@ void watch_landing(const Copy& c) {
 
 }  // namespace
 
-// Run a kernel under a schedule.  Returns the number of faults, which lie in `found`.
+// Run a kernel under a schedule.  Returns the number of faults, which lie in `found`, or an Outcome.
 extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* found, const char* library) {
     regions = given;
     region_count = count;
     faults = found;
     fault_count = 0;
     image = library;
-    if (!unwritten) unwritten = (Read*)reserve(sizeof(Read) * MOST_UNWRITTEN);
     unwritten_count = 0;
-    for (int i = 0; i < count; ++i)
-        if (given[i].kind == GLOBAL) given[i].granules = (Granule*)reserve(granules_of(given[i]) * sizeof(Granule));
     run_launch(*launch);
     block = 0;
     settle_unwritten(0);
     for (int i = 0; i < count; ++i)
-        if (given[i].kind == GLOBAL) munmap(given[i].granules, granules_of(given[i]) * sizeof(Granule));
+        if (given[i].kind == GLOBAL && given[i].granules) munmap(given[i].granules, granules_of(given[i]) * sizeof(Granule));
     for (int s = 0; s < MOST_RESIDENT && slots[s]; ++s) {
         Watch* w = slots[s]->watch;
         for (int k = 0; w && k < 2; ++k)
@@ -116,7 +118,7 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
     }
     forget_slots();
     forget_launch();
-    return interrupted ? -1 : fault_count;
+    return outcome(fault_count);
 }
 
 // ---- what instrumented kernels call ----------------------------------------------------------------

@@ -5,7 +5,7 @@
 // _setjmp/_longjmp, which costs tens of nanoseconds where swapcontext enters the kernel.  Header-free, so that any C++ front end can build it; the prototypes
 // below are those of glibc on Linux.
 //
-// Who includes this defines: watch_begin, watch_barrier and so on, called when these
+// Who includes this defines: watch_launch, watch_begin, watch_barrier and so on, called when these
 // happen, and complain, called for faults; it sets `failed` if the run is to stop.
 #pragma once
 
@@ -92,18 +92,19 @@ Block* slots[MOST_RESIDENT];
 Block* block;     // the one that runs
 Block* loaded;    // the one whose shared memory is in place
 int current, threads;
-alignas(16) char home[256];
+alignas(16) char home[256], way_out[256];
 void (*run_thread)(const char*);
 const char* arguments;
 long long arguments_bytes;
 Range shared_static, shared_dynamic;
 char message[512];
-bool failed, interrupted;
+bool failed, interrupted, out_of_memory;
 bool inside_fibre;  // a thread of the kernel runs, not the scheduler
 unsigned long launcher;  // the thread whose stack the fibres leave and come back to
 uint64 progress;  // counts what may let a waiting thread go on
 uint64 steps;     // accesses of a thread since it was resumed
 
+void watch_launch();
 void watch_begin(Block&);
 void watch_barrier(Block&);
 void watch_meeting(Block&, int warp, unsigned mask, int kind);
@@ -113,9 +114,12 @@ void watch_copy(const Copy&);
 void watch_landing(const Copy&);
 void complain(int kind, int line, int other_line, int example, const char* what);
 
-void* reserve(unsigned long bytes) {  // zeroed, and memory only once it is touched
+void* reserve(unsigned long bytes) {  // zeroed, and memory only once it is touched; ends the launch where there is none
     void* made = mmap(0, bytes, 3, 0x4022, -1, 0);
-    return made == (void*)-1 ? 0 : made;
+    if (made != (void*)-1) return made;
+    out_of_memory = true;
+    inside_fibre = false;
+    _longjmp(way_out, 1);
 }
 
 void to_scheduler() {

@@ -173,11 +173,19 @@ void put_shared(const char* from) {
     if (shared_dynamic.bytes) memcpy(shared_dynamic.begin, from + shared_static.bytes, shared_dynamic.bytes);
 }
 
+long long shared_bytes() { return shared_static.bytes + shared_dynamic.bytes; }
+void forget_shared() {  // the next kernel may have more of it
+    for (int s = 0; s < MOST_RESIDENT && slots[s]; ++s) {
+        if (slots[s]->shared) munmap(slots[s]->shared, shared_bytes());
+        slots[s]->shared = 0;
+    }
+}
+
 void load_block(Block* b) {
     block = b;
     host.block = b->index;
     if (loaded == b) return;
-    const long long bytes = shared_static.bytes + shared_dynamic.bytes;
+    const long long bytes = shared_bytes();
     if (loaded && bytes) {
         if (!loaded->shared) loaded->shared = (char*)reserve(bytes);
         save_shared(loaded->shared);
@@ -188,10 +196,11 @@ void load_block(Block* b) {
 
 void start_block(int slot, long long number) {
     if (!slots[slot]) {
-        Block* made = (Block*)reserve(sizeof(Block));
-        made->fibres = (Fibre*)reserve(sizeof(Fibre) * MOST_THREADS);
-        made->stacks = (char*)reserve((unsigned long)STACK * MOST_THREADS);
-        slots[slot] = made;
+        const unsigned long stacks = (unsigned long)STACK * MOST_THREADS, fibres = sizeof(Fibre) * MOST_THREADS;
+        char* made = (char*)reserve(stacks + fibres + sizeof(Block));
+        slots[slot] = (Block*)(made + stacks + fibres);
+        slots[slot]->fibres = (Fibre*)(made + stacks);
+        slots[slot]->stacks = made;
     }
     Block& b = *slots[slot];
     const Triple d = host.block_dim, g = host.grid_dim;
@@ -304,6 +313,9 @@ void grid_after_fork() {
 }
 __attribute__((constructor)) void grid_at_fork() { pthread_atfork(0, 0, grid_after_fork); }
 
+enum Outcome { WITHOUT_MEMORY = -2, INTERRUPTED = -1 };  // as in runtime/fibres.py; else how many faults
+int outcome(int found) { return out_of_memory ? WITHOUT_MEMORY : interrupted ? INTERRUPTED : found; }
+
 // Run a kernel under a schedule; faults go to `complain`.
 void run_launch(const Launch& l) {
     // Faults are caught on a stack of their own; SA_SIGINFO | SA_ONSTACK | SA_NODEFER.
@@ -320,7 +332,7 @@ void run_launch(const Launch& l) {
     interrupt.handler = on_interrupt;
     sigaction(2, &interrupt, &old_interrupt);
     launching = true;
-    interrupted = false;
+    interrupted = out_of_memory = false;
     launcher = pthread_self();
 
     run_thread = l.thread;
@@ -341,8 +353,13 @@ void run_launch(const Launch& l) {
     l.bind(&host);
     for (int s = 0; s < MOST_RESIDENT && slots[s]; ++s)
         for (int t = 0; t < threads; ++t) slots[s]->fibres[t].started = false;
-    run_grid(l.orders, (int)((long long)l.grid.x * l.grid.y * l.grid.z), l.schedule);
+    if (!_setjmp(way_out)) {
+        watch_launch();
+        run_grid(l.orders, (int)((long long)l.grid.x * l.grid.y * l.grid.z), l.schedule);
+    }
 
+    forget_shared();
+    loaded = 0;
     restore_signals();
     sigaltstack(&old_alternate, 0);
 }

@@ -21,6 +21,7 @@ long syscall(long, ...);
 
 namespace {
 
+void watch_launch() {}
 void watch_begin(Block&) {}
 void watch_barrier(Block&) {}
 void watch_meeting(Block&, int, unsigned, int) {}
@@ -41,11 +42,11 @@ void complain(int, int line, int, int example, const char* what) {
 
 extern "C" const char* ow_message() { return message; }
 
-// Run a kernel under a schedule.  Returns 0, 1 with ow_message(), or -1 after Ctrl-C.
+// Run a kernel under a schedule.  Returns 0, 1 with ow_message(), or an Outcome.
 extern "C" int ow_verify(const Launch* launch) {
     run_launch(*launch);
     block = 0;
-    return interrupted ? -1 : failed;
+    return outcome(failed);
 }
 
 // ---- run mode: blocks on all cores ----------------------------------------------------------------
