@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 L = np.longdouble
 PI = L("3.14159265358979323846264338327950288")
 SQRT2 = math.sqrt(2)
+LN2 = np.log(L(2))
+EIGHTH = math.pi / 4  # of a turn
 
 
 class Fit(NamedTuple):
@@ -55,6 +58,28 @@ def log_tail(f):
     return (np.log1p(f) - f + f**2 / 2) / f**3
 
 
+def series(terms: list) -> Callable:
+    """The sum of a power series, lowest power first."""
+    return lambda x: np.polyval(np.array(terms[::-1], L), x)
+
+
+def factorials(start: int, step: int, sign: int = 1) -> list:
+    """1 / n! for n = start, start + step and so on, to n = 30; ``sign`` -1 turns each other one."""
+    ns = range(start, 31, step)
+    return [L(sign) ** (n // 2 % 2) / L(math.factorial(n)) for n in ns]
+
+
+def odd_reciprocals(start: int, sign: int) -> list:
+    """1 / 3, 1 / 5 and so on, from 1 / (2 * start + 1)."""
+    return [L(sign) ** k / L(2 * k + 1) for k in range(start, 60)]
+
+
+def arcsine_terms() -> list:
+    """Of (asin(x) / x - 1) / x**2 in x**2."""
+    factors = [L(2 * k - 1) / L(2 * k) for k in range(1, 70)]
+    return [c / L(2 * k + 3) for k, c in enumerate(np.cumprod(factors))]
+
+
 def erf_ratio(z):
     """erf(x) / x at z = x**2."""
     return by_number(math.erf)(np.sqrt(z)) / np.sqrt(z)
@@ -72,6 +97,15 @@ FITS: dict[str, Fit] = {
     "double exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 10, 1e-16),
     "wide log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 5, 1e-12),
     "double log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 7, 1e-15),
+    "double exp2": Fit(
+        series([LN2 ** (k + 2) * c for k, c in enumerate(factorials(2, 1))]), -0.5, 0.5, 9, 4e-16
+    ),
+    "double atanh": Fit(series(odd_reciprocals(2, 1)), 0, (SQRT2 - 1) ** 4, 7, 1e-16),
+    "double asin": Fit(series(arcsine_terms()), 0, 0.25, 12, 2e-16),
+    "double atan": Fit(series(odd_reciprocals(1, -1)), 0, (SQRT2 - 1) ** 2, 10, 2e-16),
+    "double sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 5, 3e-16),
+    "double cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 5, 1e-16),
+    "double cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4),
     "float log": Fit(log_tail, SQRT2 / 2 - 1, SQRT2 - 1, 8, 2e-7, single=True),
     "asin": Fit(odd_tail(np.arcsin), 0, 0.25, 8, 1e-11),
     "atan": Fit(odd_tail(np.arctan), 0, (SQRT2 - 1) ** 2, 7, 1e-11),
@@ -94,6 +128,32 @@ def coefficients(fit: Fit) -> list[float]:
         made[0] += divided[j]
     kind = np.float32 if fit.single else np.float64
     return [float(kind(c)) for c in made[count - 1 :: -1]]
+
+
+def turns() -> list[tuple[float, ...]]:
+    """2**(16 j) modulo 2 pi as the sum of three doubles, for j = 0 to 62; 1 is left as it is."""
+    bits = 1400
+    half = arctangent(5, bits) * 16 - arctangent(239, bits) * 4  # Machin's formula: pi
+    found = []
+    for j in range(63):
+        rest = (1 << bits + 16 * j) % (2 * half) if j else 1 << bits
+        rest -= 2 * half if rest > half else 0
+        parts = []
+        for _ in range(3):
+            parts.append(float(Fraction(rest, 1 << bits)))
+            rest -= int(Fraction(parts[-1]) * (1 << bits))
+        found.append(tuple(parts))
+    return found
+
+
+def arctangent(n: int, bits: int) -> int:
+    """2**bits * atan(1 / n)."""
+    power, total, k = (1 << bits) // n, 0, 0
+    while power:
+        total += (-1) ** k * power // (2 * k + 1)
+        power //= n * n
+        k += 1
+    return total
 
 
 def text(fit: Fit, found: float) -> str:

@@ -34,20 +34,6 @@ OW_INLINE float exp(float x) {
     return p * power_of_two_f(half) * power_of_two_f(whole - half);
 }
 
-OW_INLINE double exp(double x) {
-    x = x > 710.0 ? 710.0 : x;
-    x = x < -750.0 ? -750.0 : x;
-    const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
-    const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, x));
-    const double p = horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
-        2.755725516401745e-06, 2.4801587340675172e-05, 0.00019841269874905086,
-        0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
-    const double y = fma(p * r, r, r) + 1.0;
-    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
-    const long long half = (long long)((unsigned long long)(whole + 2048) >> 1) - 1024;
-    return y * power_of_two(half) * power_of_two(whole - half);
-}
-
 // 2**n and exp(r) - 1 of a double x = n ln 2 + r, for |x| <= 700; beyond, those of the end.
 struct WideExp { double scale, rest; };
 OW_INLINE WideExp wide_exp_parts(double x) {
@@ -109,25 +95,6 @@ OW_INLINE float log(float x) {
     y = x == 0.0f ? -__builtin_inff() : y;
     return x >= 0.0f ? y : __builtin_nanf("");
 }
-// With s = f / (2 + f) log(1 + f) is f - (f * f / 2 - s * (f * f / 2 + R)), where R is what the series
-// of 2 atanh(s) has behind 2 s, over s: the largest term is exact.  After FreeBSD's e_log.c.
-OW_INLINE double log(double x) {
-    const bool small = x < 0x1p-1022;
-    const unsigned long long shifted = host_bits(small ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcdULL;
-    const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
-    // the exponent plus 2048, as a double without a conversion that AVX2 lacks
-    const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
-    const double e = biased - (small ? 4503599627372598.0 : 4503599627372544.0);
-    const double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
-    const double p = horner(z, 0.0609237668959801, 0.06688175367557916, 0.0769051631407193,
-        0.09090963312653101, 0.11111110286413717, 0.1428571429220765, 0.19999999999975906,
-        0.33333333333333365);
-    const double rest = fma(s, fma(z + z, p, square), e * 1.9082149292705877e-10);
-    double y = fma(e, 0.6931471803691238, f - (square - rest));
-    y = x == __builtin_inf() ? x : y;
-    y = x == 0.0 ? -__builtin_inf() : y;
-    return x >= 0.0 ? y : __builtin_nan("");
-}
 OW_INLINE float exp2(float x) { return (float)wide_exp(0.6931471805599453 * (double)x); }
 OW_INLINE float exp10(float x) { return (float)wide_exp(2.302585092994046 * (double)x); }
 OW_INLINE float log2(float x) { return (float)(1.4426950408889634 * wide_log((double)x)); }
@@ -174,10 +141,6 @@ OW_INLINE float atanh(float x) {
     const double small = __builtin_fma(d * d, d * (1.0 / 3.0), d);
     return (float)(d < 0.00390625 && d > -0.00390625 ? small : y);
 }
-OW_INLINE float cbrt(float x) {
-    return __builtin_copysignf((float)wide_exp(wide_log(__builtin_fabs((double)x)) / 3.0), x);
-}
-
 // erfc of a number from 0 on: exp(-x * x) times a polynomial of (x - 2.5) / (x + 2.5).
 OW_INLINE double wide_erfc(double x) {
     x = x > 10.1 ? 10.1 : x;  // where no float is left

@@ -5,9 +5,6 @@
 #pragma once
 
 extern "C" {
-double expm1(double) noexcept;
-double log1p(double) noexcept; double sin(double) noexcept; double cos(double) noexcept;
-double tanh(double) noexcept; double pow(double, double) noexcept;
 double fmod(double, double) noexcept;
 float fmodf(float, float) noexcept;
 }
@@ -38,6 +35,8 @@ OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 
 #include "exponentials.cuh"
 #include "angles.cuh"
+#include "doubles.cuh"
+#include "double_angles.cuh"
 
 // CUDA's other names of these, and the functions that go to the C library.
 #define OW_FLOAT_NAME(NAME) OW_INLINE float NAME##f(float x) { return NAME(x); }
@@ -53,28 +52,14 @@ OW_INLINE float powf(float x, float y) { return pow(x, y); }
 OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
 OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
 extern "C" {
-double exp2(double) noexcept; double exp10(double) noexcept; double log2(double) noexcept; double log10(double) noexcept;
-double tan(double) noexcept; double asin(double) noexcept; double acos(double) noexcept; double atan(double) noexcept;
-double sinh(double) noexcept; double cosh(double) noexcept; double asinh(double) noexcept; double acosh(double) noexcept;
-double atanh(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
-double library_cbrt(double) noexcept __asm__("cbrt");
-double tgamma(double) noexcept; double lgamma(double) noexcept; double atan2(double, double) noexcept;
-double ldexp(double, int) noexcept; double frexp(double, int*) noexcept;
+double exp10(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
+double tgamma(double) noexcept; double lgamma(double) noexcept; double frexp(double, int*) noexcept;
 }
-OW_INLINE float ldexp(float x, int n) { return (float)ldexp((double)x, n); }
+OW_INLINE float ldexp(float x, int n) {  // no double is rounded on the way
+    n = n > 300 ? 300 : n < -300 ? -300 : n;
+    return (float)((double)x * power_of_two(n));
+}
 OW_INLINE float frexp(float x, int* n) { return (float)frexp((double)x, n); }
-// The C library's cube root is over 3 ULP off at worst: one step of Newton, its residual x - y * y * y by fma.
-OW_INLINE double cbrt(double x) {
-    const double size = __builtin_fabs(x);
-    if (!(size > 0.0 && size < __builtin_inf())) return x + x;  // 0, infinities and NaN themselves
-    const bool small = size < 1e-270;  // scaled, where the residual would be subnormal
-    const double scaled = small ? x * 0x1p300 : x;
-    const double y = library_cbrt(scaled), square = y * y;
-    const double low = __builtin_fma(y, y, -square);
-    const double rest = __builtin_fma(-low, y, __builtin_fma(-square, y, scaled));
-    const double root = __builtin_fma(rest, 1.0 / (3.0 * square), y);
-    return small ? root * 0x1p-100 : root;
-}
 #define OW_LIBRARY(NAME) \
     OW_INLINE float NAME(float x) { return (float)NAME((double)x); } \
     OW_INLINE float NAME##f(float x) { return (float)NAME((double)x); }
