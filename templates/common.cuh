@@ -82,18 +82,22 @@ OW_INLINE int compare(uint64 x, int64 y) { return -compare(y, x); }
 // Integer division rounds down; by zero it gives 0, and the most negative number by -1 itself.
 // All of it without branches: a compiler multiplies them where many meet.  One division each, the
 // rest by a product: asked for a remainder, or to choose, compilers divide again, or in vectors.
+// OW_QUOTIENT(x, y): x / y, however a compiler does that fast.
 template <class T> OW_INLINE bool divides_oddly(T y) { return (y == 0) | ((T(-1) < T(0)) & (y == T(-1))); }
 template <class T> OW_INLINE T trunc_div(T x, T y) {
-    const T quotient = x / (divides_oddly(y) ? T(1) : y);
+    const T quotient = OW_QUOTIENT(x, divides_oddly(y) ? T(1) : y);
     return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : quotient;
 }
-template <class T> OW_INLINE T trunc_mod(T x, T y) { return x % (divides_oddly(y) ? T(1) : y); }
+template <class T> OW_INLINE T trunc_mod(T x, T y) {
+    const T by = divides_oddly(y) ? T(1) : y;
+    return x - OW_QUOTIENT(x, by) * by;
+}
 template <class T> OW_INLINE T floor_mod(T x, T y) {
-    const T by = divides_oddly(y) ? T(1) : y, rest = x - x / by * by;
+    const T by = divides_oddly(y) ? T(1) : y, rest = x - OW_QUOTIENT(x, by) * by;
     return rest + by * (T)((rest != 0) & ((rest < 0) != (by < 0)));
 }
 template <class T> OW_INLINE T floor_div(T x, T y) {
-    const T by = divides_oddly(y) ? T(1) : y, quotient = x / by;
+    const T by = divides_oddly(y) ? T(1) : y, quotient = OW_QUOTIENT(x, by);
     const T rest = x - quotient * by;
     const bool down = (rest != 0) & ((rest < 0) != (by < 0));
     return y == 0 ? T(0) : divides_oddly(y) ? (T)(0 - (uint64)x) : (T)(quotient - down);

@@ -8,6 +8,7 @@
 #define OW_UNROLL _Pragma("unroll")
 #define BRANCH_ON_GPU(condition) if (condition)
 #define OW_WHOLE(T, x) ((T)(x))
+#define OW_QUOTIENT(x, y) ((x) / (y))
 #define OW_UNROLL_CHANNELS OW_UNROLL
 // x - y as x + minus(y), for the sake of g++: see host/opweave.cuh.
 template <class R> OW_INLINE R minus(R x) { return -x; }

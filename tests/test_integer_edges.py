@@ -121,6 +121,45 @@ def test_the_values_are_these(target):
         np.testing.assert_array_equal(expected, made)
 
 
+def of_all_sizes(dtype, count, rng):
+    """Integers of each number of bits as often as of any other."""
+    info, size = np.iinfo(dtype), np.dtype(dtype).itemsize * 8
+    away = rng.integers(0, size, count).astype(dtype)
+    return rng.integers(info.min, info.max, count, dtype, endpoint=True) >> away
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_quotients_next_to_whole_ones(dtype):
+    rng = np.random.default_rng(1)
+    x, y, quotient = (of_all_sizes(dtype, 100_000, rng) for _ in range(3))
+    with np.errstate(all="ignore"):
+        x = np.concatenate([x, quotient * y + rng.integers(0, 5, x.size).astype(dtype) - 2])
+        y = np.concatenate([y, y]).astype(dtype)
+        whole, rest, kept = x // y, x % y, np.fmod(x, y)
+    found = ow.fuse(lambda x, y: (x // y, x % y, np.fmod(x, y)))(x, y)
+
+    for expected, made in zip((whole, rest, kept), found, strict=True):
+        np.testing.assert_array_equal(expected, made)
+
+
+@pytest.mark.parametrize(
+    "y", [1, 2, 3, 7, 1000, -1, -2, -7, 2**31, 2**52 + 1, 2**62 + 1, -(2**63)]
+)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+def test_quotients_by_one_number(dtype, y):
+    if not np.iinfo(dtype).min <= y <= np.iinfo(dtype).max:
+        pytest.skip("not of the dtype")
+    rng = np.random.default_rng(1)
+    x = np.concatenate([of_all_sizes(dtype, 10_000, rng), edges(dtype)])
+    by = np.asarray(y, dtype)[()]
+    with np.errstate(all="ignore"):
+        expected = x // by, x % by
+
+    for function in (lambda x, y: (x // y, x % y), lambda x, _: (x // y, x % y)):
+        for made, value in zip(ow.fuse(function)(x, by), expected, strict=True):
+            np.testing.assert_array_equal(value, made)
+
+
 @pytest.mark.parametrize("target", EVERYWHERE)
 def test_sums_wrap_around(target):
     x = np.array([2**31 - 1, 1], np.int32)

@@ -12,12 +12,14 @@
 
 #ifdef OW_VERIFY  // not optimised
 #define OW_WHOLE(T, x) ((T)(x))
+#define OW_QUOTIENT(x, y) ((x) / (y))
 template <class R> OW_INLINE R minus(R x) { return -x; }
 #else
 // Zero, which the compiler cannot know: g++ takes (double)(int64)x for trunc(x), which keeps the
 // sign of a zero and what lies beyond the integers.
 __attribute__((weak)) long long ow_zero = 0;
 #define OW_WHOLE(T, x) ((T)((T)(x) ^ (T)ow_zero))
+#define OW_QUOTIENT(x, y) quotient_of(x, y)
 // The sign turned behind the compiler's back: where products are subtracted and added in turn, as
 // in complex multiplication, g++ 12 makes vfmaddsub of them, whatever -ffp-contract says.
 OW_INLINE float minus(float x) {
@@ -37,6 +39,7 @@ OW_INLINE double minus(double x) {
 #endif
 
 #include "math.cuh"
+#include "integers.cuh"
 
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p);
 template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]);
