@@ -271,6 +271,22 @@ def test_results_that_share_no_memory_by_numpy_share_none(made):
     assert not np.shares_memory(first, second)
 
 
+@pytest.mark.parametrize("made", [
+    lambda a: (v := np.full(2, 3.0), {"k": [v]}, a * 2), lambda a: (v := np.array(3.0), v, a * 2),
+    lambda a: (v := np.ones((1, 2), np.int8), v, np.full(2, 3.0), a * 2),
+], ids=["in a dict", "without dimensions", "beside another"])  # fmt: skip
+def test_an_array_of_no_argument_that_is_returned_twice_is_one_in_a_whole_trace(made):
+    fused = ow.fuse(fullgraph=True)(made)
+    kept, *_ = fused(line())
+    kept[...] = 7  # a call of its own
+    results = fused(line())
+
+    arrays = [x["k"][0] if isinstance(x, dict) else x for x in results]
+    shared = [np.shares_memory(arrays[0], other) for other in arrays[1:]]
+    assert shared == [True, *[False] * (len(arrays) - 2)]
+    assert np.array_equal(arrays[0], made(line())[0])
+
+
 def test_results_that_are_views_of_one_array_share_its_memory():
     def function(a):
         v = a[0] * 2
