@@ -51,7 +51,8 @@ def _along(name: str, axis: Any, rank: int, part: slice) -> tuple[slice, ...]:
 
 def flip(m: Any, axis: Any = None) -> Any:
     axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return reduce(lambda a, d: a[_along("flip", d, a.ndim, slice(None, None, -1))], axes, m)
+    turned = reduce(lambda a, d: a[_along("flip", d, a.ndim, slice(None, None, -1))], axes, m)
+    return _unboxed(turned)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -218,7 +219,7 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
     if not _has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
-        return x.copy() if copy else x
+        return _unboxed(x.copy() if copy else x)
     if is_complex(x):
         found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
     else:
@@ -228,9 +229,9 @@ def nan_to_num(
         found = np.where(np.isnan(x), nan, x)
         found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
     if copy:
-        return found if found.ndim else found[()]
+        return _unboxed(found)
     x[...] = found
-    return x
+    return _unboxed(x)
 
 
 def _limits(dtype: Any) -> Any:

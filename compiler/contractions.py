@@ -57,6 +57,8 @@ def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
     is_view = len(arrays) == 1 and set(out) == set(terms[0])  # nothing is added up
     if not is_view:
         return made
+    if not made.ndim:
+        return made[()]  # NumPy's number
     return tracer.alias(arrays[0], made, lambda array, _: np.einsum(text, array))
 
 
@@ -211,9 +213,12 @@ def cross(
 
     Raises:
         UnsupportedError: vectors along another axis, or of two numbers.
+        ShapeError: no vectors.
     """
     if (axis is not None and axis != -1) or (axisa, axisb, axisc) != (-1, -1, -1):
         raise UnsupportedError("cross: expected vectors along the last axis")
+    if not (a.ndim and b.ndim):
+        raise ShapeError("cross: at least one array has zero dimension")
     tracer = next(v.tracer for v in (a, b) if hasattr(v, "tracer"))
     for extent in (a.shape[-1], b.shape[-1]):
         if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):

@@ -192,10 +192,12 @@ def _array(
     """Of a traced array, or of a list with traced arrays in it; in C order."""
     if order not in ("K", "A", "C"):
         raise UnsupportedError(f"array: order={order!r}: expected 'C'; transpose instead")
-    found = lifted(tracer, object)
+    found, is_new = lifted(tracer, object), not is_traced_array(object)
+    if not is_new and tracer.is_number(found.value):
+        found, is_new = np.copy(found), True  # of a number NumPy makes an array
     if dtype is not None and dtypes.of(dtype) is not found.value.dtype:
         return found.astype(dtype)
-    return np.copy(found) if copy and is_traced_array(object) else found
+    return found if is_new or not copy else np.copy(found)
 
 
 def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> Any:

@@ -25,7 +25,7 @@ def _size(a: Any, axis: Any = None) -> Any:
 def _real_if_close(a: Any, tol: float = 100) -> Any:
     if is_complex(a):
         raise UnsupportedError("real_if_close: its dtype follows from the elements")
-    return a
+    return np.copy(a) if a.tracer.is_number(a.value) else a  # of a number an array
 
 
 def same_shape(first: Any, second: Any) -> bool:

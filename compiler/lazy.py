@@ -202,7 +202,7 @@ class LazyTracer(Tracer):
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
         there = self.given.keys() >= {made.value.id, array.value.id}
         if made.value is not array.value and there:  # computed at once, see ``leaked``
-            view = of(self.given[array.value.id].array, self.given[made.value.id].array.shape)
+            view = of(self.given[array.value.id].found, self.given[made.value.id].array.shape)
             self._there(made.value, view)
         elif made.value is not array.value:
             self.aliases[made.value.id] = (array.value, of)
@@ -252,7 +252,8 @@ class LazyTracer(Tracer):
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 self._there(value, array)
                 total += int(array.nbytes)
-        made = {view.root.id: self.given[view.root.id].array for view in views}
+        # of a number NumPy makes an array for each of them
+        made = {view.root.id: self.given[view.root.id].found for view in views}
         for view in views:
             self._there(view.value, view.array(made))
         # nothing is open, and what nobody holds is gone, as in Python

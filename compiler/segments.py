@@ -158,7 +158,7 @@ def _shared_view(tracer: LazyTracer, nodes: Mapping[int, Node], value: Value) ->
     builder = tracer.builder
     steps: list[Step] = []
     root = value
-    while root.id not in tracer.given:
+    while root.id not in tracer.given and root.id not in tracer.hidden:  # an array of its own
         if root.id in tracer.aliases:
             source, alias = tracer.aliases[root.id]
             shape = tuple(map(builder.example, root.shape))

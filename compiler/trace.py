@@ -150,8 +150,8 @@ def trace(
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
     leaves, structure = flatten(result, "the output", CONSTANTS)
-    _check_apart([item for _, item in leaves if isinstance(item, np.ndarray)])
-    outputs = tuple(_output(tracer, item, path) for path, item in leaves)
+    copies = _copies(tracer, [item for _, item in leaves])
+    outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
     constants = tracer.constants
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
     graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
@@ -250,14 +250,19 @@ def _resolved_name(builder: Builder, name: str) -> str:
     return found.name if isinstance(found, Symbol) else name
 
 
-def _check_apart(made: Sequence[Any]) -> None:
-    """Results that NumPy made while the function was traced are copied at each call, one by one.
+def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
+    """Copies of results that NumPy made while the function was traced, by the results' ids.
+
+    They are new at each call, as by NumPy; an array that is returned twice is one.
 
     Raises:
         UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
     """
-    if any(np.may_share_memory(a, b) for a, b in combinations(made, 2)):
+    made = {id(item): item for item in items if is_array(item) and tracer.describe is not None}
+    here = [array for array in made.values() if isinstance(array, np.ndarray)]
+    if any(np.may_share_memory(a, b) for a, b in combinations(here, 2)):
         raise UnsupportedError("results that share memory, which depend on no argument")
+    return {number: tracer.copied(array) for number, array in made.items()}
 
 
 def _output(tracer: Tracer, item: Any, path: str) -> Output:
@@ -269,9 +274,6 @@ def _output(tracer: Tracer, item: Any, path: str) -> Output:
         return item.expr
     if is_number(item):
         return literal(item)
-    if tracer.describe is not None and is_array(item):
-        value: Value = tracer.copied(item).value  # new at each call, as by NumPy
-        return value
     raise TraceError(
         f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
         "number, or a tuple, list, dict or dataclass of them"

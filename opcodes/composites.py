@@ -152,18 +152,23 @@ def _in_loop(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
+def _unboxed(found: Any) -> Any:
+    """Of an array without dimensions the number that a ufunc returns."""
+    return found if found.ndim else found[()]
+
+
 def logaddexp(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)) without overflow."""
     x, y = _in_loop(x, y)
     above = np.log1p(np.exp(-abs(x - y)))
-    return np.where(x == y, x + math.log(2), np.maximum(x, y) + above)
+    return _unboxed(np.where(x == y, x + math.log(2), np.maximum(x, y) + above))
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
     """log2(2**x + 2**y) without overflow."""
     x, y = _in_loop(x, y)
     above = np.log1p(np.exp2(-abs(x - y))) * (1 / math.log(2))
-    return np.where(x == y, x + 1.0, np.maximum(x, y) + above)
+    return _unboxed(np.where(x == y, x + 1.0, np.maximum(x, y) + above))
 
 
 _STATISTIC = (("axis", None), ("keepdims", False))

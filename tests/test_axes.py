@@ -86,6 +86,10 @@ OF_NO_DIMENSIONS = [
     lambda x: x[()], lambda x: x[...], lambda x: x.reshape(()), lambda x: x,
     lambda x: number(x)[...], lambda x: number(x)[()], lambda x: number(x).reshape(()), lambda x: number(x).T,
     lambda x: (v := np.broadcast_arrays(x, x)[0], v.__setitem__(v != 1, 1), x * 1)[::2], lambda x: np.convolve(x, [1.0, 2.0]), lambda x: (np.sort(x[None])[0], np.sort(x[None])[0].T),
+    lambda x: np.flip(x), lambda x: np.flip(x, axis=()), lambda x: np.flip(np.sort(x, axis=None).sum()), lambda x: np.einsum("->", x),
+    lambda x: np.nan_to_num(x, copy=False), lambda x: np.nan_to_num(x.astype(int)), lambda x: np.nan_to_num(x.astype(int), copy=False),
+    lambda x: np.logaddexp(x, 1), lambda x: np.logaddexp2(x, x), lambda x: np.real_if_close(x), lambda x: np.real_if_close(x.sum()),
+    lambda x: np.cross(x, x), lambda x: np.cross(x[None], x),
 ]  # fmt: skip
 
 

@@ -100,6 +100,26 @@ def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeyp
     assert len(small.calls) == 1
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("view", ["np.diag({0})", "{0}.diagonal()", "{0}[1:]"])
+@pytest.mark.parametrize("break_", [(), (Line("np.sort(a0)", "", ()),)], ids=["whole", "in parts"])
+def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(shared, view, break_):
+    square = replace(array_of("a0"), shape=(3, 3))
+    lines = (*break_, Line(f"v0 = {view.format('a0')}", "v0", ()))
+
+    assert judge_script(Script(((square,),), lines, "v0")).failures == []
+
+
+@pytest.mark.host
+def test_views_of_what_depends_on_no_argument_run_in_parts(shared):
+    made = step("v0", "zeros_like", "np.zeros({0}.shape)", "a0")
+    turned = step("v1", "transpose", "{0}.T", "v0")
+    verdict = judge(Program((array("a0", (1, 1)),), (made, turned), ("v0", "v1")), ON_HOST)
+
+    assert verdict.failures == []
+    assert "share memory" in verdict.refused
+
+
 def test_a_program_is_the_same_for_the_same_seed_and_number():
     assert [str(generate(3, n)) for n in range(12)] == [str(generate(3, n)) for n in range(12)]
 

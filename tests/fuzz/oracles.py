@@ -49,6 +49,8 @@ REFUSALS = (
     errors.DTypeError, errors.ShapeError, errors.UnsupportedError, errors.TraceError,
     errors.ArgumentError,
 )  # fmt: skip
+# What no single graph can be and a call runs in parts, where no oracle here follows it.
+IN_PARTS = "results that share memory, which depend on no argument"
 # Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
 # follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
 # its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
@@ -128,7 +130,11 @@ def judge(program: Program, plan: Plan) -> Verdict:
             except errors.ToggleError as found:
                 verdict.refused = f"{type(found).__name__}: {found}"
             except REFUSALS as found:
-                verdict.failures.append(Failure("refusal", f"{type(found).__name__}: {found}"))
+                text = f"{type(found).__name__}: {found}"
+                if IN_PARTS in text:
+                    verdict.refused = text
+                else:
+                    verdict.failures.append(Failure("refusal", text))
             except Exception as found:  # every other exception is a fault of opweave
                 verdict.failures.append(Failure("crash", f"{type(found).__name__}: {found}"))
     return verdict

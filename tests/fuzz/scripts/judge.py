@@ -51,10 +51,9 @@ TRUTHS = re.compile("array_equal|allclose")
 # Where it shows that results lie in rows.
 RESHAPES = re.compile("ravel|reshape|contiguous|fortran")
 IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
-# What a script has whose results may be arrays of their own where NumPy's are views.
-SPREAD = re.compile(
-    "broadcast|diagonal|sliding_window|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel"
-)
+# What a script has whose results may be arrays of their own where NumPy's are views; so may those
+# that NumPy gives out to read only (architecture.md).
+SPREAD = re.compile("broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel")
 NARROW = re.compile(r"np\.float(16|32|64)\b|\bfloat\b(?=\))")
 
 
@@ -325,7 +324,8 @@ def _check_sharing(script: Script, want: Ran, got: Ran) -> None:
     for n in range(len(want.leaves)):
         for k in range(n + 1, len(want.all)):
             ours, theirs = _share(got.all[n], got.all[k]), _share(want.all[n], want.all[k])
-            if ours != theirs and not (theirs and is_spread):
+            is_own = is_spread or any(map(_is_read_only, (want.all[n], want.all[k])))
+            if ours != theirs and not (theirs and is_own):
                 raise Wrong("sharing", f"results and arguments {n} and {k}: shared "
                             f"{theirs} by NumPy, {ours} by opweave")  # fmt: skip
 
@@ -334,6 +334,10 @@ def _share(a: Any, b: Any) -> bool:
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
         return False
     return np.may_share_memory(a, b) and np.shares_memory(a, b)
+
+
+def _is_read_only(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.flags.writeable
 
 
 def _judge_repeat(script: Script) -> None:
