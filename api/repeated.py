@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,9 +32,10 @@ from opweave.runtime.launch import Prepared
 MOST_WRITTEN = 64
 WRITTEN = ("map", "pixel")  # forms of kernels of elements
 LONGEST_WRITTEN = LONGEST // 4
-# Steps of a kernel's own loop, at most: by then a launch costs next to nothing, and the host can
-# still be interrupted.
+# Steps of a kernel's own loop, at most, and those of a block times its elements: by then a launch
+# costs next to nothing, and the host can still be interrupted between two blocks.
 MOST_TURNED = 1 << 12
+LONGEST_TURNED = 1 << 22
 MOST = 1 << 63  # of a C loop
 MOST_PLANS = 64  # of prepared calls that are kept
 
@@ -44,10 +46,11 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     ``repeat(step, 3)(x, w)`` is ``step(step(step(x, w), w), w)``: the results of the step, one
     array or a tuple, take the place of its first arguments; the others stay.
 
-    Where a whole step is one kernel of elements, the loop is the kernel's own: the state stays in
-    registers, for up to 4096 steps a launch.  The rest of the loop is C's on the host, over two
-    arrays that take turns, with the products of NumPy's BLAS (vectors and batches of matrices are
-    asked of NumPy in Python), and on a GPU CUDA graphs of many steps each.
+    Where a whole step is one kernel of elements or of rows, the loop is the kernel's own, for up
+    to 4096 steps a launch: the state stays in registers, or where a row is long in its memory.
+    The rest of the loop is C's on the host, over two arrays that take turns, with the products of
+    NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python), and on a GPU CUDA
+    graphs of many steps each.
 
     Args:
         fn: a function of arrays and numbers, which could be fused.
@@ -223,8 +226,8 @@ class _Plan:
 
     def _add(self, prepared: Prepared, steps: int, times: int) -> None:
         """Run ``prepared``, which does so many steps, so often."""
-        has_turns = any(step.kernel.carried for step in prepared.steps)
-        turns = max(1, MOST_TURNED // steps) if has_turns else 1
+        turns = max(1, min(MOST_TURNED // steps, LONGEST_TURNED // _longest(prepared)))
+        turns = turns if any(step.kernel.carried for step in prepared.steps) else 1
         launches = ((turns, times // turns), (times % turns, 1))
         self.segments += [(prepared, each, many) for each, many in launches if each and many]
 
@@ -266,6 +269,12 @@ class _Plan:
         lowered = lowered_for(variant, found.extents, found.spans, device, self.options)
         arrays = dict(zip(one.inputs, (*like, *one.constants), strict=True))
         return Prepared(lowered, one.executor, found.extents, arrays, one.constants)
+
+
+def _longest(prepared: Prepared) -> int:
+    """Elements that a block of a kernel takes, at most."""
+    kernels, extents = [step.kernel for step in prepared.steps], prepared.extents
+    return max(k.work(extents) // max(1, math.prod(k.grid(extents))) for k in kernels) or 1
 
 
 def _begun(array: Any) -> Any:

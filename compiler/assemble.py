@@ -18,7 +18,7 @@ from opweave.compiler.assemble_scans import (
     ScanColumnsAssembler,
     ScanPartsAssembler,
 )
-from opweave.compiler.assembler import Assembler, MapAssembler, ReduceAssembler
+from opweave.compiler.assembler import Assembler, MapAssembler, ReduceAssembler, RowAssembler
 from opweave.compiler.device import Device
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
@@ -30,7 +30,7 @@ from opweave.compiler.toggle import Facts
 ASSEMBLERS: dict[str, type[Assembler]] = {
     "map": MapAssembler,
     "pixel": PixelAssembler,
-    "row": Assembler,
+    "row": RowAssembler,
     "reduce": ReduceAssembler,
     "scan": ScanAssembler,
     "scan_parts": ScanPartsAssembler,
@@ -83,7 +83,7 @@ def _assembler(
     """
     kind = ASSEMBLERS[schedule.groups[number].form.kind]
     made = kind(schedule, number, extents, spans, device, overrides)
-    if kind is Assembler and walks_columns(made):
+    if kind is RowAssembler and walks_columns(made):
         return ColumnsAssembler(schedule, number, extents, spans, device, overrides)
     if not isinstance(made, MapAssembler) or kind is not MapAssembler:
         return made

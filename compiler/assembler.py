@@ -31,6 +31,7 @@ from opweave.opcodes.dtypes import I32, DType
 WIDE = {True: 32, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
+RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes
 
 
 class Assembler(TableReads):
@@ -282,13 +283,13 @@ class Assembler(TableReads):
 
     def _params(self) -> tuple[Param, ...]:
         out = [
-            Param("input", o.name, f"const {o.value.dtype.storage}* __restrict__", o.value.id)
+            Param("input", o.name, f"const {o.value.dtype.storage}*{RESTRICT}", o.value.id)
             for k, o in self._all()
             if not k.is_output
         ]
         out += self.scalars.values()
         out += [
-            Param("output", o.name, f"{o.value.dtype.storage}* __restrict__", o.value.id)
+            Param("output", o.name, f"{o.value.dtype.storage}*{RESTRICT}", o.value.id)
             for k, o in self._all()
             if k.is_output
         ]
@@ -329,11 +330,40 @@ class Assembler(TableReads):
         ]
 
 
-class MapAssembler(Assembler):
+class LoopAssembler(Assembler):
+    """Kernels that may repeat a step by themselves: rows, or elements."""
+
+    carried: Carried = ()
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        loops = self.graph.repeated and self.alone
+        self.carried = carried(self.graph, self.operands, kernel) if loops else ()
+        return replace(kernel, carried=self.carried)
+
+    def _params(self) -> tuple[Param, ...]:
+        turns = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)), I32))
+        return (*super()._params(), *([turns] if self.carried else []))
+
+
+class RowAssembler(LoopAssembler):
+    """Rows, each by some threads of a block."""
+
+    def _params(self) -> tuple[Param, ...]:
+        """Without a promise that turns would break: one reads what the last one has written.
+
+        Behind it NVRTC reads through the cache of what no kernel writes (``ld.global.nc``).
+        """
+        names = {item.name for pair in self.carried for item in pair}
+        return tuple(
+            replace(p, ctype=p.ctype.removesuffix(RESTRICT)) if p.name in names else p
+            for p in super()._params()
+        )
+
+
+class MapAssembler(LoopAssembler):
     """Elementwise: one walk; wide last dimensions stand alone as columns."""
 
     LANE = "[c][l]"
-    carried: Carried = ()
 
     def _walk(self) -> Walk:
         operands = self._walked()
@@ -344,15 +374,6 @@ class MapAssembler(Assembler):
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         return ()
-
-    def _completed(self, kernel: Kernel) -> Kernel:
-        loops = self.graph.repeated and self.alone
-        self.carried = carried(self.graph, self.operands, kernel) if loops else ()
-        return replace(kernel, carried=self.carried)
-
-    def _params(self) -> tuple[Param, ...]:
-        turns = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)), I32))
-        return (*super()._params(), *([turns] if self.carried else []))
 
 
 class ReduceAssembler(Assembler):

@@ -19,7 +19,9 @@ from opweave.opcodes.errors import NameRefusedError
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
 _STORAGE = "|".join(sorted({d.storage for d in dtypes.ALL} | {d.register for d in dtypes.ALL}))
-CTYPE = re.compile(rf"(const )?({_STORAGE})(\* __restrict__)?|void\*|unsigned\*|uint64\*|index_t")
+CTYPE = re.compile(
+    rf"(const )?({_STORAGE})(\*( __restrict__)?)?|void\*|unsigned\*|uint64\*|index_t"
+)
 # One line of printable ASCII; a backslash could join the next line to it.
 COMMENT = re.compile(r"[ -\[\]-~]*")
 # The longest name that the compiler makes of a user's: 48 characters and what is appended.

@@ -6,7 +6,7 @@ store, close) come from the template, computing ones from operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y
@@ -93,6 +93,11 @@ class Load:
     def zero(self) -> str:
         """What stands for an element that is not there."""
         return f"{self.ctype}()" if self.dtype.is_complex else "0"
+
+    @property
+    def storage(self) -> str:
+        """The C type in memory."""
+        return self.dtype.storage
 
     @property
     def row(self) -> str:
@@ -353,6 +358,16 @@ class Kernel:
         """One scan per distinct function."""
         return list({s.operator: s for s in self.scans}.values())
 
+    def turned(self, load: Load) -> Load:
+        """A load of a row as each turn of a loop makes it: where the last one has stored."""
+        is_carried = any(operand.name == load.name for operand, _ in self.carried)
+        return replace(load, name=f"{load.name}_turn") if is_carried else load
+
+    @property
+    def carries_registers(self) -> bool:
+        """All that a row's loop carries stays in registers where the row does."""
+        return all(operand in self.cached for operand, _ in self.carried)
+
     @property
     def threads(self) -> int:
         """Threads of a block."""
@@ -377,7 +392,8 @@ class Kernel:
         for step in self.passes:
             out += [_load_line(load) for load in step.loads if load.register not in seen]
             seen |= {load.register for load in step.loads}
-            out += [_carry_line(*pair) for pair in self.carried]
+            if step is self.passes[0]:
+                out += [_carry_line(*pair) for pair in self.carried]
             out += step.lines
             met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
             out += [r.accumulate for r in met]

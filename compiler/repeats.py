@@ -16,15 +16,17 @@ Carried = tuple[tuple[Load, Store], ...]
 
 
 def carried(graph: Graph, operands: Mapping[Key, Operand], kernel: Kernel) -> Carried:
-    """Operands of a map, each with the result that takes its place in the next turn.
+    """Elements that a kernel reads, each with the result that takes its place in the next turn.
 
     Nothing, where a turn would read what another thread has computed, or what no kernel computes:
     every state must be read at the place that its result has, and be written by this kernel, which
-    is the only one.
+    is the only one, when no later pass of the turn reads it.
     """
-    (step,) = kernel.passes
-    loads = {load.name: load for load in step.loads}
-    stores = {store.name: store for store in step.stores}
+    steps = list(enumerate(kernel.passes))
+    loads = {load.name: load for _, step in steps for load in step.loads}
+    stores = {store.name: store for _, step in steps for store in step.stores}
+    read_last = {load.name: number for number, step in steps for load in step.loads}
+    written_in = {store.name: number for number, step in steps for store in step.stores}
     written = {k.value: o.name for k, o in operands.items() if k.is_output}
     read_here = {o.value.id: o.name for k, o in operands.items() if not k.is_output}
     tables = [v for node in graph.nodes for v in node.tables]
@@ -40,10 +42,15 @@ def carried(graph: Graph, operands: Mapping[Key, Operand], kernel: Kernel) -> Ca
         if not lies_in:
             continue  # the step does not read it
         load = loads.get(read_here.get(state.id, ""))
-        own_place = lies_in == {state.id} and state not in tables and state.shape == output.shape
+        store = stores[written[output.id]]
+        own_place = lies_in == {state.id} and state not in tables and state.type == output.type
         if load is None or not own_place or load.access.kind == "window":
             return ()
-        pairs.append((load, stores[written[output.id]]))
+        if written_in[store.name] < read_last[load.name]:
+            return ()
+        if kernel.plan is not None and load.access != store.access:
+            return ()  # a row finds it in memory, where the first turn has it
+        pairs.append((load, store))
     return tuple(pairs)
 
 

@@ -21,12 +21,18 @@ def waves(u, v, dt):
     return u + v * dt, v
 
 
+def unit(x):
+    return x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1)
+
+
 def program_of(name, target):
     if name == "tonemap":
         img = aligned(np.ones((1080, 1920, 3), np.float32))
         return ow.fuse(tonemap).lower(img, 1.4, target=target)
     if name == "repeated":
         return ow.repeat(waves, 1).lower(*np.ones((2, 4096), np.float32), 0.01, target=target)
+    if name == "repeated rows":
+        return ow.repeat(unit, 1).lower(np.ones((64, 1000), np.float32), target=target)
     variant = next(v for v in VARIANTS if v.name == name)
     return ow.fuse(variant.function).lower(*variant.arguments(), target=target)
 
@@ -43,7 +49,7 @@ CASES = [
     ("places", "sm_80"), ("windows of rows", "sm_75"), ("scan 1000", "sm_90a"),
     ("scan 1000", "host"), ("scan columns", "sm_80"), ("scan columns", "host"),
     ("julia", "sm_90a"), ("energy", "sm_80"), ("product c64", "sm_90a"), ("scan 70000", "sm_90a"),
-    ("repeated", "sm_90a"), ("repeated", "host"),
+    ("repeated", "sm_90a"), ("repeated", "host"), ("repeated rows", "sm_90a"),
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ RNG = np.random.default_rng(0)
 X = (RNG.uniform(-1, 1, (33, 20)) / 2).astype(np.float32)
 W = (RNG.standard_normal((40, 40)) / 7).astype(np.float32)
 V = RNG.standard_normal((40, 40)).astype(np.float32)
+ROWS = RNG.standard_normal((7, 300)).astype(np.float32)
 GAIN = 0.75
 
 
@@ -46,6 +47,9 @@ STEPS = [
     ("an integer map", lambda n: np.where(n % 2 == 0, n // 2, 3 * n + 1), (np.arange(1, 50),)),
     ("two states", waves, (X, X * 0, 0.01)),
     ("reductions", lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + 0.1, (X,)),
+    ("rows", lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1), (ROWS,)),
+    ("rows of two states", lambda u, v: (u - v.mean(axis=-1, keepdims=True), v + u), (ROWS, ROWS * 2)),
+    ("softmax", lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / x.sum(axis=1, keepdims=True), (ROWS,)),
     ("neighbours", heat, (X,)),
     ("small products", lambda x, w: np.tanh(x @ w), (X[:5, :7].copy(), W[:7, :7].copy())),
     ("products by a library", lambda x, w: np.tanh(x @ w), (V, W)),
@@ -102,6 +106,14 @@ def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, ke
     assert [(len(call.steps), many) for call, _, many in plan.segments] == kernels
 
 
+def unit(x):
+    return x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1)
+
+
+def halves(x):
+    return x / x.sum(axis=1, keepdims=True)
+
+
 # step, arguments, operands that stay in registers from turn to turn of a kernel's own loop
 CARRIED = [
     (logistic, (X, 0.5), 1),
@@ -119,6 +131,17 @@ CARRIED = [
     (lambda u, v: (v, u + v), (X, X), 0),  # no kernel writes the first
     (lambda x: x @ x, (V[:8, :8].copy(),), 0),
     (heat, (X,), 0),
+    (unit, (ROWS,), 1),
+    (lambda x: x / x.sum(), (X,), 1),
+    (lambda x, w: (x - x.max(axis=1, keepdims=True)) * w, (ROWS, ROWS[0]), 1),
+    (lambda u, v: (u - v.mean(axis=-1, keepdims=True), v + u), (ROWS, ROWS), 2),
+    (lambda u, v: (u - v, v / v.sum(axis=1, keepdims=True)), (ROWS, ROWS), 2),
+    (lambda u, v: (v / v.sum(axis=1, keepdims=True), v + u), (ROWS, ROWS), 0),  # v is read again
+    (unit, (X,), {"host": 0, "sm_90a": 1}),  # bands of columns
+    (lambda x: x[::-1] / x.sum(axis=1, keepdims=True), (ROWS,), 0),
+    (lambda x, p: x[p] / x.sum(axis=1, keepdims=True), (ROWS, np.arange(7)), 0),
+    (lambda x, s: (x - s, x.sum(axis=1, keepdims=True)), (ROWS, ROWS[:, :1].copy()), 0),
+    (lambda x: x.T / x.T.sum(axis=1, keepdims=True), (V,), 0),
 ]
 
 
@@ -126,11 +149,12 @@ CARRIED = [
 def test_operands_that_a_loop_carries(step, args, count):
     repeated = ow.repeat(step, 3)
     for target in ("host", "sm_90a"):
+        here = count[target] if isinstance(count, dict) else count
         kernels = repeated.step.lower(*args, target=target).lowered.kernels
-        assert [len(k.carried) for k in kernels] == [count] * len(kernels)
+        assert [len(k.carried) for k in kernels] == [here] * len(kernels)
         listed = [line.phase.value for kernel in kernels for line in kernel.opcodes]
-        assert listed.count("repeat") == count
-        assert all(("turns" in [p.name for p in k.params]) == (count > 0) for k in kernels)
+        assert listed.count("repeat") == here
+        assert all(("turns" in [p.name for p in k.params]) == (here > 0) for k in kernels)
 
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a"])
@@ -139,17 +163,39 @@ def test_operands_that_a_loop_carries(step, args, count):
     (lambda n: np.where(n % 2 == 0, n // 2, 3 * n + 1), (np.arange(1, 50, dtype=np.int16),)),
     (lambda x, w: x * w + 1, (X[:, ::2], X[:1, ::2])),
     (lambda p, x: p + (x[p] > 0), (np.zeros(5, np.int64), X[:, 0].copy())),
+    (unit, (X,)), (halves, (np.float16(X[:, :7]),)), (lambda x: x / (x * x).sum(), (X,)),
+    (lambda u, v: (u - v.mean(axis=-1, keepdims=True), v + u), (X, X[::-1].copy())),
+    (unit, (RNG.standard_normal((2, 1500)),)), (unit, (RNG.standard_normal((5, 300)).astype("f4"),)),
 ])  # fmt: skip
-def test_turns_of_a_kernel_are_steps(step, args, target):
-    program = ow.repeat(step, 1).step.lower(*args, target=target)
+@pytest.mark.parametrize(
+    "toggles", [{}, {"USE_REGISTER_ROW": 0}, {"USE_WARP_SHUFFLE": 0}], ids=str
+)
+def test_turns_of_a_kernel_are_steps(step, args, target, toggles):
+    repeated = ow.repeat(step, 1).step.with_toggles(**toggles)
+    program = repeated.lower(*args, target=target)
     call = program._arguments(args, {})
     for schedule in (0, 1, 7):
         run = Prepared(program.lowered, VerifyExecutor(schedule), call.extents, call.arrays)
         found = run(list(call.arrays.values()), {**call.env, TURNS: 9})
-        expected = ow.repeat(step, 9)(*args)
-        expected = expected if isinstance(expected, tuple) else (expected,)
-        for a, b in zip(found, expected, strict=True):
+        state = args
+        for _ in range(9):
+            made = repeated.lower(*state, target=target).verify(*state, schedule=schedule)
+            made = made if isinstance(made, tuple) else (made,)
+            state = (*made, *state[len(made) :])
+        for a, b in zip(found, state, strict=False):
             assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
+@pytest.mark.parametrize("columns", [300, 20000])
+def test_turns_read_what_the_last_one_wrote(columns, target):
+    x = np.ones((4, columns), np.float32)
+    repeated = ow.repeat(unit, 1).step.with_toggles(USE_REGISTER_ROW=0)
+    (kernel,) = repeated.lower(x, target=target).kernels
+
+    assert "ld.global.nc" not in kernel.ptx  # a cache that no store changes
+    assert "ld.global.nc" in ow.fuse(unit).lower(x, target=target).kernels[0].ptx
 
 
 def test_a_long_loop_is_some_launches():
@@ -164,7 +210,7 @@ def test_the_loop_is_not_pythons(monkeypatch):
     calls = []
     run = HostLoop._run
     monkeypatch.setattr(HostLoop, "_run", lambda self, *a: calls.append(a[3]) or run(self, *a))
-    ow.repeat(lambda x: x / (x * x).sum(), 1000)(X)
+    ow.repeat(lambda x: x[::-1] / (x * x).sum(), 1000)(X)
 
     assert calls == [1000]
 

@@ -1,0 +1,156 @@
+// unit_row_f32
+// fused: multiply, sum, sqrt, divide, add
+// x: f32[n0, n1] -> out: f32[n0, n1]
+// accumulation plan: 32 threads x 4 lanes a row, joined pairwise
+// rows n0, columns n1; template row.cu.j2, target sm_90a
+#define USE_64BIT_INDEX   0    // offsets need more than 31 bits
+#define USE_FAST_MATH     0    // fewer roundings, approximate functions
+#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
+#define THREADS_PER_ROW   32   // accumulation plan: threads that share a row
+#define LANES             4    // accumulation plan: running values of one thread
+#define ROWS_PER_BLOCK    4    // rows of one block
+#define USE_REGISTER_ROW  1    // the row stays in registers between passes
+#define ROW_CHUNKS        8    // chunks of one thread that cover the longest row of the shape class
+#include "opweave.cuh"
+
+#define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
+
+// sum: 32 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
+static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
+{
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+    });
+    return acc[0];
+}
+
+// sum: 32 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
+static __device__ __forceinline__ float row_sum_f32(float mine, const int lane)
+{
+#if THREADS_PER_ROW > 1
+#if USE_WARP_SHUFFLE
+#pragma unroll
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        mine = mine + other;
+    }
+#if THREADS_PER_ROW > 32
+    __shared__ float warps[BLOCK / 32];
+    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
+    mine = warps[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
+        mine = mine + warps[first + warp];
+    __syncthreads();  // warps may be written again
+#else
+    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    __shared__ float threads[BLOCK];
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        if (lane % WARP_SHARE < offset)
+            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
+        __syncthreads();
+    }
+    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
+    mine = threads[first];
+    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
+        mine = mine + threads[first + warp * WARP_SHARE];
+    __syncthreads();  // threads may be written again
+#endif
+#endif
+    return mine;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+unit_row_f32(
+    const float* x,
+    float* out,
+    const index_t rows,
+    const index_t cols,
+    const int turns)
+{
+    // index
+    const int lane = threadIdx.x % THREADS_PER_ROW;
+    const index_t row = (index_t)blockIdx.x * ROWS_PER_BLOCK + threadIdx.x / THREADS_PER_ROW;
+    const bool active = row < rows;
+    // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
+    const index_t width = active ? cols : 0;
+#if USE_REGISTER_ROW
+    const int chunks = ROW_CHUNKS;
+#else
+    const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+#endif
+#if USE_REGISTER_ROW
+
+    // load: the row is read once and stays in registers
+    float x_row[ROW_CHUNKS][LANES];
+#pragma unroll ROW_CHUNKS
+    for (index_t c = 0; c < chunks; ++c) {
+        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+        load_chunk(x_row[c], x + row * cols + j0, width - j0);
+    }
+#endif
+
+    // repeat: results are the next turn's operands; each element is the same thread's in all turns
+    const float* x_turn = x;
+    for (int turn = 0; turn < turns; ++turn) {
+
+        // pass 0: sum_f32
+        float sum0_acc[LANES];
+#pragma unroll
+        for (int l = 0; l < LANES; ++l) {
+            sum0_acc[l] = 0;
+        }
+#pragma unroll ROW_CHUNKS
+        for (index_t c = 0; c < chunks; ++c) {
+            const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+            const float (&x_v)[LANES] = x_row[c];
+#else
+            float x_v[LANES];
+            load_chunk(x_v, x_turn + row * cols + j0, width - j0);
+#endif
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
+                const bool inside = j0 + l < width;
+                BRANCH_ON_GPU (inside) {
+                    const float sum0_next = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
+                    sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                }
+            }
+        }
+        const float sum0 = row_sum_f32(lanes_sum_f32(sum0_acc), lane);
+        const float v2 = sqrt(sum0);  // sqrt: f32[n0, 1], line 2
+
+        // pass 1: store out
+#pragma unroll ROW_CHUNKS
+        for (index_t c = 0; c < chunks; ++c) {
+            const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
+#if USE_REGISTER_ROW
+            const float (&x_v)[LANES] = x_row[c];
+#else
+            float x_v[LANES];
+            load_chunk(x_v, x_turn + row * cols + j0, width - j0);
+#endif
+            float out_v[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) {
+                const float v3 = x_v[l] / v2;  // divide: f32[n0, n1], line 2
+                const float v4 = v3 + 0.1f;  // add: f32[n0, n1], line 2
+                out_v[l] = v4;
+            }
+#if USE_REGISTER_ROW
+            for (int l = 0; l < LANES; ++l) x_row[c][l] = out_v[l];
+            if (turn < turns - 1) continue;  // what the last turn makes is stored
+#endif
+            store_chunk(out + row * cols + j0, out_v, width - j0);
+        }
+        x_turn = out;
+    }
+}
