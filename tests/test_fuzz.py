@@ -111,6 +111,14 @@ def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(shared, view, b
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("line", ["a0 += 1", "v0 = np.array_equal(a0, a0).T"])
+def test_errors_whose_class_nobody_can_name_and_pythons_bool_are_no_difference(shared, line):
+    script = Script(((replace(array_of("a0"), dtype="bool"),),), (Line(line, "", ()),), "a0")
+
+    assert judge_script(script).failures == []
+
+
+@pytest.mark.host
 def test_views_of_what_depends_on_no_argument_run_in_parts(shared):
     made = step("v0", "zeros_like", "np.zeros({0}.shape)", "a0")
     turned = step("v1", "transpose", "{0}.T", "v0")
