@@ -465,6 +465,21 @@ def test_a_step_is_repeated(n, cp):
     cp.testing.assert_allclose(ow.repeat(step, n)(x, 0.5), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("columns", [20, 1000, 20000])
+@pytest.mark.parametrize("n", [1, 2, 70])
+def test_a_step_of_rows_is_repeated(n, columns, cp):
+    x = cp.linspace(-1, 1, 7 * columns, dtype=np.float32).reshape(7, columns)
+
+    def step(x):
+        return x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1)
+
+    fused, expected = ow.fuse(step), x
+    for _ in range(n):
+        expected = fused(expected)
+
+    assert cp.array_equal(ow.repeat(step, n)(x), expected)
+
+
 @pytest.mark.parametrize("n", [1, 2, 67, 500])
 def test_steps_of_several_kernels_are_repeated_as_a_graph(n, cp):
     rng = np.random.default_rng(0)

@@ -54,7 +54,9 @@ RESHAPES = re.compile("ravel|reshape|contiguous|fortran")
 IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
 # What a script has whose results may be arrays of their own where NumPy's are views; so may those
 # that NumPy gives out to read only (architecture.md).
-SPREAD = re.compile("broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel|real|imag")
+SPREAD = re.compile(
+    "broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel|real|imag"
+)
 NARROW = re.compile(r"np\.float(16|32|64)\b|\bfloat\b(?=\))")
 
 
