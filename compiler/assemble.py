@@ -13,12 +13,13 @@ from opweave.compiler.assemble_matrix import (
     reads_across,
 )
 from opweave.compiler.assemble_pixels import PixelAssembler
+from opweave.compiler.assemble_rows import MapAssembler, ReduceAssembler, RowAssembler
 from opweave.compiler.assemble_scans import (
     ScanAssembler,
     ScanColumnsAssembler,
     ScanPartsAssembler,
 )
-from opweave.compiler.assembler import Assembler, MapAssembler, ReduceAssembler, RowAssembler
+from opweave.compiler.assembler import Assembler
 from opweave.compiler.device import Device
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel

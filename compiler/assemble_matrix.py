@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.assembler import Assembler, MapAssembler
+from opweave.compiler.assemble_rows import MapAssembler
+from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, ProductPlan, count, extent_of
 from opweave.compiler.kernel import Factor, Kernel, Line, Load, Param, Product
 from opweave.compiler.layout import (

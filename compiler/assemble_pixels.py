@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.assembler import WIDE, WIDEST, MapAssembler
+from opweave.compiler.assemble_rows import WIDE, WIDEST, MapAssembler
 from opweave.compiler.ir import Node, Operand, Scalar, Value, count
 from opweave.compiler.kernel import Kernel, Line
 from opweave.compiler.layout import Access, Stride, Walk, access, in_order, walk_map

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opweave.compiler.device import Device
-from opweave.compiler.expr import Expr
-from opweave.compiler.ir import TURNS, Extents, Node, Scalar, Value, count
+from opweave.compiler.ir import Extents, Node, Value
 from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
-from opweave.compiler.layout import Access, Stride, Walk, walk_map
+from opweave.compiler.layout import Access, Stride
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import (
     Bound,
@@ -20,17 +19,12 @@ from opweave.compiler.lines import (
     bind_reduction,
 )
 from opweave.compiler.operands import Key
-from opweave.compiler.repeats import Carried, carried
 from opweave.compiler.schedule import Schedule
 from opweave.compiler.tables import TableReads
 from opweave.compiler.toggles import TOGGLES, choose
 from opweave.opcodes.core import Phase
-from opweave.opcodes.dtypes import I32, DType
+from opweave.opcodes.dtypes import DType
 
-# Columns from which a map walks rows and columns apart instead of dividing the index.
-WIDE = {True: 32, False: 2048}
-# Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
-WIDEST = 65535 * 256
 RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes
 
 
@@ -328,63 +322,3 @@ class Assembler(TableReads):
             for dims in groups
             if not (name := self.walk.extent_name(dims)).isdigit()
         ]
-
-
-class LoopAssembler(Assembler):
-    """Kernels that may repeat a step by themselves: rows, or elements."""
-
-    carried: Carried = ()
-
-    def _completed(self, kernel: Kernel) -> Kernel:
-        loops = self.graph.repeated and self.alone
-        self.carried = carried(self.graph, self.operands, kernel) if loops else ()
-        return replace(kernel, carried=self.carried)
-
-    def _params(self) -> tuple[Param, ...]:
-        turns = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)), I32))
-        return (*super()._params(), *([turns] if self.carried else []))
-
-
-class RowAssembler(LoopAssembler):
-    """Rows, each by some threads of a block."""
-
-    def _params(self) -> tuple[Param, ...]:
-        """Without a promise that turns would break: one reads what the last one has written.
-
-        Behind it NVRTC reads through the cache of what no kernel writes (``ld.global.nc``).
-        """
-        names = {item.name for pair in self.carried for item in pair}
-        return tuple(
-            replace(p, ctype=p.ctype.removesuffix(RESTRICT)) if p.name in names else p
-            for p in super()._params()
-        )
-
-
-class MapAssembler(LoopAssembler):
-    """Elementwise: one walk; wide last dimensions stand alone as columns."""
-
-    LANE = "[c][l]"
-
-    def _walk(self) -> Walk:
-        operands = self._walked()
-        walk = walk_map(self.form.space, operands, wide=True)
-        cols = count(walk.cols, self.extents)
-        wide = WIDE[self.device.is_host] <= cols <= WIDEST
-        return walk if wide else walk_map(self.form.space, operands, wide=False)
-
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
-        return ()
-
-
-class ReduceAssembler(Assembler):
-    """Rows that several blocks share."""
-
-    def _extents(self) -> list[Param]:
-        meeting = [
-            Param("partials", "partials", "void*"),
-            Param("counter", "counter", "unsigned*"),
-        ]
-        return [*meeting, *super()._extents()]
-
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
-        return ()
