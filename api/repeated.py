@@ -47,7 +47,7 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     array or a tuple, take the place of its first arguments; the others stay.
 
     Where a whole step is one kernel of elements or of rows, the loop is the kernel's own, for up
-    to 4096 steps a launch: the state stays in registers, or where a row is long in its memory.
+    to 4096 steps a launch: the state stays in registers, or in a row's memory.
     The rest of the loop is C's on the host, over two arrays that take turns, with the products of
     NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python), and on a GPU CUDA
     graphs of many steps each.

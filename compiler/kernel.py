@@ -369,6 +369,13 @@ class Kernel:
         return all(operand in self.cached for operand, _ in self.carried)
 
     @property
+    def held(self) -> tuple[Load, ...]:
+        """Operands of several passes that registers can hold, all turns of a loop included."""
+        return tuple(
+            load for load in self.cached if self.carries_registers or self.turned(load) == load
+        )
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return GEOMETRY[self.template].threads(self.toggles)

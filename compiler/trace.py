@@ -153,6 +153,8 @@ def trace(
     copies = _copies(tracer, [item for _, item in leaves])
     outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
     constants = tracer.constants
+    for made in constants:
+        made.check()
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
     graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}

@@ -76,14 +76,33 @@ Alias = Callable[[Any, tuple[int, ...]], Any]
 class Made(NamedTuple):
     """An array that is no argument: its value, name in the source, and what is static of it.
 
-    ``follows``: it may lie on the host where the others do not, as a list of indices does.
+    ``contents``: its bytes when it was met.  ``follows``: it may lie on the host where the others
+    do not, as a list of indices does.
     """
 
     value: Value
     name: str
     type: Any
     array: Any
+    contents: Any
     follows: bool = False
+
+    def check(self) -> None:
+        """That nobody has written to it since.
+
+        Raises:
+            UnsupportedError: the kernels would read what it became.
+        """
+        if bool((self.contents != contents_of(self.array)).any()):
+            raise UnsupportedError(
+                "an array that the function makes is written to after it was used: make another "
+                "one, or write to one that is computed from the arguments"
+            )
+
+
+def contents_of(array: Any) -> Any:
+    """The bytes of an array, in an array of their own."""
+    return array.copy(order="C").reshape(-1).view(np.uint8)
 
 
 class Tracer:
@@ -294,13 +313,14 @@ class Tracer:
         """An array that is no argument: made while tracing, or found in some object."""
         for made in self.constants:
             if made.array is array:
+                made.check()
                 return made.value
         if self.describe is None:
             raise TraceError("an array that is no argument: pass it as an argument")
         name = f"constant{len(self.constants)}"
         kind = self.describe(name, array)
         value = self.builder.new_value(kind.dtype, kind.shape)
-        self.constants.append(Made(value, name, kind, array, follows))
+        self.constants.append(Made(value, name, kind, array, contents_of(array), follows))
         return value
 
     def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:

@@ -54,7 +54,8 @@ def outcome(returned: int, name: str) -> int:
     if returned == WITHOUT_MEMORY:
         raise OutOfMemoryError(
             f"{name}: its threads need more address space on the host than this process may have, "
-            "though little of it is ever touched; raise the limit (ulimit -v unlimited)"
+            "though little of it is ever touched; raise the limit (ulimit -v unlimited), or let "
+            "the system promise it (vm.overcommit_memory=0, a larger vm.max_map_count)"
         )
     return returned
 

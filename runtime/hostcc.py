@@ -67,8 +67,8 @@ FAILURES = ("internal compiler error", "unrecognizable insn", "PLEASE submit a b
 # What generated kernels are linked with: C only, which spares the linker half of its time.  (zig
 # links with nothing at all: what is left open is found in the process.)
 C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
-# Two mappings for each library instead of five, of which Linux gives a process 65,530; it also
-# loads in two thirds of the time, from a third of the bytes.
+# By GNU's linker two mappings for each library instead of five, of which Linux gives a process
+# 65,530; it also loads in two thirds of the time, from a third of the bytes.
 FEW_MAPPINGS = ("-Wl,-z,noseparate-code,-z,norelro",)
 
 

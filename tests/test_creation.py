@@ -105,3 +105,74 @@ def test_what_numpy_computes_while_tracing_warns_of_nothing(function):
     made = ow.fuse(function)(x)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(made, function(x))
+
+
+def used_before(a):
+    v = np.zeros(3)
+    b = a + v
+    v[0] = 1
+    return b
+
+
+def used_before_and_after(a):
+    v = np.zeros(3)
+    v[0] = 1
+    b = a * v
+    v[:] = 0
+    return b, a * v
+
+
+def changed_by_a_loop(a):
+    w, found = np.ones(3), []
+    for _ in range(3):
+        found.append(a * w)
+        w *= 2
+    return tuple(found)
+
+
+def places_changed(a):
+    i = np.array([0, 1])
+    b = a[i] * 1
+    i[0] = 2
+    return b
+
+
+def returned_too(a):
+    v = np.zeros(3)
+    b = a + v
+    v *= -1  # a sign of zero
+    return b, v
+
+
+def changed_under_a_view(a):
+    v = np.zeros(4)
+    b = a + v[1:]
+    v[2] = 1
+    return b
+
+
+def written_first(a):
+    v = np.zeros(3)
+    v[0] = 1
+    return a + v, v
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "is_whole"), [
+    (used_before, False), (used_before_and_after, False), (changed_by_a_loop, False),
+    (places_changed, False), (returned_too, False), (changed_under_a_view, False),
+    (written_first, True),
+])  # fmt: skip
+def test_an_array_of_the_functions_own_is_read_as_it_was(function, is_whole):
+    a = np.arange(3.0)
+    fused, whole = ow.fuse(function), ow.fuse(function, fullgraph=True)
+    for _ in range(3):
+        made, expected = fused(a), function(a)
+        made, expected = (r if isinstance(r, tuple) else (r,) for r in (made, expected))
+        for x, y in zip(made, expected, strict=True):
+            assert x.tobytes() == y.tobytes()
+    if is_whole:
+        whole(a)
+        return
+    with pytest.raises(ow.errors.UnsupportedError, match="written to after it was used"):
+        whole(a)

@@ -50,6 +50,8 @@ STEPS = [
     ("rows", lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1), (ROWS,)),
     ("rows of two states", lambda u, v: (u - v.mean(axis=-1, keepdims=True), v + u), (ROWS, ROWS * 2)),
     ("softmax", lambda x: np.exp(x - x.max(axis=1, keepdims=True)) / x.sum(axis=1, keepdims=True), (ROWS,)),
+    ("names of the loop", lambda x, x_turn, turn, turns: x / x.sum(axis=1, keepdims=True) + x_turn * turn + turns,
+     (ROWS, ROWS[0], ROWS[1], 0.5)),
     ("neighbours", heat, (X,)),
     ("small products", lambda x, w: np.tanh(x @ w), (X[:5, :7].copy(), W[:7, :7].copy())),
     ("products by a library", lambda x, w: np.tanh(x @ w), (V, W)),

@@ -1,6 +1,7 @@
 // Angles of double and their functions, for the host compiler: see math.cuh and angles.cuh.
 // Polynomials and the table: tests/fits.py.
 #pragma once
+OW_NO_CONTRACTION
 
 // 2**(16 j) modulo 2 pi in three parts; j = 0 is 1.
 static const double OW_TURNS[189] = {
@@ -181,9 +182,11 @@ OW_INLINE double wide_atan(double a, double b, double side) {
 OW_INLINE double atan(double x) { return copysign(wide_atan(fabs(x), 1.0, 1.0), x); }
 OW_INLINE double atan2(double y, double x) {
     const double endless = __builtin_inf(), size = fabs(y), width = fabs(x);
-    const double most = size > width ? size : width, scale = most > 0x1p1020 ? 0.125 : 1.0;
+    const double most = size > width ? size : width, tiny = most < 0x1p-900 ? 0x1p100 : 1.0;
+    const double scale = most > 0x1p1020 ? 0.125 : tiny;  // so that sums end, and products have all bits
     // both infinite are as 1 and 1; of NaN and an infinite number NaN is left in its place
     const double a = (width < size ? width : size) == endless ? 1.0 : size * scale;
     const double b = (size < width ? size : width) == endless ? 1.0 : width * scale;
     return copysign(wide_atan(a, most == 0.0 ? 1.0 : b, copysign(1.0, x)), y);
 }
+OW_AS_BEFORE

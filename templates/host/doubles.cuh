@@ -3,6 +3,7 @@
 // What would lose bits is kept as a pair of numbers, the sum of which is meant; all of it is plain
 // enough to vectorise, which the C library's functions are not.  Polynomials: tests/fits.py.
 #pragma once
+OW_NO_CONTRACTION
 
 struct DoubleDouble { double hi, lo; };  // the sum of the two, of which hi is the larger by far
 // Knuth's and Dekker's sums without an error; the second for |a| >= |b| (Muller and others,
@@ -21,16 +22,20 @@ OW_INLINE DoubleDouble quotient(double a, double low, DoubleDouble b) {
     return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) / b.hi};
 }
 
+// exp(r) - 1 - r for |r| <= log(2) / 2.
+OW_INLINE double behind_exp(double r) {
+    return r * r * horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
+        2.755725516401745e-06, 2.4801587340675172e-05, 0.00019841269874905086,
+        0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
+}
+
 // 2**up * exp(hi + lo): the exponent in two steps, for results near the ends of the range.
 OW_INLINE double scaled_exp(double hi, double lo, long long up) {
     hi = hi > 712.0 ? 712.0 : hi;
     hi = hi < -750.0 ? -750.0 : hi;
     const double t = fma(hi, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
     const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, hi)) + lo;
-    const double p = horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
-        2.755725516401745e-06, 2.4801587340675172e-05, 0.00019841269874905086,
-        0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
-    const double y = fma(p * r, r, r) + 1.0;
+    const double y = (behind_exp(r) + r) + 1.0;
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL) + up;
     const long long half = (long long)((unsigned long long)(whole + 2048) >> 1) - 1024;
     return y * power_of_two(half) * power_of_two(whole - half);
@@ -56,12 +61,9 @@ OW_INLINE DoubleDouble half_expm1(double x) {
     const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
     const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);
     const double lost = fma(n, -2.3190468138462996e-17, first - r);
-    const double p = horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
-        2.755725516401745e-06, 2.4801587340675172e-05, 0.00019841269874905086,
-        0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
     const double scale = power_of_two((long long)(host_bits(t) - 0x4338000000000000ULL) - 1);
     const DoubleDouble shift = two_sum(scale, -0.5), sum = two_sum(shift.hi, scale * r);
-    return fast_two_sum(sum.hi, fma(scale, fma(p * r, r, lost), sum.lo + shift.lo));
+    return fast_two_sum(sum.hi, fma(scale, behind_exp(r) + lost, sum.lo + shift.lo));
 }
 OW_INLINE double expm1(double x) {
     const DoubleDouble half = half_expm1(x);
@@ -237,14 +239,23 @@ OW_INLINE float cbrt(float x) {
     const float found = (float)(c.root * c.third);
     return fabs(x) > 0.0f && fabs(x) < __builtin_inff() ? copysign(found, x) : x + x;
 }
+// 2**whole of a double that is a whole number from -1022 to 1023.
+OW_INLINE double power_of(double whole) {
+    return power_of_two((long long)(host_bits(whole + 6755399441055744.0) - 0x4338000000000000ULL));
+}
 // One step is exact but for the last rounding: two steps before it keep a result that is subnormal,
 // or an exponent that is larger than any number's.
 OW_INLINE double ldexp(double x, int n) {
-    double y = x;
-    for (int step = 0; step < 2; ++step) {
-        y *= n > 1023 ? 0x1p1023 : n < -1022 ? 0x1p-969 : 1.0;
-        n -= n > 1023 ? 1023 : n < -1022 ? -969 : 0;
-    }
-    n = n > 1023 ? 1023 : n < -1022 ? -1022 : n;
-    return y * power_of_two(n);
+    double left = (double)n, y = x;
+    left = left > 3100.0 ? 3100.0 : left;
+    left = left < -3100.0 ? -3100.0 : left;
+    double step = left > 1023.0 ? 1023.0 : 0.0;
+    step = left < -1022.0 ? -969.0 : step;
+    y *= power_of(step), left -= step;
+    step = left > 1023.0 ? 1023.0 : 0.0;
+    step = left < -1022.0 ? -969.0 : step;
+    y *= power_of(step), left -= step;
+    left = left > 1023.0 ? 1023.0 : left;
+    return y * power_of(left < -1022.0 ? -1022.0 : left);
 }
+OW_AS_BEFORE

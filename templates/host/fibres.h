@@ -2,8 +2,9 @@
 // a kernel asks of the scheduler.
 //
 // A fibre starts on its own stack through makecontext and from then on switches by
-// _setjmp/_longjmp, which costs tens of nanoseconds where swapcontext enters the kernel.  Header-free, so that any C++ front end can build it; the prototypes
-// below are those of glibc on Linux.
+// _setjmp/_longjmp, which costs tens of nanoseconds where swapcontext enters the kernel.
+// Header-free, so that any C++ front end can build it; the prototypes below are those of glibc on
+// Linux.
 //
 // Who includes this defines: watch_launch, watch_begin, watch_barrier and so on, called when these
 // happen, and complain, called for faults; it sets `failed` if the run is to stop.

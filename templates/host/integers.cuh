@@ -31,10 +31,16 @@ OW_INLINE long long wide_quotient(long long x, long long y) {
 }
 
 // x / y where that is an integer of the type.  A compiler multiplies by what it knows to be constant,
-// in vectors but for 64 bits.
+// in vectors but for 64 bits, which only AVX-512 converts to and from double in vectors.
+#ifdef __AVX512DQ__
+#define OW_WIDE_BY_DOUBLE true
+#else
+#define OW_WIDE_BY_DOUBLE false
+#endif
 template <class T> OW_INLINE T quotient_of(T x, T y) {
     if (__builtin_constant_p(y) && (sizeof(T) < 8 || (y & (y - 1)) == 0)) return x / y;
     if constexpr (sizeof(T) < 8) return narrow_quotient(x, y);
+    else if constexpr (!OW_WIDE_BY_DOUBLE) return x / y;
     else if constexpr (T(-1) < T(0)) return (T)wide_quotient((long long)x, (long long)y);
     else return (T)wide_quotient((unsigned long long)x, (unsigned long long)y);
 }

@@ -33,6 +33,19 @@ OW_INLINE bool signbit(float x) { return host_bits(x) >> 31; }
 OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
 OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 
+// What is exact by pairs of numbers is so only if no product is joined to a sum behind its back, as
+// clang does where it may (`-ffp-contract=fast`, of relaxed kernels).
+#ifdef __clang__
+#define OW_NO_CONTRACTION _Pragma("clang fp contract(off)")
+#if defined(USE_FAST_MATH) && USE_FAST_MATH
+#define OW_AS_BEFORE _Pragma("clang fp contract(fast)")
+#else
+#define OW_AS_BEFORE
+#endif
+#else
+#define OW_NO_CONTRACTION
+#define OW_AS_BEFORE
+#endif
 #include "exponentials.cuh"
 #include "angles.cuh"
 #include "doubles.cuh"

@@ -55,7 +55,7 @@ IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
 # What a script has whose results may be arrays of their own where NumPy's are views; so may those
 # that NumPy gives out to read only (architecture.md).
 SPREAD = re.compile(
-    "broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel|real|imag"
+    r"broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel|\.(real|imag)\b"
 )
 NARROW = re.compile(r"np\.float(16|32|64)\b|\bfloat\b(?=\))")
 
