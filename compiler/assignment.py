@@ -115,6 +115,8 @@ def assign(target: Any, value: Any, name: str) -> TracedArray:
     """
     check_assigned(target, value, name)
     tracer, old = target.tracer, target.value
+    if tracer.is_number(old):
+        raise UnsupportedError(f"{name}: expected an array to write to, found a number")
     if value.value.dtype is not old.dtype:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
     if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number

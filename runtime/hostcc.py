@@ -22,6 +22,7 @@ from opweave.runtime.locks import Once
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
 FAST = ("-ffp-contract=fast",)
+CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # not in what math.cuh keeps from it
 # Partial redundancy elimination puts branches into loops over several channels, which then do
 # not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
 NO_PRE = ("-fno-tree-pre",)
@@ -157,7 +158,10 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     hooks: tuple[str, ...] = ()
     if mode == "sanitize":
         hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
-    return (*COMMON, *compiler.flags, *(FAST if fast else STRICT), *MODES[mode], *hooks)
+    contraction = STRICT
+    if fast:
+        contraction = FAST if is_gcc() else CLANG_FAST
+    return (*COMMON, *compiler.flags, *contraction, *MODES[mode], *hooks)
 
 
 def libraries(mode: str) -> tuple[str, ...]:

@@ -176,3 +176,17 @@ def test_an_array_of_the_functions_own_is_read_as_it_was(function, is_whole):
         return
     with pytest.raises(ow.errors.UnsupportedError, match="written to after it was used"):
         whole(a)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("write", [
+    lambda a: np.sum(a, out=a[0]), lambda a: np.add(a.sum(), 1, out=a.max()),
+])  # fmt: skip
+def test_a_number_is_nothing_to_write_to(write):
+    a = np.arange(3.0)
+    for function in (write, ow.fuse(write)):
+        with pytest.raises(TypeError, match="return arrays must be of ArrayType"):
+            function(a)
+    with pytest.raises(ow.errors.UnsupportedError, match="found a number"):
+        ow.fuse(write, fullgraph=True)(a)
+    np.testing.assert_array_equal(a, np.arange(3.0))
