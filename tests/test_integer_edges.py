@@ -142,13 +142,14 @@ def test_quotients_next_to_whole_ones(dtype):
         np.testing.assert_array_equal(expected, made)
 
 
-@pytest.mark.parametrize(
-    "y", [1, 2, 3, 7, 1000, -1, -2, -7, 2**31, 2**52 + 1, 2**62 + 1, -(2**63)]
-)
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+DIVISORS = (1, 2, 3, 7, 1000, -1, -2, -7, 2**31, 2**52 + 1, 2**62 + 1, -(2**63))
+
+
+@pytest.mark.parametrize(("dtype", "y"), [
+    (dtype, y) for dtype in (np.int32, np.int64, np.uint64) for y in DIVISORS
+    if np.iinfo(dtype).min <= y <= np.iinfo(dtype).max
+])  # fmt: skip
 def test_quotients_by_one_number(dtype, y):
-    if not np.iinfo(dtype).min <= y <= np.iinfo(dtype).max:
-        pytest.skip("not of the dtype")
     rng = np.random.default_rng(1)
     x = np.concatenate([of_all_sizes(dtype, 10_000, rng), edges(dtype)])
     by = np.asarray(y, dtype)[()]

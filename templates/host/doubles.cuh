@@ -22,6 +22,16 @@ OW_INLINE DoubleDouble quotient(double a, double low, DoubleDouble b) {
     return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) / b.hi};
 }
 
+// 2**whole of a double that is a whole number from -1022 to 1023.
+OW_INLINE double power_of(double whole) {
+    return power_of_two((long long)(host_bits(whole + 6755399441055744.0) - 0x4338000000000000ULL));
+}
+// In two steps, for results near the ends of the range.
+OW_INLINE double times_power_of_two(double y, long long whole) {
+    const long long half = (long long)((unsigned long long)(whole + 2048) >> 1) - 1024;
+    return y * power_of_two(half) * power_of_two(whole - half);
+}
+
 // exp(r) - 1 - r for |r| <= log(2) / 2.
 OW_INLINE double behind_exp(double r) {
     return r * r * horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
@@ -29,7 +39,7 @@ OW_INLINE double behind_exp(double r) {
         0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
 }
 
-// 2**up * exp(hi + lo): the exponent in two steps, for results near the ends of the range.
+// 2**up * exp(hi + lo).
 OW_INLINE double scaled_exp(double hi, double lo, long long up) {
     hi = hi > 712.0 ? 712.0 : hi;
     hi = hi < -750.0 ? -750.0 : hi;
@@ -37,8 +47,7 @@ OW_INLINE double scaled_exp(double hi, double lo, long long up) {
     const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, hi)) + lo;
     const double y = (behind_exp(r) + r) + 1.0;
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL) + up;
-    const long long half = (long long)((unsigned long long)(whole + 2048) >> 1) - 1024;
-    return y * power_of_two(half) * power_of_two(whole - half);
+    return times_power_of_two(y, whole);
 }
 OW_INLINE double exp(double x) { return scaled_exp(x, 0.0, 0); }
 OW_INLINE double exp2(double x) {
@@ -50,8 +59,7 @@ OW_INLINE double exp2(double x) {
         0.24022650695910075);
     const double y = fma(r, 0.6931471805599453, fma(r, 2.3190468138462996e-17, r * r * p)) + 1.0;
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
-    const long long half = (long long)((unsigned long long)(whole + 2048) >> 1) - 1024;
-    return y * power_of_two(half) * power_of_two(whole - half);
+    return times_power_of_two(y, whole);
 }
 
 // Half of exp(x) - 1, which never overflows; for x below -40 it is -1/2.
@@ -223,8 +231,7 @@ OW_INLINE CubeRoot cube_root_of(double size) {
     const double factor = left == 0.0 ? 1.0 : left == 1.0 ? 1.2599210498948732 : 1.5874010519681996;
     const double y = factor * horner(m, 0.022148699208245196, -0.1586624600531909,
         0.5808263911380952, 0.5557909602691388), cube = y * y * y;
-    const long long whole = (long long)(host_bits(third + 6755399441055744.0) - 0x4338000000000000ULL);
-    return {x, y * ((cube + x + x) / (cube + cube + x)), power_of_two(whole)};
+    return {x, y * ((cube + x + x) / (cube + cube + x)), power_of(third)};
 }
 // By a step of Newton with the exact residual x - y * y * y.
 OW_INLINE double cbrt(double x) {
@@ -238,10 +245,6 @@ OW_INLINE float cbrt(float x) {
     const CubeRoot c = cube_root_of(fabs((double)x));
     const float found = (float)(c.root * c.third);
     return fabs(x) > 0.0f && fabs(x) < __builtin_inff() ? copysign(found, x) : x + x;
-}
-// 2**whole of a double that is a whole number from -1022 to 1023.
-OW_INLINE double power_of(double whole) {
-    return power_of_two((long long)(host_bits(whole + 6755399441055744.0) - 0x4338000000000000ULL));
 }
 // One step is exact but for the last rounding: two steps before it keep a result that is subnormal,
 // or an exponent that is larger than any number's.
