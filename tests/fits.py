@@ -20,13 +20,15 @@ L = np.longdouble
 PI = L("3.14159265358979323846264338327950288")
 SQRT2 = math.sqrt(2)
 LN2 = np.log(L(2))
+LN10 = np.log(L(10))
+HALF_LOG2 = math.log10(2) / 2
 EIGHTH = math.pi / 4  # of a turn
 
 
 class Fit(NamedTuple):
     """A function on an interval, the degree of its polynomial, and the error that it may have.
 
-    ``single``: the coefficients are floats.
+    ``single``: the coefficients are floats.  ``beside``: what the polynomial is added to.
     """
 
     function: Callable
@@ -35,6 +37,7 @@ class Fit(NamedTuple):
     degree: int
     error: float
     single: bool = False
+    beside: float = 0
 
 
 def by_number(function: Callable[[float], float]) -> Callable:
@@ -91,25 +94,42 @@ def scaled_erfc(t):
     return np.exp(x * x) * by_number(math.erfc)(x)
 
 
+def minus_log_erfc(x):
+    """Of what erf is short of 1."""
+    return -np.log(by_number(math.erfc)(x))
+
+
+def exp_of(base: np.longdouble, start: int) -> Callable:
+    """base**r behind its first terms, over r**start."""
+    return series([base ** (k + start) * c for k, c in enumerate(factorials(start, 1))])
+
+
 HALF_LN2 = math.log(2) / 2
 FITS: dict[str, Fit] = {
     "wide exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 7, 2e-12),
     "double exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 10, 1e-16),
-    "wide log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 5, 1e-12),
     "double log": Fit(odd_tail(np.arctanh), 0, (SQRT2 - 1) ** 4, 7, 1e-15),
-    "double exp2": Fit(
-        series([LN2 ** (k + 2) * c for k, c in enumerate(factorials(2, 1))]), -0.5, 0.5, 9, 4e-16
-    ),
+    "double exp2": Fit(exp_of(LN2, 2), -0.5, 0.5, 9, 4e-16),
     "double atanh": Fit(series(odd_reciprocals(2, 1)), 0, (SQRT2 - 1) ** 4, 7, 1e-16),
     "double asin": Fit(series(arcsine_terms()), 0, 0.25, 12, 2e-16),
     "double atan": Fit(series(odd_reciprocals(1, -1)), 0, (SQRT2 - 1) ** 2, 10, 2e-16),
     "double sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 5, 3e-16),
     "double cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 5, 1e-16),
     "double cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4),
+    "float exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 5, 2e-7, single=True),
+    "float exp2": Fit(exp_of(LN2, 1), -0.5, 0.5, 5, 2e-7, single=True),
+    "float exp10": Fit(exp_of(LN10, 1), -HALF_LOG2, HALF_LOG2, 5, 2e-7, single=True),
+    "float sinh": Fit(series(factorials(3, 2)), 0, 1, 3, 2e-7, single=True),
+    "float tanh": Fit(odd_tail(np.tanh), 0, 0.55**2, 4, 2e-7, single=True),
     "float log": Fit(log_tail, SQRT2 / 2 - 1, SQRT2 - 1, 8, 2e-7, single=True),
-    "asin": Fit(odd_tail(np.arcsin), 0, 0.25, 8, 1e-11),
-    "atan": Fit(odd_tail(np.arctan), 0, (SQRT2 - 1) ** 2, 7, 1e-11),
-    "erf": Fit(erf_ratio, 0, 1, 8, 2e-12),
+    "float atanh": Fit(series(odd_reciprocals(2, 1)), 0, (SQRT2 - 1) ** 4, 3, 2e-7, single=True),
+    "float asin": Fit(series(arcsine_terms()), 0, 0.25, 5, 2e-7, single=True),
+    "float atan": Fit(odd_tail(np.arctan), 0, 1, 9, 2e-7, single=True),
+    "float sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 3, 2e-7, single=True),
+    "float cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 2, 2e-7, single=True),
+    "float cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4, single=True),
+    "float erf": Fit(lambda z: erf_ratio(z) - 1, 0, 1, 7, 2e-7, single=True, beside=1),
+    "float erfc": Fit(minus_log_erfc, 1, 4, 7, 2e-6, single=True),
     "erfc": Fit(scaled_erfc, -1, (10.1 - 2.5) / (10.1 + 2.5), 12, 1e-10),
 }
 
@@ -131,19 +151,21 @@ def coefficients(fit: Fit) -> list[float]:
 
 
 def turns() -> list[tuple[float, ...]]:
-    """2**(16 j) modulo 2 pi as the sum of three doubles, for j = 0 to 62; 1 is left as it is."""
+    """2**(16 j) modulo 2 pi for j = 0 to 62, as `power_of_turn` has it; 1 is left as it is."""
+    return [(1.0, 0.0, 0.0), *(power_of_turn(16 * j) for j in range(1, 63))]
+
+
+def power_of_turn(exponent: int) -> tuple[float, ...]:
+    """2**exponent modulo 2 pi as the sum of three doubles."""
     bits = 1400
     half = arctangent(5, bits) * 16 - arctangent(239, bits) * 4  # Machin's formula: pi
-    found = []
-    for j in range(63):
-        rest = (1 << bits + 16 * j) % (2 * half) if j else 1 << bits
-        rest -= 2 * half if rest > half else 0
-        parts = []
-        for _ in range(3):
-            parts.append(float(Fraction(rest, 1 << bits)))
-            rest -= int(Fraction(parts[-1]) * (1 << bits))
-        found.append(tuple(parts))
-    return found
+    rest = (1 << bits + exponent) % (2 * half)
+    rest -= 2 * half if rest > half else 0
+    parts = []
+    for _ in range(3):
+        parts.append(float(Fraction(rest, 1 << bits)))
+        rest -= int(Fraction(parts[-1]) * (1 << bits))
+    return tuple(parts)
 
 
 def arctangent(n: int, bits: int) -> int:
@@ -166,7 +188,7 @@ def largest_error(fit: Fit, found: list[float]) -> float:
     x = np.linspace(L(fit.low), L(fit.high), 20_002)[1:-1]
     x = x[np.abs(x) > 1e-3]  # nearer to 0 some of the functions themselves lose digits
     made = np.polyval(np.array(found, L), x)
-    return float(np.max(np.abs(made / fit.function(x) - 1)))
+    return float(np.max(np.abs((fit.beside + made) / (fit.beside + fit.function(x)) - 1)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from data import applied
-from fits import FITS, coefficients, text, turns
+from fits import FITS, coefficients, power_of_turn, text, turns
 from fits import largest_error as error_of_fit
 
 import opweave as ow
@@ -194,6 +194,16 @@ def test_the_header_has_the_powers_modulo_a_turn():
     found = [float.fromhex(number) for number in table.split(",")]
 
     assert found == [part for row in turns() for part in row]
+
+
+@pytest.mark.parametrize("exponent", [26, 52, 78])
+def test_the_header_of_floats_has_its_powers_modulo_a_turn(exponent):
+    header = (TEMPLATES / "host" / "angles.cuh").read_text()
+    found = re.findall(r"(-?0x1\.[0-9a-f]+p[+-]\d+) : ", header)
+
+    assert [n.hex() for n in power_of_turn(exponent)[:2]] == [
+        float.fromhex(f).hex() for f in found if float.fromhex(f) in power_of_turn(exponent)
+    ]
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -1,142 +1,116 @@
 // Angles and their functions, for the host compiler: see math.cuh.  Polynomials: tests/fits.py.
 #pragma once
+OW_NO_CONTRACTION
 
-// An angle less a multiple of pi / 2, and which of the four: without a branch or a table for any
-// number.  From 2**50 on it is taken as m 2**26, m 2**52 or m 2**78, and the power modulo 2 pi.
-struct Angle { double rest; unsigned long long quarter; };
-OW_INLINE Angle angle_of(float x) {
-    const float size = __builtin_fabsf(x);
-    double scale = 1.0, first = 1.0, second = 0.0, third = 0.0;
+// An angle less a multiple of pi / 2, and which of the four.
+template <class T> struct Angle { Pair<T> rest; typename Format<T>::Bits quarter; };
+// Without a branch or a table for any number, in double.  From 2**50 on it is a whole number times 2**26,
+// 2**52 or 2**78, and the power is taken modulo 2 pi.
+OW_INLINE Angle<float> angle_of(float x) {
+    const float size = fabs(x);
     const bool far = size >= 0x1p50f, farther = size >= 0x1p76f, farthest = size >= 0x1p102f;
-    scale = far ? 0x1p-26 : scale;
-    first = far ? 0x1.5a8920fc746b2p+1 : first;
-    second = far ? -0x1.f003a5a903450p-53 : second;
-    third = far ? -0x1.88d826def4ab5p-107 : third;
+    double scale = far ? 0x1p-26 : 1.0;
+    double first = far ? 0x1.5a8920fc746b2p+1 : 1.0, second = far ? -0x1.f003a5a903450p-53 : 0.0;
     scale = farther ? 0x1p-52 : scale;
     first = farther ? 0x1.09f4683d25023p+1 : first;
     second = farther ? 0x1.fee10ecf6f246p-55 : second;
-    third = farther ? -0x1.f37734e4c32c2p-109 : third;
     scale = farthest ? 0x1p-78 : scale;
     first = farthest ? 0x1.711a1110cccd4p+1 : first;
     second = farthest ? -0x1.5302971d2c45bp-53 : second;
-    third = farthest ? 0x1.11dd8c2b1f85dp-110 : third;
-    const double m = (double)x * scale;
-    const double high = m * first;
-    const double low = __builtin_fma(m, third, __builtin_fma(m, second, __builtin_fma(m, first, -high)));
-    const double t = __builtin_fma(high, 0.6366197723675814, 6755399441055744.0);
-    const double n = t - 6755399441055744.0;
-    double r = __builtin_fma(-n, 0x1.921fb54442d18p+0, high);
-    r = __builtin_fma(-n, 0x1.1a62633145c07p-54, r) + low;
-    r = __builtin_fma(n, 0x1.f1976b7ed8fbcp-110, r);
-    return {r, host_bits(t)};
-}
-OW_INLINE double wide_sin(double r) {  // for |r| <= pi / 4: the series to r**13
-    const double z = r * r;
-    double p = 1.6059043836821613e-10;
-    p = __builtin_fma(p, z, -2.5052108385441719e-8);
-    p = __builtin_fma(p, z, 2.7557319223985891e-6);
-    p = __builtin_fma(p, z, -1.9841269841269841e-4);
-    p = __builtin_fma(p, z, 8.3333333333333332e-3);
-    p = __builtin_fma(p, z, -1.6666666666666666e-1);
-    return __builtin_fma(r * z, p, r);
-}
-OW_INLINE double wide_cos(double r) {  // to r**14
-    const double z = r * r;
-    double p = -1.1470745597729725e-11;
-    p = __builtin_fma(p, z, 2.0876756987868099e-9);
-    p = __builtin_fma(p, z, -2.7557319223985888e-7);
-    p = __builtin_fma(p, z, 2.4801587301587302e-5);
-    p = __builtin_fma(p, z, -1.3888888888888889e-3);
-    p = __builtin_fma(p, z, 4.1666666666666664e-2);
-    p = __builtin_fma(p, z, -0.5);
-    return __builtin_fma(p, z, 1.0);
-}
-OW_INLINE double turned(double s, double c, unsigned long long quarter) {
-    const double y = quarter & 1 ? c : s;
-    return host_double(host_bits(y) ^ (quarter & 2) << 62);
-}
-OW_INLINE float sin(float x) {
-    const Angle a = angle_of(x);
-    const float y = (float)turned(wide_sin(a.rest), wide_cos(a.rest), a.quarter);
-    return x == 0.0f ? x : y;  // keeps the sign of zero
-}
-OW_INLINE float cos(float x) {
-    const Angle a = angle_of(x);
-    return (float)turned(wide_sin(a.rest), wide_cos(a.rest), a.quarter + 1);
-}
-OW_INLINE float tan(float x) {
-    const Angle a = angle_of(x);
-    const double s = wide_sin(a.rest), c = wide_cos(a.rest);
-    const float y = (float)(a.quarter & 1 ? -c / s : s / c);
-    return x == 0.0f ? x : y;
+    const double m = (double)x * scale, whole = m * first;
+    const double t = fma(whole, 0.6366197723675814, 6755399441055744.0), n = t - 6755399441055744.0;
+    const double r = fma(-n, 0x1.1a62633145c07p-54, fma(-n, 0x1.921fb54442d18p+0, whole))
+        + fma(n, 0x1.f1976b7ed8fbcp-110, fma(m, second, fma(m, first, -whole)));
+    // of a product beyond 2**50 the last bit is more than a quarter turn
+    const double more = fma(r, 0.6366197723675814, 6755399441055744.0), k = more - 6755399441055744.0;
+    const double left = fma(-k, 0x1.1a62633145c07p-54, fma(-k, 0x1.921fb54442d18p+0, r));
+    const float rest = (float)left;
+    return {{rest, (float)(left - (double)rest)}, (unsigned)(host_bits(t) + host_bits(more))};
 }
 
-// asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn.
-OW_INLINE double wide_asin(double x) {
-    const double z = x > 0.5 ? (1.0 - x) * 0.5 : x * x;
-    const double s = __builtin_sqrt(z);  // x again where it is near: its square is exact
-    const double p = horner(z, 0.02834674690974415, 0.0010675043831256423, 0.01686409120342798,
-        0.01690268364424304, 0.022412417763690826, 0.030379945206673593, 0.04464290647475796,
-        0.07499999953429255, 0.16666666666738636);
-    return __builtin_fma(s * z, p, s);
+// What sin(r) has behind r, over r**3, and cos(r) behind 1 - r * r / 2, over r**4; z = r * r.
+OW_INLINE float behind_angle(float z) {
+    return horner(z, 2.7249926e-06f, -0.00019840087f, 0.008333332f, -0.16666667f);
+}
+OW_INLINE double behind_angle(double z) {
+    return horner(z, 1.5918128622119434e-10, -2.505113183537068e-08, 2.755731610250545e-06,
+        -0.00019841269836758487, 0.008333333333330948, -0.16666666666666666);
+}
+OW_INLINE float behind_parabola(float z) {
+    return horner(z, 2.4547942e-05f, -0.0013888302f, 0.041666664f);
+}
+OW_INLINE double behind_parabola(double z) {
+    return horner(z, -1.1382632412031337e-11, 2.0876146265937887e-09, -2.7557317271698135e-07,
+        2.480158729876554e-05, -0.0013888888888887398, 0.041666666666666664);
+}
+// For angles up to pi / 4; after FreeBSD's k_sin.c and k_cos.c.
+template <class T> OW_INLINE Pair<T> sin_pair(Pair<T> r) {
+    const T z = r.hi * r.hi;
+    return fast_two_sum(r.hi, fma(z * r.hi, behind_angle(z), fma((T)-0.5 * z, r.lo, r.lo)));
+}
+template <class T> OW_INLINE Pair<T> cos_pair(Pair<T> r) {
+    const T z = r.hi * r.hi, half = (T)0.5 * z, whole = (T)1 - half;
+    return fast_two_sum(whole, (((T)1 - whole) - half) + fma(z * z, behind_parabola(z), -r.hi * r.lo));
+}
+template <class T> OW_INLINE T turned(T s, T c, typename Format<T>::Bits quarter) {
+    const T y = quarter & 1 ? c : s;
+    return of_bits(host_bits(y) ^ (quarter & 2) << (8 * sizeof(T) - 2));
+}
+template <class T> OW_INLINE T sin_of(Angle<T> a, T x) {
+    const T y = turned(sin_pair(a.rest).hi, cos_pair(a.rest).hi, a.quarter);
+    return x == (T)0 ? x : y;  // keeps the sign of zero
+}
+template <class T> OW_INLINE T cos_of(Angle<T> a) {
+    return turned(sin_pair(a.rest).hi, cos_pair(a.rest).hi, a.quarter + 1);
+}
+template <class T> OW_INLINE T tan_of(Angle<T> a, T x) {
+    const Pair<T> s = sin_pair(a.rest), c = cos_pair(a.rest);
+    const bool odd = a.quarter & 1;
+    const Pair<T> y = quotient(odd ? -c.hi : s.hi, odd ? -c.lo : s.lo, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
+    return x == (T)0 ? x : y.hi + y.lo;
+}
+OW_INLINE float sin(float x) { return sin_of(angle_of(x), x); }
+OW_INLINE float cos(float x) { return cos_of(angle_of(x)); }
+OW_INLINE float tan(float x) { return tan_of(angle_of(x), x); }
+
+// asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn: the
+// sum of the two.
+OW_INLINE Pair<float> asin_pair(float size) {
+    const bool beyond = size > 0.5f;
+    const float z = beyond ? (1.0f - size) * 0.5f : size * size, s = beyond ? sqrt(z) : size;
+    const float p = horner(z, 0.033690847f, 0.017149238f, 0.031100662f, 0.044599403f, 0.07500094f,
+        0.16666666f);
+    return {s, s * z * p};
 }
 OW_INLINE float asin(float x) {
-    const double d = __builtin_fabs((double)x), angle = wide_asin(d);
-    return __builtin_copysignf((float)(d > 0.5 ? 1.5707963267948966 - 2.0 * angle : angle), x);
+    const float size = fabs(x);
+    const Pair<float> a = asin_pair(size);
+    const float y = 1.57079637f - fma(2.0f, a.hi, fma(2.0f, a.lo, 4.37113883e-08f));
+    return copysign(size > 0.5f ? y : a.hi + a.lo, x);
 }
 OW_INLINE float acos(float x) {
-    const double d = (double)x, size = __builtin_fabs(d), angle = wide_asin(size);
-    const double twice = angle + angle, beyond = d < 0.0 ? 3.141592653589793 - twice : twice;
-    return (float)(size > 0.5 ? beyond : 1.5707963267948966 - __builtin_copysign(angle, d));
+    const float size = fabs(x);
+    const bool beyond = size > 0.5f, negative = x < 0.0f;
+    const Pair<float> a = asin_pair(size);
+    const float times = beyond ? negative ? -2.0f : 2.0f : negative ? 1.0f : -1.0f;
+    const float turn = beyond ? negative ? 3.14159274f : 0.0f : 1.57079637f;
+    const float turn_low = beyond ? negative ? -8.74227766e-08f : 0.0f : -4.37113883e-08f;
+    return turn + fma(times, a.hi, fma(times, a.lo, turn_low));
 }
-// atan(a / b) for a and b from 0 on, not both 0 or both infinite: less an eighth or a quarter turn,
-// so that the quotient is at most tan(pi / 8).
-OW_INLINE double wide_atan(double a, double b) {
-    const bool middle = a > 0.41421356237309503 * b, steep = a > 2.414213562373095 * b;
-    double up = middle ? a - b : a, across = middle ? a + b : b;
-    double turn = middle ? 0.7853981633974483 : 0.0;
-    up = steep ? -b : up;
-    across = steep ? a : across;
-    turn = steep ? 1.5707963267948966 : turn;
-    const double s = up / across, z = s * s;
-    const double p = horner(z, 0.03295679643339708, -0.06027307526166858, 0.07604800062993362,
-        -0.09084101897621848, 0.11110819716915903, -0.14285708110367462, 0.19999999949854944,
-        -0.333333333332662);
-    return turn + __builtin_fma(s * z, p, s);
+// atan(a / b) for a and b from 0 on, not both 0 or both infinite: less a quarter turn where it is
+// more than an eighth.  `side` -1: a half turn less that.
+OW_INLINE float atan_of(float a, float b, float side) {
+    const bool steep = a > b;
+    const float s = side * ((steep ? -b : a) / (steep ? a : b)), z = s * s;
+    const float quarter = steep ? 1.0f : 0.0f, quarters = side < 0.0f ? 2.0f - quarter : quarter;
+    const float p = horner(z, 0.0014886919f, -0.009144629f, 0.026305001f, -0.048960514f,
+        0.070319146f, -0.08931827f, 0.11088262f, -0.14284004f, 0.1999995f, -0.33333334f);
+    return fma(quarters, 1.57079637f, s + fma(s * z, p, quarters * -4.37113883e-08f));
 }
-OW_INLINE float atan(float x) {
-    return __builtin_copysignf((float)wide_atan(__builtin_fabs((double)x), 1.0), x);
-}
+OW_INLINE float atan(float x) { return copysign(atan_of(fabs(x), 1.0f, 1.0f), x); }
 OW_INLINE float atan2(float y, float x) {
-    const double endless = __builtin_inf();
-    double a = __builtin_fabs((double)y), b = __builtin_fabs((double)x);
-    const bool ends = (a == endless) & (b == endless);
-    a = ends ? 1.0 : a;
-    b = ends | ((a == 0.0) & (b == 0.0)) ? 1.0 : b;
-    const double angle = wide_atan(a, b);
-    const double turned = host_bits((double)x) >> 63 ? 3.141592653589793 - angle : angle;
-    return __builtin_copysignf((float)turned, y);
+    const float endless = __builtin_inff(), a = fabs(y), b = fabs(x);
+    const bool ends = (a == endless) & (b == endless), none = (a == 0.0f) & (b == 0.0f);
+    return copysign(atan_of(ends ? 1.0f : a, ends | none ? 1.0f : b, copysign(1.0f, x)), y);
 }
-OW_INLINE float hypot(float x, float y) {
-    const double a = (double)x, b = (double)y;
-    const float length = (float)__builtin_sqrt(__builtin_fma(a, a, b * b));  // no double overflows
-    const float far = __builtin_inff();
-    return (__builtin_fabsf(x) == far) | (__builtin_fabsf(y) == far) ? far : length;
-}
-// With one correction of the root by fma (Borges, "Algorithm 1014: An improved algorithm for
-// hypot(x,y)", ACM TOMS 47, 2020), scaled by a power of two so that nothing overflows on the way.
-OW_INLINE double hypot(double x, double y) {
-    const double p = __builtin_fabs(x), q = __builtin_fabs(y);
-    const double large = p > q ? p : q, small = p > q ? q : p;
-    unsigned long long exponent = host_bits(large) >> 52;
-    exponent = exponent < 1 ? 1 : exponent;
-    exponent = exponent > 2045 ? 2045 : exponent;
-    const double scale = host_double((2046 - exponent) << 52);
-    const double a = large * scale, b = small * scale, square = a * a;
-    const double root = __builtin_sqrt(__builtin_fma(b, b, square)), whole = root * root;
-    const double low = __builtin_fma(root, root, -whole) - __builtin_fma(a, a, -square);
-    const double rest = __builtin_fma(-b, b, whole - square) + low;
-    const double length = (root > 0.0 ? root - rest / (root + root) : root) * host_double(exponent << 52);
-    const double far = __builtin_inf();
-    return p == far || q == far ? far : length;
-}
+OW_AS_BEFORE

@@ -77,59 +77,28 @@ OW_INLINE TurnedAngle turned_by(double x, unsigned long long j) {
     const double a = OW_TURNS[3 * j], b = OW_TURNS[3 * j + 1], first = m * a, second = m * b;
     return {first, fma(m, a, -first), second, fma(m, b, -second), m * OW_TURNS[3 * j + 2]};
 }
-OW_INLINE DoubleDouble plus(DoubleDouble sum, double term) {  // what is lost gathers in lo
-    const DoubleDouble made = two_sum(sum.hi, term);
-    return {made.hi, sum.lo + made.lo};
-}
 // An angle less a multiple of pi / 2, without a branch for any number: its upper 26 bits and its
 // lower 27 are taken modulo 2 pi by themselves, where they are whole numbers of 2**16 or more.
-struct WideAngle { DoubleDouble rest; unsigned long long quarter; };
-OW_INLINE WideAngle wide_angle_of(double x) {
+OW_INLINE Angle<double> angle_of(double x) {
     const unsigned long long bits = host_bits(x), biased = bits >> 52 & 2047;
     const double upper = host_double(bits & ~0x7ffffffULL);
     const TurnedAngle u = turned_by(upper, biased < 1064 ? 0 : biased - 1048 >> 4);
     const TurnedAngle l = turned_by(x - upper, biased < 1091 ? 0 : biased - 1075 >> 4);
-    const DoubleDouble whole = two_sum(u.first, l.first);
+    const Pair<double> whole = two_sum(u.first, l.first);
     const double t = fma(whole.hi, 0.6366197723675814, 6755399441055744.0), n = t - 6755399441055744.0;
     const double taken = n * 0x1.1a62633145c07p-54, taken_low = fma(n, 0x1.1a62633145c07p-54, -taken);
-    DoubleDouble sum = two_sum(fma(-n, 0x1.921fb54442d18p+0, whole.hi), whole.lo);
+    Pair<double> sum = two_sum(fma(-n, 0x1.921fb54442d18p+0, whole.hi), whole.lo);
     sum = plus(plus(sum, u.first_low), l.first_low);
     sum = plus(plus(plus(sum, -taken), u.second), l.second);
     const double low = fma(n, 0x1.f1976b7ed8fbcp-110, (u.second_low + l.second_low) - taken_low);
     return {fast_two_sum(sum.hi, sum.lo + (low + (u.third + l.third))), host_bits(t)};
 }
-// For angles up to pi / 4; after FreeBSD's k_sin.c and k_cos.c.
-OW_INLINE DoubleDouble wide_sin(DoubleDouble r) {
-    const double z = r.hi * r.hi, p = horner(z, 1.5918128622119434e-10, -2.505113183537068e-08,
-        2.755731610250545e-06, -0.00019841269836758487, 0.008333333333330948, -0.16666666666666666);
-    return fast_two_sum(r.hi, fma(z * r.hi, p, fma(-0.5 * z, r.lo, r.lo)));
-}
-OW_INLINE DoubleDouble wide_cos(DoubleDouble r) {
-    const double z = r.hi * r.hi, half = 0.5 * z, whole = 1.0 - half;
-    const double p = horner(z, -1.1382632412031337e-11, 2.0876146265937887e-09,
-        -2.7557317271698135e-07, 2.480158729876554e-05, -0.0013888888888887398,
-        0.041666666666666664);
-    return fast_two_sum(whole, ((1.0 - whole) - half) + fma(z * z, p, -r.hi * r.lo));
-}
-OW_INLINE double sin(double x) {
-    const WideAngle a = wide_angle_of(x);
-    const double y = turned(wide_sin(a.rest).hi, wide_cos(a.rest).hi, a.quarter);
-    return x == 0.0 ? x : y;  // keeps the sign of zero
-}
-OW_INLINE double cos(double x) {
-    const WideAngle a = wide_angle_of(x);
-    return turned(wide_sin(a.rest).hi, wide_cos(a.rest).hi, a.quarter + 1);
-}
-OW_INLINE double tan(double x) {
-    const WideAngle a = wide_angle_of(x);
-    const DoubleDouble s = wide_sin(a.rest), c = wide_cos(a.rest);
-    const bool odd = a.quarter & 1;
-    const DoubleDouble y = quotient(odd ? -c.hi : s.hi, odd ? -c.lo : s.lo, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
-    return x == 0.0 ? x : y.hi + y.lo;
-}
+OW_INLINE double sin(double x) { return sin_of(angle_of(x), x); }
+OW_INLINE double cos(double x) { return cos_of(angle_of(x)); }
+OW_INLINE double tan(double x) { return tan_of(angle_of(x), x); }
 
 // asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn.
-OW_INLINE DoubleDouble asin_pair(double size) {
+OW_INLINE Pair<double> asin_pair(double size) {
     const bool beyond = size > 0.5;
     const double z = beyond ? (1.0 - size) * 0.5 : size * size, root = __builtin_sqrt(z);
     const double s = beyond ? root : size;
@@ -142,25 +111,25 @@ OW_INLINE DoubleDouble asin_pair(double size) {
 }
 OW_INLINE double asin(double x) {
     const double size = fabs(x);
-    const DoubleDouble a = asin_pair(size), sum = two_sum(1.5707963267948966, -2.0 * a.hi);
+    const Pair<double> a = asin_pair(size), sum = two_sum(1.5707963267948966, -2.0 * a.hi);
     const double y = sum.hi + (sum.lo + fma(-2.0, a.lo, 6.123233995736766e-17));
     return copysign(size > 0.5 ? y : a.hi + a.lo, x);
 }
 OW_INLINE double acos(double x) {
     const double size = fabs(x);
     const bool beyond = size > 0.5, negative = x < 0.0;
-    const DoubleDouble a = asin_pair(size);
+    const Pair<double> a = asin_pair(size);
     const double times = beyond ? negative ? -2.0 : 2.0 : negative ? 1.0 : -1.0;
     const double turn = beyond ? negative ? 3.141592653589793 : 0.0 : 1.5707963267948966;
     const double turn_low = beyond ? negative ? 1.2246467991473532e-16 : 0.0 : 6.123233995736766e-17;
-    const DoubleDouble sum = two_sum(turn, times * a.hi);
+    const Pair<double> sum = two_sum(turn, times * a.hi);
     return sum.hi + (sum.lo + fma(times, a.lo, turn_low));
 }
 // atan(a / b) for a and b from 0 on, not both 0 or both infinite, less an eighth or a
 // quarter turn, so that the quotient is at most tan(pi / 8).  `side` -1: a half turn less that.
-OW_INLINE double wide_atan(double a, double b, double side) {
+OW_INLINE double atan_of(double a, double b, double side) {
     const bool middle = a > 0.41421356237309503 * b, steep = a > 2.414213562373095 * b;
-    const DoubleDouble difference = two_sum(a, -b), total = two_sum(a, b);
+    const Pair<double> difference = two_sum(a, -b), total = two_sum(a, b);
     double up = middle ? difference.hi : a, up_low = middle ? difference.lo : 0.0;
     double across = middle ? total.hi : b, across_low = middle ? total.lo : 0.0;
     double eighths = middle ? 1.0 : 0.0;
@@ -169,17 +138,17 @@ OW_INLINE double wide_atan(double a, double b, double side) {
     across = steep ? a : across;
     across_low = steep ? 0.0 : across_low;
     eighths = steep ? 2.0 : eighths;
-    const DoubleDouble q = quotient(up, up_low, {across, across_low});
+    const Pair<double> q = quotient(up, up_low, {across, across_low});
     const double s = side * q.hi, z = s * s;
     eighths = side < 0.0 ? 4.0 - eighths : eighths;
     const double s_low = total.hi < __builtin_inf() ? side * q.lo : 0.0;  // infinity less infinity
     const double p = horner(z, -0.019176935929348236, 0.03923170683075284, -0.050854517639930055,
         0.05858149376502006, -0.06664511511008672, 0.07692183196194288, -0.09090904578398214,
         0.111111110152644, -0.14285714284666665, 0.1999999999999552, -0.3333333333333333);
-    const DoubleDouble sum = two_sum(0.7853981633974483 * eighths, s);
+    const Pair<double> sum = two_sum(0.7853981633974483 * eighths, s);
     return sum.hi + (sum.lo + fma(s * z, p, fma(3.061616997868383e-17, eighths, s_low)));
 }
-OW_INLINE double atan(double x) { return copysign(wide_atan(fabs(x), 1.0, 1.0), x); }
+OW_INLINE double atan(double x) { return copysign(atan_of(fabs(x), 1.0, 1.0), x); }
 OW_INLINE double atan2(double y, double x) {
     const double endless = __builtin_inf(), size = fabs(y), width = fabs(x);
     const double most = size > width ? size : width, tiny = most < 0x1p-900 ? 0x1p100 : 1.0;
@@ -187,6 +156,6 @@ OW_INLINE double atan2(double y, double x) {
     // both infinite are as 1 and 1; of NaN and an infinite number NaN is left in its place
     const double a = (width < size ? width : size) == endless ? 1.0 : size * scale;
     const double b = (size < width ? size : width) == endless ? 1.0 : width * scale;
-    return copysign(wide_atan(a, most == 0.0 ? 1.0 : b, copysign(1.0, x)), y);
+    return copysign(atan_of(a, most == 0.0 ? 1.0 : b, copysign(1.0, x)), y);
 }
 OW_AS_BEFORE

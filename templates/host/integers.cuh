@@ -11,7 +11,7 @@ template <class T> OW_INLINE T narrow_quotient(T x, T y) {
 // Of 64 bits: a quotient to some 50 bits, that of what it leaves, and at most one more or less.  What
 // depends on y alone is made of masks, as in pow: what branches is not taken out of a loop.
 OW_INLINE unsigned long long wide_quotient(unsigned long long x, unsigned long long y) {
-    const unsigned long long one = wide_mask_if(y == 1), large = 0 - (y >> 63);
+    const unsigned long long one = mask_if<unsigned long long>(y == 1), large = 0 - (y >> 63);
     const double by = 1.0 / (double)(y + (one & 1));  // by 1 the double might be no int64
     const unsigned long long rough = (unsigned long long)((double)x * by);
     const long long left = (long long)(x - rough * y);  // where y is an int64

@@ -1,7 +1,7 @@
 // Mathematics for the host compiler: header-free, and plain enough to vectorise.
 //
-// float functions go through double where that is what accuracy needs; every result is the same
-// whether a loop was vectorised or not, because each operation is IEEE and none is reassociated.
+// Functions of float are computed in float, in double where accuracy needs it.  Every result is the
+// same whether a loop was vectorised or not: each operation is IEEE and none is reassociated.
 #pragma once
 
 extern "C" {
@@ -46,9 +46,12 @@ OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 #define OW_NO_CONTRACTION
 #define OW_AS_BEFORE
 #endif
+#include "pairs.cuh"
 #include "exponentials.cuh"
+#include "double_exponentials.cuh"
+#include "logarithms.cuh"
+#include "powers.cuh"
 #include "angles.cuh"
-#include "doubles.cuh"
 #include "double_angles.cuh"
 
 // CUDA's other names of these, and the functions that go to the C library.
@@ -67,10 +70,6 @@ OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
 extern "C" {
 double exp10(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
 double tgamma(double) noexcept; double lgamma(double) noexcept; double frexp(double, int*) noexcept;
-}
-OW_INLINE float ldexp(float x, int n) {  // no double is rounded on the way
-    n = n > 300 ? 300 : n < -300 ? -300 : n;
-    return (float)((double)x * power_of_two(n));
 }
 OW_INLINE float frexp(float x, int* n) { return (float)frexp((double)x, n); }
 #define OW_LIBRARY(NAME) \

@@ -1,0 +1,71 @@
+// Exponentials of double for the host compiler, and what is made of them: see math.cuh.
+//
+// What would lose bits is kept as a pair of numbers, the sum of which is meant.  Polynomials:
+// tests/fits.py.
+#pragma once
+OW_NO_CONTRACTION
+
+// exp(r) - 1 - r for |r| <= log(2) / 2.
+OW_INLINE double behind_exp(double r) {
+    return r * r * horner(r, 2.0920925229013683e-09, 2.510533217428392e-08, 2.755725710285716e-07,
+        2.755725516401745e-06, 2.4801587340675172e-05, 0.00019841269874905086,
+        0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
+}
+
+// 2**up * exp(hi + lo).
+OW_INLINE double scaled_exp(Pair<double> x, int up) {
+    double hi = x.hi > 712.0 ? 712.0 : x.hi;
+    hi = hi < -750.0 ? -750.0 : hi;
+    const double t = fma(hi, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
+    const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, hi)) + x.lo;
+    const double y = (behind_exp(r) + r) + 1.0;
+    return times_power_of_two(y, (long long)(host_bits(t) - 0x4338000000000000ULL) + up);
+}
+OW_INLINE double exp_of(Pair<double> x) { return scaled_exp(x, 0); }
+OW_INLINE double exp(double x) { return scaled_exp({x, 0.0}, 0); }
+OW_INLINE double exp2(double x) {
+    const double inside = x > 1025.0 ? 1025.0 : x, clamped = inside < -1080.0 ? -1080.0 : inside;
+    const double t = clamped + 6755399441055744.0, r = clamped - (t - 6755399441055744.0);
+    const double p = horner(r, 4.4541023224309354e-10, 7.070977907271434e-09,
+        1.0178067274348704e-07, 1.3215451632980893e-06, 1.5252733820781191e-05,
+        0.00015403530424776935, 0.0013333558146423222, 0.009618129107618665, 0.05550410866482158,
+        0.24022650695910075);
+    const double y = fma(r, 0.6931471805599453, fma(r, 2.3190468138462996e-17, r * r * p)) + 1.0;
+    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
+    return times_power_of_two(y, whole);
+}
+
+// Half of exp(x) - 1, which never overflows; for x below -40 it is -1/2.
+OW_INLINE Pair<double> half_expm1(double x) {
+    x = x > 710.0 ? 710.0 : x;
+    x = x < -40.0 ? -40.0 : x;
+    const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
+    const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);
+    const double lost = fma(n, -2.3190468138462996e-17, first - r);
+    const double scale = power_of_two((long long)(host_bits(t) - 0x4338000000000000ULL) - 1);
+    const Pair<double> shift = two_sum(scale, -0.5), sum = two_sum(shift.hi, scale * r);
+    return fast_two_sum(sum.hi, fma(scale, behind_exp(r) + lost, sum.lo + shift.lo));
+}
+OW_INLINE double expm1(double x) {
+    const Pair<double> half = half_expm1(x);
+    return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi;
+}
+OW_INLINE double sinh(double x) {
+    const double size = fabs(x);
+    const Pair<double> e = half_expm1(size < 40.0 ? size : 40.0);  // its pair is exact enough to add to
+    const Pair<double> rest = quotient(e.hi, e.lo, two_sum(1.0, 2.0 * e.hi)), sum = two_sum(e.hi, rest.hi);
+    const double y = sum.hi + (sum.lo + (e.lo + rest.lo)), far = scaled_exp({size, 0.0}, -1);
+    const double picked = size > 22.0 ? far : y;
+    return copysign(size < 0x1p-28 || x != x ? size : picked, x);
+}
+OW_INLINE double cosh(double x) {
+    const double half = scaled_exp({fabs(x), 0.0}, -1);
+    return half + 0.25 / half;
+}
+OW_INLINE double tanh(double x) {
+    const double size = fabs(x);
+    const Pair<double> e = half_expm1(2.0 * (size < 20.0 ? size : 20.0));
+    const Pair<double> y = quotient(e.hi, e.lo, two_sum(1.0, e.hi));
+    return copysign(size < 0x1p-28 || x != x ? size : y.hi + y.lo, x);
+}
+OW_AS_BEFORE

@@ -1,0 +1,121 @@
+// Logarithms of float and double for the host compiler, and what is made of them: see math.cuh.
+//
+// What would lose bits is kept as a pair.  Each function is one text for both types, over the
+// polynomial and the constants of each.  Polynomials: tests/fits.py.
+#pragma once
+OW_NO_CONTRACTION
+
+template <class T> struct LogConstants;
+template <> struct LogConstants<float> {
+    static constexpr Pair<float> PER_LN2 = {1.44269502f, 1.92596303e-08f}, PER_LN10 = {0.434294492f, -1.010305e-08f};
+    // the first of each in so few digits that its product with an exponent is exact
+    static constexpr Pair<float> LN2 = {0.693359375f, -2.12194440e-4f}, LOG2 = {0.301025390625f, 4.60503907e-06f};
+};
+template <> struct LogConstants<double> {
+    static constexpr Pair<double> PER_LN2 = {1.4426950408889634, 2.0355273740931033e-17};
+    static constexpr Pair<double> PER_LN10 = {0.4342944819032518, 1.098319650216765e-17};
+    static constexpr Pair<double> LN2 = {0.6931471803691238, 1.9082149292705877e-10};
+    static constexpr Pair<double> LOG2 = {0.3010299801826477, 1.5481333490135613e-08};
+};
+
+// A number from 0 on as m 2**e with m from sqrt(1/2) to sqrt(2): e and m - 1.
+template <class T> struct Mantissa { T e, f; };
+OW_INLINE Mantissa<float> mantissa_of(float x) {
+    const bool small = x < 0x1p-126f;
+    const unsigned shifted = host_bits(small ? x * 0x1p23f : x) - 0x3f3504f3u;
+    const float f = host_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    return {(float)((int)shifted >> 23) - (small ? 23.0f : 0.0f), f};
+}
+OW_INLINE Mantissa<double> mantissa_of(double x) {
+    const bool small = x < 0x1p-1022;
+    const unsigned long long shifted = host_bits(small ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcdULL;
+    // the exponent plus 2048, as a double without a conversion that AVX2 lacks
+    const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
+    const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
+    return {biased - (small ? 4503599627372598.0 : 4503599627372544.0), f};
+}
+// What log(1 + f) has behind f - f * f / 2: the largest term is exact.  `square` is f * f.
+OW_INLINE float behind_square(float f, float square) {
+    const float p = horner(f, 0.06971612f, -0.11479734f, 0.1168542f, -0.12425687f, 0.14249058f,
+        -0.16667803f, 0.20000716f, -0.24999997f, 0.3333333f);
+    return f * square * p;
+}
+// With s = f / (2 + f) it is s * (f * f / 2 + R), where R is what the series of 2 atanh(s) has
+// behind 2 s, over s.  After FreeBSD's e_log.c.
+OW_INLINE double behind_square(double f, double square) {
+    const double s = f / (2.0 + f), z = s * s;
+    const double p = horner(z, 0.0609237668959801, 0.06688175367557916, 0.0769051631407193,
+        0.09090963312653101, 0.11111110286413717, 0.1428571429220765, 0.19999999999975906,
+        0.33333333333333365);
+    return s * fma(z + z, p, 0.5 * square);
+}
+template <class T> OW_INLINE T log_or_end(T y, T x) {  // what a logarithm is where it is no number
+    const T endless = of_bits(Format<T>::ENDLESS);
+    y = x == endless ? x : y;
+    y = x == (T)0 ? -endless : y;
+    return x >= (T)0 ? y : of_bits(Format<T>::QUIET);
+}
+// log(1 + f + low) + e log(2), to be given log(1 + f)'s own low part.
+template <class T> OW_INLINE T joined_log(Mantissa<T> m, T low) {
+    const T square = m.f * m.f;
+    const T rest = behind_square(m.f, square) + fma(m.e, LogConstants<T>::LN2.lo, low);
+    return fma(m.e, LogConstants<T>::LN2.hi, m.f - fma((T)0.5, square, -rest));
+}
+template <class T> OW_INLINE T log_of(T x) { return log_or_end(joined_log(mantissa_of(x), (T)0), x); }
+// log(1 + f) times a number, given in two parts, plus another.
+template <class T> OW_INLINE T log_times(T f, Pair<T> by, Pair<T> plus) {
+    const T square = f * f, hi = fma((T)-0.5, square, f);
+    const T lo = fma((T)-0.5, square, f - hi) + behind_square(f, square);
+    const T product = hi * by.hi;
+    const T rest = fma(hi, by.hi, -product) + fma(lo, by.hi, hi * by.lo);
+    const Pair<T> sum = two_sum(plus.hi, product);
+    return sum.hi + (sum.lo + (rest + plus.lo));
+}
+template <class T> OW_INLINE T log2_of(T x) {
+    const Mantissa<T> m = mantissa_of(x);
+    return log_or_end(log_times(m.f, LogConstants<T>::PER_LN2, {m.e, (T)0}), x);
+}
+template <class T> OW_INLINE T log10_of(T x) {
+    const Mantissa<T> m = mantissa_of(x);
+    const Pair<T> whole = {m.e * LogConstants<T>::LOG2.hi, m.e * LogConstants<T>::LOG2.lo};
+    return log_or_end(log_times(m.f, LogConstants<T>::PER_LN10, whole), x);
+}
+// log(1 + a) + more log(2): near 1 of a itself, else of 1 + a with what the sum loses.
+template <class T> OW_INLINE T log_beside(Pair<T> a, T more) {
+    const Pair<T> u = two_sum((T)1, a.hi);
+    const Mantissa<T> m = mantissa_of(u.hi);
+    const bool near = m.e == (T)0;
+    const T low = (near ? a.lo : u.lo + a.lo) / u.hi;
+    return log_or_end(joined_log<T>({m.e + more, near ? a.hi : m.f}, low), u.hi);
+}
+template <class T> OW_INLINE T log1p_of(T x) {
+    const T y = log_beside<T>({x, (T)0}, (T)0), kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
+    return x == (T)0 ? x : kept;  // the sign of zero
+}
+// Beyond 2**60 the square would overflow, and the root is the number.
+template <class T> OW_INLINE T asinh_of(T x) {
+    const T size = fabs(x), square = size * size, root = sqrt((T)1 + square);
+    const bool far = size > (T)0x1p60;
+    const Pair<T> a = two_sum(size, far ? (T)0 : square / ((T)1 + root));
+    const T y = log_beside<T>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
+    return copysign(size < (T)0x1p-28 ? size : y, x);
+}
+template <class T> OW_INLINE T acosh_of(T x) {
+    const T above = x - (T)1;
+    const bool far = x > (T)0x1p60;
+    const Pair<T> a = two_sum(above, far ? (T)0 : sqrt(fma(above, above, above + above)));
+    const T y = log_beside<T>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
+    return x >= (T)1 ? y : of_bits(Format<T>::QUIET);
+}
+template <class T> OW_INLINE T atanh_of(T x) {
+    const T size = fabs(x);
+    const Pair<T> a = quotient(size + size, (T)0, two_sum((T)1, -size));
+    const T y = (T)0.5 * log_beside(a, (T)0);
+    return copysign(size == (T)1 ? of_bits(Format<T>::ENDLESS) : size < (T)0x1p-28 ? size : y, x);
+}
+#define OW_LOGARITHM(NAME) \
+    OW_INLINE float NAME(float x) { return NAME##_of(x); } \
+    OW_INLINE double NAME(double x) { return NAME##_of(x); }
+OW_LOGARITHM(log) OW_LOGARITHM(log2) OW_LOGARITHM(log10) OW_LOGARITHM(log1p)
+OW_LOGARITHM(asinh) OW_LOGARITHM(acosh) OW_LOGARITHM(atanh)
+OW_AS_BEFORE

@@ -1,0 +1,147 @@
+// Powers, roots and lengths of float and double for the host compiler: see math.cuh.
+//
+// Polynomials: tests/fits.py.
+#pragma once
+OW_NO_CONTRACTION
+
+// What the series of atanh(s) / s has behind 1 + z / 3, over z * z, and 1 / 3 as a pair.
+OW_INLINE float behind_third(float z) {
+    return horner(z, 0.09560179f, 0.11102383f, 0.14285766f, 0.2f);
+}
+OW_INLINE double behind_third(double z) {
+    return horner(z, 0.0586155679943914, 0.05853120970680075, 0.06667402260915066, 0.07692297482301737,
+        0.09090909167694142, 0.1111111111082791, 0.14285714285714685, 0.2);
+}
+template <class T> inline constexpr Pair<T> THIRD = {(T)0.3333333333333333, (T)1.850371707708594e-17};
+template <> inline constexpr Pair<float> THIRD<float> = {0.333333343f, -9.93410754e-09f};
+// log(1 + f) + e log(2) to some 11 bits more than a number has: the quotient and the first two terms
+// of the series as pairs.
+template <class T> OW_INLINE Pair<T> log_pair(Mantissa<T> m) {
+    const Pair<T> s = quotient(m.f, (T)0, fast_two_sum((T)2, m.f));
+    const T z = s.hi * s.hi, z_low = fma(s.hi, s.hi, -z) + (T)2 * s.hi * s.lo;
+    const Pair<T> p = fast_two_sum(THIRD<T>.hi, z * behind_third(z));
+    const T p_low = p.lo + THIRD<T>.lo;
+    const T cube = s.hi * z, cube_low = fma(s.hi, z, -cube) + fma(s.hi, z_low, s.lo * z);
+    const T tail = cube * p.hi, tail_low = fma(cube, p.hi, -tail) + fma(cube, p_low, cube_low * p.hi);
+    const Pair<T> sum = fast_two_sum(s.hi, tail), whole = two_sum(m.e * LogConstants<T>::LN2.hi, (T)2 * sum.hi);
+    const T low = fma(m.e, LogConstants<T>::LN2.lo, (T)2 * (sum.lo + (s.lo + tail_low)));
+    return fast_two_sum(whole.hi, whole.lo + low);
+}
+// exp(y log(x)) for x from 0 on, then what it is for the others.
+template <class T> OW_INLINE T pow_of(T x, T y) {
+    using U = typename Format<T>::Bits;
+    const U one = Format<T>::ONE, endless = Format<T>::ENDLESS;
+    const T size = fabs(x), half = y * (T)0.5, infinity = of_bits(endless);
+    const U whole = mask_if<U>(floor(y) == y);
+    const U odd_sign = whole & mask_if<U>(floor(half) != half) & Format<T>::SIGN;
+    const U fraction = ~whole & Format<T>::QUIET;
+    const U far = mask_if<U>(fabs(y) == infinity), zero = mask_if<U>(y == (T)0);
+    const U no_number = mask_if<U>(y != y) & host_bits(y);
+    const T at_zero = of_bits((mask_if<U>(y < (T)0) & endless) | no_number);
+    const T at_infinity = of_bits((mask_if<U>(y > (T)0) & endless) | no_number);
+    const Pair<T> log = log_pair(mantissa_of(size));
+    const T product = y * log.hi, low = fma(y, log.hi, -product) + y * log.lo;
+    T r = exp_of(Pair<T>{product, fabs(product) < Format<T>::END ? low : (T)0});
+    r = size == (T)0 ? at_zero : r;
+    r = size == infinity ? at_infinity : r;
+    U bits = host_bits(r) ^ (host_bits(x) & odd_sign);
+    const U root = x < (T)0 ? fraction : (U)0;  // of a negative number: NaN
+    bits |= size != infinity ? root : (U)0;
+    bits = x != x ? host_bits(x) : bits;
+    const U ones = size == (T)1 ? far : (U)0;
+    bits = (bits & ~ones) | (one & ones);
+    bits = x == (T)1 ? one : bits;
+    return of_bits((bits & ~zero) | (one & zero));
+}
+OW_INLINE float pow(float x, float y) { return pow_of(x, y); }
+OW_INLINE double pow(double x, double y) { return pow_of(x, y); }
+
+// 2**whole of a double that is a whole number from -1022 to 1023.
+OW_INLINE double power_of(double whole) {
+    return power_of_two((long long)(host_bits(whole + 6755399441055744.0) - 0x4338000000000000ULL));
+}
+// A number from 0 on as x third**3, of which y is the cube root of x to some 2e-4.
+template <class T> struct NearRoot { T x, y, third; };
+OW_INLINE NearRoot<float> near_root_of(float size) {
+    const bool small = size < 0x1p-126f;
+    const unsigned bits = host_bits(small ? size * 0x1p24f : size);
+    const float m = host_float((bits & 0x007fffffu) | 0x3f800000u);
+    const float e = (float)(int)(bits >> 23) - (small ? 151.0f : 127.0f);
+    const WholeFloat third = whole_near(e - 1.0f, 0.333333343f);  // rounded it is what is not above e / 3
+    const float left = e - 3.0f * third.n;
+    const float factor = left == 0.0f ? 1.0f : left == 1.0f ? 1.25992107f : 1.58740103f;
+    const float y = factor * horner(m, 0.022148699f, -0.15866245f, 0.5808264f, 0.55579096f);
+    return {m * (left == 0.0f ? 1.0f : left == 1.0f ? 2.0f : 4.0f), y, power_of_two_f(third.whole)};
+}
+OW_INLINE NearRoot<double> near_root_of(double size) {
+    const bool small = size < 0x1p-1022;
+    const unsigned long long bits = host_bits(small ? size * 0x1p54 : size);
+    const double m = host_double((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+    const double biased = host_double(0x4330000000000000ULL + (bits >> 52));
+    const double e = biased - (small ? 4503599627371573.0 : 4503599627371519.0);
+    const double third = floor(e * 0.3333333333333333 + 0.1), left = e - 3.0 * third;
+    const double factor = left == 0.0 ? 1.0 : left == 1.0 ? 1.2599210498948732 : 1.5874010519681996;
+    const double y = factor * horner(m, 0.022148699208245196, -0.1586624600531909,
+        0.5808263911380952, 0.5557909602691388);
+    return {m * (left == 0.0 ? 1.0 : left == 1.0 ? 2.0 : 4.0), y, power_of(third)};
+}
+// What is to be added to a root y of x: a step of Halley, whose residual x - y * y * y is exact enough.
+template <class T> OW_INLINE T halley(T x, T y) {
+    const T square = y * y, lost = fma(y, y, -square), cube = square * y;
+    return y * fma(-lost, y, fma(-square, y, x)) / (cube + cube + x);
+}
+template <class T> OW_INLINE T root_or_end(T root, T x) {
+    return fabs(x) > (T)0 && fabs(x) < of_bits(Format<T>::ENDLESS) ? copysign(root, x) : x + x;
+}
+OW_INLINE float cbrt(float x) {
+    const NearRoot<float> c = near_root_of(fabs(x));
+    return root_or_end((c.y + halley(c.x, c.y)) * c.third, x);
+}
+OW_INLINE double cbrt(double x) {  // the first step has some 40 bits
+    const NearRoot<double> c = near_root_of(fabs(x));
+    const double y = c.y + halley(c.x, c.y);
+    return root_or_end((y + halley(c.x, y)) * c.third, x);
+}
+OW_INLINE float ldexp(float x, int n) {  // no double is rounded on the way
+    n = n > 300 ? 300 : n < -300 ? -300 : n;
+    return (float)((double)x * power_of_two(n));
+}
+// One step is exact but for the last rounding: two steps before it keep a result that is subnormal,
+// or an exponent that is larger than any number's.
+OW_INLINE double ldexp(double x, int n) {
+    double left = (double)n, y = x;
+    left = left > 3100.0 ? 3100.0 : left;
+    left = left < -3100.0 ? -3100.0 : left;
+    double step = left > 1023.0 ? 1023.0 : 0.0;
+    step = left < -1022.0 ? -969.0 : step;
+    y *= power_of(step), left -= step;
+    step = left > 1023.0 ? 1023.0 : 0.0;
+    step = left < -1022.0 ? -969.0 : step;
+    y *= power_of(step), left -= step;
+    left = left > 1023.0 ? 1023.0 : left;
+    return y * power_of(left < -1022.0 ? -1022.0 : left);
+}
+OW_INLINE float hypot(float x, float y) {
+    const double a = (double)x, b = (double)y;
+    const float length = (float)__builtin_sqrt(__builtin_fma(a, a, b * b));  // no double overflows
+    const float far = __builtin_inff();
+    return (__builtin_fabsf(x) == far) | (__builtin_fabsf(y) == far) ? far : length;
+}
+// With one correction of the root by fma (Borges, "Algorithm 1014: An improved algorithm for
+// hypot(x,y)", ACM TOMS 47, 2020), scaled by a power of two so that nothing overflows on the way.
+OW_INLINE double hypot(double x, double y) {
+    const double p = __builtin_fabs(x), q = __builtin_fabs(y);
+    const double large = p > q ? p : q, small = p > q ? q : p;
+    unsigned long long exponent = host_bits(large) >> 52;
+    exponent = exponent < 1 ? 1 : exponent;
+    exponent = exponent > 2045 ? 2045 : exponent;
+    const double scale = host_double((2046 - exponent) << 52);
+    const double a = large * scale, b = small * scale, square = a * a;
+    const double root = __builtin_sqrt(__builtin_fma(b, b, square)), whole = root * root;
+    const double low = __builtin_fma(root, root, -whole) - __builtin_fma(a, a, -square);
+    const double rest = __builtin_fma(-b, b, whole - square) + low;
+    const double length = (root > 0.0 ? root - rest / (root + root) : root) * host_double(exponent << 52);
+    const double far = __builtin_inf();
+    return p == far || q == far ? far : length;
+}
+OW_AS_BEFORE
