@@ -94,6 +94,11 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         )
 
 
+def _check_array(target: TracedArray, name: str) -> None:
+    if target.tracer.is_number(target.value):
+        raise UnsupportedError(f"{name}: expected an array to write to, found a number")
+
+
 def fitted(target: Any, value: Any) -> Any:
     """A result over all of ``out=``, to which NumPy broadcasts it; where it cannot, itself."""
     if not hasattr(target, "origin"):
@@ -115,8 +120,7 @@ def assign(target: Any, value: Any, name: str) -> TracedArray:
     """
     check_assigned(target, value, name)
     tracer, old = target.tracer, target.value
-    if tracer.is_number(old):
-        raise UnsupportedError(f"{name}: expected an array to write to, found a number")
+    _check_array(target, name)
     if value.value.dtype is not old.dtype:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
     if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number
@@ -141,6 +145,7 @@ def put(target: TracedArray, key: Any, value: Any) -> None:
         UnsupportedError: the key is no slices, numbers or mask; see also ``check_assigned``.
         ShapeError: the value does not fit.
     """
+    _check_array(target, "assignment to elements")
     origin = getattr(value, "origin", None)
     if origin is not None and origin[1] is key and _whole(value) is target:
         return  # after target[key] += x it is there already

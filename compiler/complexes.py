@@ -34,13 +34,20 @@ def defined(operator: Operator, operands: Sequence[Any], typed: Sequence[Any]) -
         return None
     tracer = next(o.tracer for o in operands if hasattr(o, "value"))
     base, *exponents = (
-        o if hasattr(o, "value") else _number(tracer, o, t, loop[0])
-        for o, t in zip(operands, typed, strict=True)
+        _operand(tracer, o, t, loop[0]) for o, t in zip(operands, typed, strict=True)
     )
     if not hasattr(base, "value"):  # a whole number to the power of an array
         base = _array(tracer, typed[0][0], loop[0])
     made = [_typed(e, loop[0] if is_complex(e) else loop[0].part) for e in exponents]
     return definition(_typed(base, loop[0]), *made)
+
+
+def _operand(tracer: Any, item: Any, typed: Any, dtype: DType) -> Any:
+    if hasattr(item, "value"):
+        return item
+    if isinstance(typed, Value):  # an array that the function made past us
+        return tracer.wrapped(typed)
+    return _number(tracer, item, typed, dtype)
 
 
 def _array(tracer: Any, expr: Expr, dtype: DType) -> Any:

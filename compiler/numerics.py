@@ -18,7 +18,11 @@ MOST_TERMS = 64
 
 
 def sinc(x: Any) -> Any:
-    scaled = np.pi * np.where(x == 0, 1.0e-20, x)
+    """Of zero that of a number so small that it is 1, but one of the type's."""
+    scaled = np.pi * x
+    dtype = scaled.value.dtype
+    least = 2.0 ** (1 - dtype.digits) if dtype.kind == "f" else 1.0e-20
+    scaled = np.where(scaled == 0, least, scaled)
     return np.sin(scaled) / scaled
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
+from opweave.compiler.expr import Expr
 from opweave.compiler.ir import (
     Axes,
     Graph,
@@ -96,6 +97,7 @@ class _Settling:
         self.inputs = {i.value.id for i in graph.inputs}
         self.views: dict[int, tuple[Value, Axes]] = {}
         self.replaced: dict[int, Value] = {}
+        self.kept: dict[int, Node] = {}  # views that are reductions with keepdims now
         ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
         self.next_id = max(ids, default=-1) + 1
 
@@ -115,10 +117,21 @@ class _Settling:
                 self._scan(node)
             elif not self._sunk(node):
                 self.nodes.append(node)
-        outputs = tuple(
+        outputs = self._outputs()
+        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _outputs(self) -> tuple[Value | Expr, ...]:
+        """Of a reduction that is returned, too, its view remains one: they share memory."""
+        values = [o for o in self.source.outputs if isinstance(o, Value)]
+        bases = {self._base(self.replaced.get(v.id, v))[0] for v in values}
+        for node in [self.kept[n] for n in dict.fromkeys(v.id for v in values) if n in self.kept]:
+            base, axes = self._base(node.values[0])
+            if base in bases:
+                axes = _with_ones(base, composed(node.attr("axes"), axes))
+                self.replaced[node.result.id] = self._viewed(base, axes, node, node.result)
+        return tuple(
             self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
         )
-        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _now(self, item: Operand) -> Operand:
         return self.replaced.get(item.id, item) if isinstance(item, Value) else item
@@ -129,6 +142,7 @@ class _Settling:
         kept = self._kept(base, wanted)
         if kept is not None:
             self.replaced[node.result.id] = kept
+            self.kept[node.result.id] = node
             return
         self.replaced[node.result.id] = self._viewed(base, wanted, node, node.result)
 

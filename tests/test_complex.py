@@ -623,3 +623,14 @@ def test_the_root_of_a_negative_number_is_complex_and_that_of_another_is_not():
         made, expected = fused(x, s, p), function(x, s, p)
         assert made.dtype == expected.dtype
         np.testing.assert_allclose(made, expected, rtol=1e-6)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    lambda z: np.full((2, 1), 2.5, np.float32) ** z, lambda z: z ** np.full(3, 2),
+    lambda z: np.full(3, 1 + 1j) ** z,
+])  # fmt: skip
+def test_powers_of_arrays_that_the_function_makes(function):
+    z = normal("complex128", 2, 3)
+
+    np.testing.assert_allclose(ow.fuse(function)(z), function(z), rtol=1e-13)

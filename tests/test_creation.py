@@ -190,3 +190,18 @@ def test_a_number_is_nothing_to_write_to(write):
     with pytest.raises(ow.errors.UnsupportedError, match="found a number"):
         ow.fuse(write, fullgraph=True)(a)
     np.testing.assert_array_equal(a, np.arange(3.0))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("key", [0, (), ..., (..., [0]), slice(None)])
+def test_a_number_has_no_elements_to_assign_to(key):
+    def function(a):
+        total = a.sum()
+        total[key] = 1
+        return total
+
+    for called in (function, ow.fuse(function)):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            called(np.arange(3.0))
+    with pytest.raises(ow.errors.UnsupportedError, match="found a number"):
+        ow.fuse(function, fullgraph=True)(np.arange(3.0))

@@ -214,3 +214,13 @@ def test_functions_of_scipy_are_fused_where_they_compute_in_the_type():
     np.testing.assert_array_equal(other(np.abs(V)), special.digamma(np.abs(V)) * 2)
     with pytest.raises(e.UnsupportedError, match="erf"):
         ow.fuse(special.erf, fullgraph=True)(V.astype(np.float16))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32"])
+def test_sinc_of_nothing_is_one(dtype):
+    x = np.array([0.0, -0.0, 6e-8, 1e-5, 0.5, 3]).astype(dtype)
+    made = ow.fuse(np.sinc)(x)
+
+    np.testing.assert_allclose(made, np.sinc(x), rtol=4 * np.finfo(made.dtype).eps, atol=1e-3)
+    assert made[0] == made[1] == 1

@@ -296,3 +296,35 @@ def test_results_that_are_views_of_one_array_share_its_memory():
 
     v[1] = 99
     assert w[0] == 99
+
+
+# A reduction and itself with the axis that it lost: one array and its view.
+WITH_ITS_AXIS = [
+    lambda a: (s := a.sum(axis=-1), s[:, None]),
+    lambda a: (s := a.max(axis=0), s[None]),
+    lambda a: (s := a.sum(axis=-1), s[:, None] * 2, s[..., None]),
+    lambda a: (s := a.sum(axis=(0, 1)), s.reshape(1, 1)),
+]
+
+
+@pytest.mark.parametrize("function", WITH_ITS_AXIS)
+def test_a_reduction_shares_its_memory_with_its_view(function):
+    for called in (function, ow.fuse(function)):
+        first, *_, last = called(rows())
+
+        assert np.shares_memory(first, last) == bool(first.shape)
+
+
+@pytest.mark.parametrize("write", [
+    lambda z, s: s.real.__setitem__(..., 2), lambda z, s: s.sort(), lambda z, s: s.flat.__setitem__(0, 5),
+    lambda z, s: np.cumsum(s, axis=0, out=s),
+])  # fmt: skip
+def test_what_is_written_to_a_reduction_is_seen_through_its_view(write):
+    def function(z):
+        s = z.sum(axis=-1)
+        view = s[..., None]
+        write(z, s)
+        return view, s * 1
+
+    for made, expected in zip(ow.fuse(function)(numbers()), function(numbers()), strict=True):
+        np.testing.assert_array_equal(made, expected)

@@ -56,7 +56,7 @@ IN_PARTS = "results that share memory, which depend on no argument"
 # its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
 # of the picture's type.
 MIXING = {r.name for r in ow.OPERATORS.values() if r.mixes} | {"hue"}
-OTHER_BITS = {"matmul", "linear", "mean", "var", "std"} | MIXING
+OTHER_BITS = {"matmul", "linear", "mean", "var", "std", "selection"} | MIXING
 # Sums whose order follows the layout in NumPy, so that a view that was moved changes their bits.
 ORDERED = frozenset("sum prod mean var std softmax log_softmax ufunc.reduce".split())
 

@@ -49,9 +49,11 @@ DOCUMENTED = (
 # What gives a NumPy bool, and NumPy's Python's (architecture.md); numbers made of it follow.
 TRUTHS = re.compile("array_equal|allclose")
 PYTHONS_BOOL = re.compile("'bool' object has no attribute")
+READ_ONLY = re.compile("read-only")
 # Where it shows that results lie in rows.
 RESHAPES = re.compile("ravel|reshape|contiguous|fortran")
 IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
+GATHERED_COLUMNS = re.compile(r"\b\w+\[\.\.\., \[0, 0, -1\]\]")  # NumPy's lie in columns
 # What a script has whose results may be arrays of their own where NumPy's are views; so may those
 # that NumPy gives out to read only (architecture.md).
 SPREAD = re.compile(
@@ -119,12 +121,17 @@ def judge_script(script: Script) -> Verdict:
     """Make all calls of a script, in order, by one fused function; the first fault is kept.
 
     What NumPy computes of columns lies in columns, so that a reshape of it is a copy; ours lies in
-    rows (architecture.md).  Such a script is judged by its arguments in rows.
+    rows (architecture.md).  Such a script is judged by what it is given, and gathers, in rows.
     """
     verdict = _judged(script)
     if verdict.failures and RESHAPES.search(script.source):
-        straight = replace(script, calls=tuple(tuple(map(_in_rows, c)) for c in script.calls))
-        if straight.calls != script.calls:
+        rows = tuple(tuple(map(_in_rows, c)) for c in script.calls)
+        lines = tuple(
+            replace(line, text=GATHERED_COLUMNS.sub(r"np.ascontiguousarray(\g<0>)", line.text))
+            for line in script.lines
+        )
+        straight = replace(script, calls=rows, lines=lines)
+        if straight != script:
             verdict = _judged(straight)
             verdict.refused = verdict.refused or "layout (results are C-contiguous)"
     return verdict
@@ -169,13 +176,16 @@ def _judge_calls(script: Script, verdict: Verdict) -> None:
 def _has_answer(script: Script, want: Ran, got: Ran, verdict: Verdict) -> bool:
     """Both gave a result; where NumPy raised, opweave raised the like of it."""
     if want.error is not None:
-        if got.error is None:
+        if not isinstance(got.error, _public(type(want.error))):
+            is_own = READ_ONLY.search(shown(want.error)) and SPREAD.search(script.source)
+            if got.error is None and is_own:
+                verdict.refused = "an array of its own (architecture.md)"
+                return False
             if TRUTHS.search(script.source) and PYTHONS_BOOL.search(shown(want.error)):
                 verdict.refused = "a NumPy bool (architecture.md)"
                 return False
-            raise Wrong("error", f"NumPy raised {shown(want.error)}, opweave nothing")
-        if not isinstance(got.error, _public(type(want.error))):
-            raise Wrong("error", f"NumPy raised {shown(want.error)}, opweave {shown(got.error)}")
+            ours = "nothing" if got.error is None else shown(got.error)
+            raise Wrong("error", f"NumPy raised {shown(want.error)}, opweave {ours}")
         return False
     if got.error is not None:
         text = shown(got.error)
