@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.edit import Edit
-from opweave.compiler.kernel import Kernel, Line
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Line
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from opweave.compiler.assemble_matrix import MatrixAssembler
 from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, count
-from opweave.compiler.kernel import Line
+from opweave.compiler.kernel_parts import Line
 from opweave.compiler.layout import DimList, MatrixWalk, Walk, collapse
 from opweave.compiler.lines import COLUMN
 from opweave.compiler.operands import Key

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from opweave.compiler.accumulation import ProductPlan
 from opweave.compiler.assemble_rows import MapAssembler
 from opweave.compiler.assembler import Assembler
-from opweave.compiler.ir import Node, ProductPlan, count, extent_of
-from opweave.compiler.kernel import Factor, Kernel, Line, Load, Param, Product
+from opweave.compiler.ir import Node, count, extent_of
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Factor, Line, Load, Param, Product
 from opweave.compiler.layout import (
     Access,
     MatrixAddress,

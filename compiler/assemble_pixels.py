@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from opweave.compiler.assemble_rows import WIDE, WIDEST, MapAssembler
 from opweave.compiler.ir import Node, Operand, Scalar, Value, count
-from opweave.compiler.kernel import Kernel, Line
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Line
 from opweave.compiler.layout import Access, Stride, Walk, access, in_order, walk_map
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import CHANNEL

@@ -8,7 +8,8 @@ from dataclasses import replace
 from opweave.compiler.assembler import RESTRICT, Assembler
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import TURNS, Scalar, count
-from opweave.compiler.kernel import Kernel, Load, Param, Pass
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Load, Param, Pass
 from opweave.compiler.layout import Walk, walk_map
 from opweave.compiler.repeats import Carried, carried
 from opweave.opcodes.dtypes import I32

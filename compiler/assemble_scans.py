@@ -14,7 +14,8 @@ from typing import Any
 from opweave.compiler.assemble_matrix import MatrixAssembler
 from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, Value
-from opweave.compiler.kernel import Keep, Kernel, Line, Load, Param, Pass, Reduction
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Keep, Line, Load, Param, Pass, Reduction
 from opweave.compiler.layout import MatrixWalk, Walk, collapse
 from opweave.compiler.lines import bind_reduction, comment_for
 from opweave.compiler.toggle import Facts

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from opweave.compiler.device import Device
 from opweave.compiler.ir import Extents, Node, Value
-from opweave.compiler.kernel import Kernel, Line, Load, Param, Pass, Reduction, Store
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Line, Load, Param, Pass, Reduction, Store
 from opweave.compiler.layout import Access, Stride
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import (

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.accumulation import ProductPlan
 from opweave.compiler.bounds_of_complex import expanded
 from opweave.compiler.carried import Bounded, carried_errors, signs_of_zero, zero_of
 from opweave.compiler.complex_parts import Parts
 from opweave.compiler.expr import evaluate
-from opweave.compiler.ir import Graph, Node, ProductPlan, Scalar, Value, count, reduced_axes
+from opweave.compiler.ir import Graph, Node, Scalar, Value, count, reduced_axes
 from opweave.compiler.literals import converted
 from opweave.compiler.reference import numpy_attributes
 from opweave.compiler.rounding import gamma, largest, spacing

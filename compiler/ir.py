@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
+from opweave.compiler.accumulation import Plan, ProductPlan
 from opweave.compiler.expr import Expr, evaluate, literal, value_key
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Kind, Operator
@@ -101,117 +102,6 @@ class Where:
 
     def __str__(self) -> str:
         return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The accumulation plan of a reduction: which elements meet in which order.
-
-    Element ``j`` of a row belongs to chunk ``c = j / lanes``; chunk ``c`` to thread
-    ``c % (threads * parts)``, counted through the parts (blocks).  Lane ``j % lanes`` of that
-    thread takes its elements in rising order.  Then the lanes of a thread are joined pairwise
-    (upper half onto lower half), then the threads of a warp likewise, then the warps in rising
-    order; then the parts in rising order by the threads of one block, and pairwise again.
-
-    With ``runs`` a part has a run of consecutive chunks instead, and thread ``t`` of it every
-    ``threads``-th from its ``t``-th on: a CPU reads memory in its order.
-
-    Attributes:
-        threads: threads that share a row in one block.
-        lanes: independent running values of one thread.
-        parts: blocks that share a row; their partial results meet in the last block done.
-        runs: a part is a run of the row.
-    """
-
-    threads: int
-    lanes: int
-    parts: int = 1
-    runs: bool = False
-
-    def depth(self, extent: int) -> int:
-        """Longest chain of additions for a row of ``extent`` elements (for error bounds)."""
-        chunks = -(-extent // (self.lanes * self.threads * self.parts))
-        tree = (self.lanes - 1).bit_length() + (min(self.threads, 32) - 1).bit_length()
-        warps = max(1, self.threads // 32)
-        finish = 0 if self.parts == 1 else -(-self.parts // self.threads) + 5 + warps
-        return max(1, chunks + tree + warps - 1 + finish)
-
-    def __str__(self) -> str:
-        text = f"{self.threads} threads x {self.lanes} lanes"
-        if self.parts == 1:
-            return text
-        return f"{self.parts} {'runs' if self.runs else 'blocks'} x {text}"
-
-
-@dataclass(frozen=True)
-class ScanPlan(Plan):
-    """The accumulation plan of a scan: which elements meet in which order.
-
-    A single thread takes a row's elements in rising order.  Several take it in tiles of
-    ``threads * lanes`` elements.  A thread joins its ``lanes`` consecutive elements in rising
-    order; the threads of a warp join theirs in steps of 1, 2, 4... (Hillis and Steele, "Data
-    parallel algorithms", 1986); the warps meet in rising order behind what came before the tile.
-    An element is what came before its warp, joined to what came before its thread there, joined to
-    its own run.  Several blocks take consecutive parts of a row, as many whole tiles each; a
-    part's total is that of a reduction by ``Plan``, and what came before a part are the totals in
-    rising order.
-
-    Attributes:
-        abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
-            changes no bit.
-    """
-
-    abreast: bool = False
-
-    def depth(self, extent: Any, row: int = 0) -> Any:
-        """Longest chain of roundings up to the last of ``extent`` elements, a number or many.
-
-        ``row`` is the number of all elements of the row, which decides how long its parts are.
-        """
-        if self.threads == 1:
-            return extent
-        tile = self.threads * self.lanes
-        warps = max(1, self.threads // 32)
-        steps = (min(self.threads, 32) - 1).bit_length()
-        within = self.lanes - 1 + steps + 1
-        if self.parts == 1:
-            return within + ((extent - 1) // tile + 1) * warps
-        share = -(-row // (tile * self.parts))  # tiles of a part
-        total = share + (self.lanes - 1).bit_length() + steps + warps - 1
-        before = (extent - 1) // tile // share  # parts
-        return within + share * warps + (before > 0) * (total + before)
-
-    def __str__(self) -> str:
-        if self.threads == 1:
-            return "element by element"
-        text = f"tiles of {self.threads} threads x {self.lanes} lanes, in order"
-        return text if self.parts == 1 else f"{self.parts} blocks x {text}"
-
-
-@dataclass(frozen=True)
-class ProductPlan:
-    """The accumulation plan of a product.
-
-    With ``unit="fma"`` every element of the result is one running value, which takes the products
-    of its row and its column in rising order, each with one rounding; so neither tiles nor threads
-    change a bit.  With ``unit="blas"`` the order is the vendor's, and the product is a kernel of
-    its own.
-
-    Attributes:
-        unit: "fma" or "blas".
-        columns: smallest power of two that holds a row of the result, 0 for longer rows: whether
-            a block can hold a row.  It changes no bit.
-    """
-
-    unit: str
-    columns: int = 0
-
-    def depth(self, extent: int) -> int:
-        """Longest chain of roundings for ``extent`` products (for error bounds)."""
-        return max(1, extent)
-
-    def __str__(self) -> str:
-        return "one fma a step, in rising order" if self.unit == "fma" else "the vendor's library"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opweave.compiler.ir import Node
-from opweave.compiler.kernel import Line, Reduction
+from opweave.compiler.kernel_parts import Line, Reduction
 from opweave.compiler.layout import Access
 from opweave.compiler.names import macros
 from opweave.opcodes.core import OpCode, Phase

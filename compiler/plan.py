@@ -13,18 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
+from opweave.compiler.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.device import Device
-from opweave.compiler.ir import (
-    Extents,
-    Graph,
-    Node,
-    Plan,
-    ProductPlan,
-    ScanPlan,
-    count,
-    extent_of,
-    reduced_axes,
-)
+from opweave.compiler.ir import Extents, Graph, Node, count, extent_of, reduced_axes
 from opweave.compiler.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from opweave.compiler.expr import Expr, expr_key
 from opweave.compiler.ir import Operand, Scalar
-from opweave.compiler.kernel import Param
+from opweave.compiler.kernel_parts import Param
 from opweave.compiler.literals import c_literal
 from opweave.compiler.operands import GroupOperands, Key
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir import Graph, Value
-from opweave.compiler.kernel import Kernel, Load, Store
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Load, Store
 from opweave.compiler.layout import Operand
 from opweave.compiler.operands import Key
 from opweave.compiler.simplify import next_id, simplify

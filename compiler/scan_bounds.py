@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.accumulation import ScanPlan
 from opweave.compiler.carried import Bounded, signs_of_zero, zero_of
-from opweave.compiler.ir import Node, ScanPlan, extent_of, scanned_axis
+from opweave.compiler.ir import Node, extent_of, scanned_axis
 from opweave.compiler.rounding import gammas, largest, spacing
 from opweave.opcodes.dtypes import DType
 

@@ -7,8 +7,9 @@ thread each, neighbours by neighbours, as long as there are enough of them to fi
 
 from __future__ import annotations
 
+from opweave.compiler.accumulation import ScanPlan
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Extents, Node, ScanPlan, count, extent_of, scanned_axis
+from opweave.compiler.ir import Extents, Node, count, extent_of, scanned_axis
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))

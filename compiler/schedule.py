@@ -22,14 +22,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from opweave.compiler.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir import (
     Extent,
     Graph,
     Node,
-    Plan,
-    ProductPlan,
     Scalar,
-    ScanPlan,
     Shape,
     Value,
     Where,

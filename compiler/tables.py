@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from opweave.compiler.ir import Node, Operand, Scalar, Symbol, Value
-from opweave.compiler.kernel import Load, Param
+from opweave.compiler.kernel_parts import Load, Param
 from opweave.compiler.layout import Access, Stride
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import Table

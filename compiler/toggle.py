@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from opweave.compiler.accumulation import Plan
 from opweave.compiler.device import Device
-from opweave.compiler.ir import Plan
 
 
 @dataclass(frozen=True)

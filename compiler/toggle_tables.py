@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.ir import Plan
+from opweave.compiler.accumulation import Plan
 from opweave.compiler.toggle import Facts, Toggle
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from opweave.compiler.ir import Plan
+from opweave.compiler.accumulation import Plan
 from opweave.compiler.toggle import Facts, Toggle
 from opweave.compiler.toggle_tables import (
     COLUMNS,

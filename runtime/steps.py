@@ -11,7 +11,8 @@ import numpy as np
 
 from opweave.compiler.expr import evaluate
 from opweave.compiler.ir import Extents, Scalar, extent_of, product
-from opweave.compiler.kernel import Kernel, Param
+from opweave.compiler.kernel import Kernel
+from opweave.compiler.kernel_parts import Param
 from opweave.compiler.literals import converted
 from opweave.runtime.layouts import Layouts
 
