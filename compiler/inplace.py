@@ -22,8 +22,11 @@ def _fits(name: str, value: Any, target: Any, casting: Any) -> Any:
 
     Raises:
         DTypeError: an array of another kind.
-        UnsupportedError: a number that the array's type does not hold as it is.
+        UnsupportedError: a number that the array's type does not hold as it is; an array of
+            NumPy's own to write to.
     """
+    if not hasattr(target, "tracer"):
+        raise UnsupportedError(f"{name}: writes into an array that no kernel holds")
     if is_number(value):
         if np.result_type(target.dtype, getattr(value, "example", value)) != target.dtype:
             raise UnsupportedError(f"{name}: a {type(value).__name__} into {target.dtype}")

@@ -727,3 +727,24 @@ def test_a_view_that_is_returned_with_its_array_is_a_view():
 
     assert len(program.kernels) == 1
     assert all(np.shares_memory(whole, part) for part in parts)
+
+
+def _vectorised(x):
+    return np.vectorize(lambda e: e + 1)(x)
+
+
+@pytest.mark.parametrize("write", [
+    lambda v, x: np.copyto(v, x + 1), lambda v, x: np.copyto(v, 3, where=x > 1),
+    lambda v, x: np.putmask(v, x > 1, x * 3), lambda v, x: np.place(v, x > 1, [3.0]),
+    lambda v, x: np.fill_diagonal(v.reshape(1, -1), x[0] + 5), lambda v, x: np.add.at(v, [0, 0], x[:2]),
+])  # fmt: skip
+@pytest.mark.parametrize("made", [_vectorised, lambda x: np.zeros(5), lambda x: np.sort(x)])
+def test_arrays_of_numpys_own_are_written_to(made, write):
+    def function(x):
+        v = made(x)
+        write(v, x)
+        return v * 1, x
+
+    x = np.arange(5.0)
+    for found, expected in zip(ow.fuse(function)(x.copy()), function(x.copy()), strict=True):
+        np.testing.assert_array_equal(found, expected)
