@@ -203,7 +203,8 @@ class _Bounds:
             else:
                 error = error + ulp * spacing(scale, dtype)
         elif node.operator.name == "cast" and not _widens(node):
-            error = error + 0.5 * spacing(reach, dtype)
+            exact = (error == 0) & (value == value.astype(dtype.numpy))
+            error = error + np.where(exact, 0.0, 0.5) * spacing(reach, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         if top is not None:
             loop = F32 if dtype.round else dtype

@@ -209,10 +209,10 @@ def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
 
 
 def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    """1 / 0, a whole exponent of a negative number among fractions, 1 to NaN, NaN to 0."""
+    """1 / 0, a negative number to what may be odd, even or a fraction, 1 to NaN, NaN to 0."""
     (x, y), (by_x, by_y) = values, errors
     pole = _may_be_zero(x, by_x) & (y - by_y < 0)
-    fraction = (x - by_x < 0) & (by_y > 0)
+    fraction = ((x - by_x < 0) | (np.signbit(x) & (x == 0))) & (by_y > 0)
     one, nothing = _may_be_zero(x - 1, by_x), _may_be_zero(y, by_y)
     return np.asarray(pole | fraction | (one & np.isnan(y)) | (nothing & np.isnan(x)))
 

@@ -6,9 +6,18 @@
 template <class R> struct Complex {
     R re, im;
     OW_SPECIAL void operator=(R x) { re = x, im = R(0); }
+#ifdef OW_ASSIGN_PARTS
+    OW_SPECIAL void operator=(const Complex& z) { re = z.re, im = z.im; }
+#endif
 };
 typedef Complex<float> complex64;
 typedef Complex<double> complex128;
+
+// x, or else y: of a choice between two places in memory g++ makes no vectors.
+template <class T> OW_INLINE T chosen(bool first, T x, T y) { return first ? x : y; }
+template <class R> OW_INLINE Complex<R> chosen(bool first, Complex<R> x, Complex<R> y) {
+    return {first ? x.re : y.re, first ? x.im : y.im};
+}
 
 // What stands behind a volatile pointer to a type.
 template <class T> struct Volatile { typedef volatile T type; };

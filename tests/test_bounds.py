@@ -153,6 +153,13 @@ def test_a_power_that_no_nan_changes_is_undecided_where_it_may_be_one(function):
     assert np.isinf(bound(function, x).error).tolist() == [True, False]
 
 
+def test_a_pole_to_an_integer_that_a_float_does_not_hold_is_undecided():
+    x, n = np.array([-0.0, 0.0, -0.0, 2.0]), np.array([-(2**62) - 1, -3, -3, 3])
+    found = bound(lambda x, n: x**n, x, n)
+
+    assert np.isinf(found.error).tolist() == [True, False, False, False]
+
+
 Z = np.array([[0.0, -0.0], [-0.0, -0.0], [0.0, 1.0]])
 
 

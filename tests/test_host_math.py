@@ -247,6 +247,20 @@ def test_loops_of_the_functions_become_vectors():
             f"void ldexp_{ctype}(const {ctype}* __restrict__ x, const int* __restrict__ k, "
             f"{ctype}* __restrict__ y, int n) {{ for (int i = 0; i < n; ++i) y[i] = ldexp(x[i], k[i]); }}"
         )
+        loops[f"{ctype} frexp"] = (
+            f"void frexp_{ctype}(const {ctype}* __restrict__ x, int* __restrict__ k, "
+            f"{ctype}* __restrict__ y, int n) {{ for (int i = 0; i < n; ++i) y[i] = frexp(x[i], k + i); }}"
+        )
+    for ctype in ("complex64", "complex128"):
+        for name, sign in {"sum": "+", "product": "*", "quotient": "/"}.items():
+            loops[f"{ctype} {name}"] = (
+                f"void {name}_{ctype}(const {ctype}* __restrict__ x, {ctype}* __restrict__ y, int n) "
+                f"{{ for (int i = 0; i < n; ++i) {{ const {ctype} v = x[i] {sign} x[i + n]; y[i] = v; }} }}"
+            )
+        loops[f"{ctype} total"] = (
+            f"void total_{ctype}(const {ctype}* __restrict__ x, {ctype}* __restrict__ y, int n) "
+            f"{{ for (int i = 0; i < 64; ++i) y[i] = chosen(i < n, y[i] + x[i], y[i]); }}"
+        )
     source = "\n".join([*loops.values(), '#line 1 "end"', ""])
     include = [*(f"-I{path}" for path in HOST_INCLUDE), "-include", "opweave.cuh"]
     flags = [f for f in hostcc.flags("run", fast=False) if f != "-shared"]

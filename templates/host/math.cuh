@@ -69,9 +69,8 @@ OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
 OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
 extern "C" {
 double exp10(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
-double tgamma(double) noexcept; double lgamma(double) noexcept; double frexp(double, int*) noexcept;
+double tgamma(double) noexcept; double lgamma(double) noexcept;
 }
-OW_INLINE float frexp(float x, int* n) { return (float)frexp((double)x, n); }
 #define OW_LIBRARY(NAME) \
     OW_INLINE float NAME(float x) { return (float)NAME((double)x); } \
     OW_INLINE float NAME##f(float x) { return (float)NAME((double)x); }

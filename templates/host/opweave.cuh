@@ -15,6 +15,7 @@
 #define OW_QUOTIENT(x, y) ((x) / (y))
 template <class R> OW_INLINE R minus(R x) { return -x; }
 #else
+#define OW_ASSIGN_PARTS  // of complex numbers: of an assignment as a whole g++ makes no vectors
 // Zero, which the compiler cannot know: g++ takes (double)(int64)x for trunc(x), which keeps the
 // sign of a zero and what lies beyond the integers.
 __attribute__((weak)) long long ow_zero = 0;

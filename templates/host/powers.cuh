@@ -121,6 +121,19 @@ OW_INLINE double ldexp(double x, int n) {
     left = left > 1023.0 ? 1023.0 : left;
     return y * power_of(left < -1022.0 ? -1022.0 : left);
 }
+// x = m 2**n with m from 1/2 to 1; zero, infinity and NaN themselves with 0.
+// `digits` are those behind the point, `half` is the exponent of 1/2 as the bits have it.
+template <class T> OW_INLINE T frexp_of(T x, int* n, int digits, int half) {
+    using U = typename Format<T>::Bits;
+    const U endless = Format<T>::ENDLESS;
+    const T size = fabs(x);
+    const bool small = size < of_bits((U)1 << digits), ordinary = (size > (T)0) & (size < of_bits(endless));
+    const U bits = host_bits(small ? x * (T)0x1p64 : x);
+    *n = ordinary ? (int)((bits & endless) >> digits) - half - (small ? 64 : 0) : 0;
+    return ordinary ? of_bits((bits & ~endless) | (U)half << digits) : x;
+}
+OW_INLINE float frexp(float x, int* n) { return frexp_of(x, n, 23, 126); }
+OW_INLINE double frexp(double x, int* n) { return frexp_of(x, n, 52, 1022); }
 OW_INLINE float hypot(float x, float y) {
     const double a = (double)x, b = (double)y;
     const float length = (float)__builtin_sqrt(__builtin_fma(a, a, b * b));  // no double overflows

@@ -101,7 +101,7 @@ energy_reduce_c64(
             const bool inside = j0 + l < cols;
             BRANCH_ON_GPU (inside) {
                 const complex64 sum0_next = sum0_acc[l] + v1;  // sum: c64[], line 2
-                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
             }
         }
     }

@@ -120,7 +120,7 @@ layer_norm_row_f16(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
-                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
             }
         }
     }
@@ -151,7 +151,7 @@ layer_norm_row_f16(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float sum1_next = sum1_acc[l] + v5;  // sum: f32[n0, 1], line 3
-                sum1_acc[l] = inside ? sum1_next : sum1_acc[l];
+                sum1_acc[l] = chosen(inside, sum1_next, sum1_acc[l]);
             }
         }
     }

@@ -100,7 +100,7 @@ norm_reduce_f32(
             const bool inside = j0 + l < cols;
             BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v0;  // sum: f32[], line 2
-                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
             }
         }
     }

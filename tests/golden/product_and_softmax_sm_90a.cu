@@ -287,7 +287,7 @@ linear_relu_softmax_product_rows_f32(
                 const bool inside = j0 + l < width;
                 BRANCH_ON_GPU (inside) {
                     const float max0_next = max_nan(max0_acc[l], v1);  // max: f32[n0, 1], line 2
-                    max0_acc[l] = inside ? max0_next : max0_acc[l];
+                    max0_acc[l] = chosen(inside, max0_next, max0_acc[l]);
                 }
             }
         }
@@ -323,7 +323,7 @@ linear_relu_softmax_product_rows_f32(
                 const bool inside = j0 + l < width;
                 BRANCH_ON_GPU (inside) {
                     const float sum0_next = sum0_acc[l] + v4;  // sum: f32[n0, 1], line 2
-                    sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                    sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
                 }
             }
         }

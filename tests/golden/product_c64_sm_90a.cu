@@ -236,7 +236,7 @@ complex_rows_product_rows_c64(
                 const bool inside = j0 + l < width;
                 BRANCH_ON_GPU (inside) {
                     const complex64 sum0_next = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
-                    sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                    sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
                 }
             }
         }

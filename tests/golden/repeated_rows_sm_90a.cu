@@ -121,7 +121,7 @@ unit_row_f32(
                 const bool inside = j0 + l < width;
                 BRANCH_ON_GPU (inside) {
                     const float sum0_next = sum0_acc[l] + v0;  // sum: f32[n0, 1], line 2
-                    sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                    sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
                 }
             }
         }

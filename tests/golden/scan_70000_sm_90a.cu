@@ -167,7 +167,7 @@ drawdown_scan_parts_f32(
             const bool inside = j0 + l < cols;
             BRANCH_ON_GPU (inside) {
                 const float cummax0_next = max_nan(cummax0_acc[l], x_v[l]);  // cummax: f32[n0], line 2
-                cummax0_acc[l] = inside ? cummax0_next : cummax0_acc[l];
+                cummax0_acc[l] = chosen(inside, cummax0_next, cummax0_acc[l]);
             }
         }
     }

@@ -165,7 +165,7 @@ softmax_row_f32(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float max0_next = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
-                max0_acc[l] = inside ? max0_next : max0_acc[l];
+                max0_acc[l] = chosen(inside, max0_next, max0_acc[l]);
             }
         }
     }
@@ -193,7 +193,7 @@ softmax_row_f32(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
-                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
             }
         }
     }

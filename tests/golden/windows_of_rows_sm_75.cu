@@ -174,7 +174,7 @@ picked_softmax_row_f32(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float max0_next = max_nan(max0_acc[l], window0[l]);  // max: f32[4, 1]
-                max0_acc[l] = inside ? max0_next : max0_acc[l];
+                max0_acc[l] = chosen(inside, max0_next, max0_acc[l]);
             }
         }
     }
@@ -202,7 +202,7 @@ picked_softmax_row_f32(
             const bool inside = j0 + l < width;
             BRANCH_ON_GPU (inside) {
                 const float sum0_next = sum0_acc[l] + v3;  // sum: f32[4, 1]
-                sum0_acc[l] = inside ? sum0_next : sum0_acc[l];
+                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
             }
         }
     }
