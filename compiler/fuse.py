@@ -12,20 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from opweave.compiler.ir import Graph, Node, Value
-from opweave.compiler.places import apart, together
-from opweave.compiler.schedule import (
+from opweave.compiler.forms import (
     MOST_NUMBERS,
     MOST_OPERANDS,
-    Decision,
     Form,
-    Group,
-    Schedule,
     form_of,
     group_inputs,
     group_outputs,
     numbers_of,
 )
+from opweave.compiler.ir import Graph, Node, Value
+from opweave.compiler.places import apart, together
+from opweave.compiler.schedule import Decision, Group, Schedule
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import EditError, VerifierError
 

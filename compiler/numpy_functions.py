@@ -17,7 +17,7 @@ from opweave.compiler.arranging import ARRANGED
 from opweave.compiler.complexes import COMPLEX, conjugated
 from opweave.compiler.composed import COMPOSED
 from opweave.compiler.contractions import CONTRACTIONS
-from opweave.compiler.creation import LIKE, in_rows
+from opweave.compiler.creation import LIKE
 from opweave.compiler.inplace import WRITES
 from opweave.compiler.kinds import KINDS
 from opweave.compiler.lifting import has_arrays, lifted, tracer_of
@@ -25,13 +25,12 @@ from opweave.compiler.linear import LINALG, LINEAR
 from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
 from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name, is_empty
-from opweave.compiler.reshaping import counted_axis, reshaped
 from opweave.compiler.scanning import SCANS
 from opweave.compiler.searching import SEARCHES
+from opweave.compiler.shaping import SHAPING, SHAPING_METHODS, SHAPING_PROPERTIES
 from opweave.compiler.special import is_special
 from opweave.compiler.taking import TAKES
 from opweave.opcodes import ALIASES, OPERATORS, dtypes, rules
-from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import (
     DTypeError,
@@ -151,100 +150,9 @@ def _dot(a: Any, b: Any) -> Any:
     return _matmul(a, b)
 
 
-def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
-    return apply(OPERATORS["view"], a, axes=axes)
-
-
-def _axes_of(name: str, axes: Any, rank: int) -> list[int]:
-    """Distinct axes counted from 0."""
-    given = axes if isinstance(axes, tuple | list) else (axes,)
-    found = [counted_axis(name, a, rank) for a in given]
-    if len(set(found)) < len(found):
-        raise ShapeError(f"{name}: an axis stands twice in {tuple(given)}")
-    return found
-
-
-def _transpose(a: Any, axes: Any = None) -> Any:
-    order = list(range(a.ndim))[::-1] if axes is None else _axes_of("transpose", axes, a.ndim)
-    if len(order) != a.ndim:
-        raise ShapeError(f"transpose: {len(order)} axes for an array of {a.ndim} dimensions")
-    return _view(a, tuple(order))
-
-
-def _method_transpose(a: Any, *axes: Any) -> Any:
-    given = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes or None
-    return _transpose(a, given)
-
-
-def _swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    first, second = (counted_axis("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
-    order = list(range(a.ndim))
-    order[first], order[second] = order[second], order[first]
-    return _view(a, tuple(order))
-
-
-def _matrix_transpose(x: Any, /) -> Any:
-    if x.ndim < 2:
-        raise ShapeError(f"matrix_transpose: expected at least 2 dimensions, found {x.ndim}")
-    return _swapaxes(x, -1, -2)
-
-
-def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    start, end = (_axes_of("moveaxis", axis, a.ndim) for axis in (source, destination))
-    if len(start) != len(end):
-        raise ShapeError(f"moveaxis: {len(start)} axes to {len(end)} places")
-    order = [d for d in range(a.ndim) if d not in start]
-    for place, axis in sorted(zip(end, start, strict=True)):
-        order.insert(place, axis)
-    return _view(a, tuple(order))
-
-
-def _expand_dims(a: Any, axis: Any) -> Any:
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    new = _axes_of("expand_dims", tuple(given), a.ndim + len(given))
-    old = iter(range(a.ndim))
-    return _view(a, tuple(None if d in new else next(old) for d in range(a.ndim + len(new))))
-
-
-def _squeeze(a: Any, axis: Any = None) -> Any:
-    shape = a.shape
-    dropped = (
-        [d for d, extent in enumerate(shape) if type(extent) is int and extent == 1]
-        if axis is None
-        else _axes_of("squeeze", axis, a.ndim)
-    )
-    return _view(a, tuple(d for d in range(a.ndim) if d not in dropped))
-
-
-def _reshape(a: Any, shape: Any, order: str = "C") -> Any:
-    if order != "C":
-        raise UnsupportedError(f"reshape: order={shown(order)}: expected 'C'; transpose instead")
-    return reshaped(a, shape if isinstance(shape, tuple | list) else (shape,))
-
-
-def _method_reshape(a: Any, *shape: Any, order: str = "C") -> Any:
-    return _reshape(a, shape[0] if len(shape) == 1 else shape, order)
-
-
-def _ravel(a: Any, order: str = "C") -> Any:
-    made = _reshape(a, (-1,), order)
-    if a.ndim == 1:
-        return in_rows(made, np.ravel)
-    # of what lies backwards NumPy makes a copy, where a reshape is a view
-    return a.tracer.alias(a, made, lambda array, _: np.ravel(array))
-
-
-def _flatten(a: Any, order: str = "C") -> Any:
-    return _copy(_ravel(a, order))
-
-
-def _copy(a: Any, order: str = "C") -> Any:
-    return apply(OPERATORS["copy"], a)
-
-
 def _method_copy(a: Any, order: str = "C") -> Any:
     """Of a 0-d value a scalar or an array, as the value itself is; ``np.copy`` makes an array."""
-    return _astype(a, a.dtype) if a.ndim == 0 else _copy(a, order)
+    return _astype(a, a.dtype) if a.ndim == 0 else SHAPING["copy"](a, order)
 
 
 def _fill(a: Any, value: Any) -> None:
@@ -297,16 +205,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "astype": _astype,
     "matmul": _matmul,
     "dot": _dot,
-    "transpose": _transpose,
-    "permute_dims": _transpose,
-    "matrix_transpose": _matrix_transpose,
-    "swapaxes": _swapaxes,
-    "moveaxis": _moveaxis,
-    "expand_dims": _expand_dims,
-    "squeeze": _squeeze,
-    "reshape": _reshape,
-    "ravel": _ravel,
-    "copy": _copy,
+    **SHAPING,
     **LIKE,
     **COMPLEX,
     **COMPOSED,
@@ -345,7 +244,11 @@ FUNCTIONS |= {
     )
 }
 # Of np.linalg: what it has besides np, and what means something else there.
-OF_LINALG = {"matmul": FUNCTIONS["matmul"], "matrix_transpose": _matrix_transpose, **LINALG}
+OF_LINALG = {
+    "matmul": FUNCTIONS["matmul"],
+    "matrix_transpose": SHAPING["matrix_transpose"],
+    **LINALG,
+}
 
 
 def handler_of(function: Any) -> Callable[..., Any] | None:
@@ -378,15 +281,10 @@ METHODS: dict[str, Callable[..., Any]] = {
         *("cumsum", "cumprod"),
     )
 } | {
-    "astype": _astype,
-    "transpose": _method_transpose,
-    "swapaxes": _swapaxes,
-    "squeeze": _squeeze,
-    "reshape": _method_reshape,
-    "ravel": _ravel,
-    "flatten": _flatten,
-    "dot": _dot,
+    **SHAPING_METHODS,
     "copy": _method_copy,
+    "astype": _astype,
+    "dot": _dot,
     "conj": conjugated,  # itself, as by NumPy, where nothing is imaginary
     "conjugate": conjugated,
     "fill": _fill,
@@ -394,8 +292,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 # Attributes of an array that are views.
 PROPERTIES: dict[str, Callable[..., Any]] = {
-    "T": _transpose,
-    "mT": _matrix_transpose,
+    **SHAPING_PROPERTIES,
     "real": COMPLEX["real"],
     "imag": COMPLEX["imag"],
     "itemsize": lambda a: a.dtype.itemsize,
