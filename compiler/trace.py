@@ -113,17 +113,29 @@ def trace(
         ShapeError, DTypeError, UnsupportedError: from the operations of the function.
     """
     names = dict(zip(arguments, c_names(arguments), strict=True))
-    builder = Builder({})
     code = getattr(fn, "__code__", None)
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
     first_line = code.co_firstlineno if code else 0
-    tracer = Tracer(builder, dict(scalars), first_line, describe)
+    tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
     sight = Traced(tracer)
+    inputs, call = _entered(arguments, names, tracer, sight)
+    values = dict(call if rebuilt is None else rebuilt(list(call.values())))
+    result = _watched(fn, values, tracer, sight)
+    leaves, structure = flatten(result, "the output", CONSTANTS)
+    copies = _copies(tracer, [item for _, item in leaves])
+    outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
+    return _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
+
+
+def _entered(
+    arguments: Mapping[str, Argument], names: Mapping[str, str], tracer: Tracer, sight: Traced
+) -> tuple[list[Input], dict[str, Any]]:
+    """The inputs of the graph, and what the function sees of each argument."""
     inputs: list[Input] = []
     call: dict[str, Any] = {}
     for name, argument in arguments.items():
         if isinstance(argument, ArrayType):
-            value = builder.new_input(argument.dtype, argument.shape)
+            value = tracer.builder.new_input(argument.dtype, argument.shape)
             inputs.append(Input(value, names[name], argument.layout, argument.aligned))
             tracer.inputs.add(value.id)
             tracer.strided |= {value.id} if argument.layout != "C" else set()
@@ -132,7 +144,11 @@ def trace(
             call[name] = sight.plain(argument.value)
         else:
             call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
-    values = dict(call if rebuilt is None else rebuilt(list(call.values())))
+    return inputs, call
+
+
+def _watched(fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced) -> Any:
+    """What the function returns; what it refused, or would have changed outside, is an error."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     watch = Watch(place for place in captured if place.watched)
     try:
@@ -149,14 +165,19 @@ def trace(
         raise tracer.refused
     if result is None:
         raise TraceError("the function returns None: expected arrays or numbers; add a return")
-    leaves, structure = flatten(result, "the output", CONSTANTS)
-    copies = _copies(tracer, [item for _, item in leaves])
-    outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
-    constants = tracer.constants
+    return result
+
+
+def _traced(
+    name: str, inputs: list[Input], scalars: Mapping[str, Any], tracer: Tracer,
+    outputs: tuple[Value | Expr, ...], structure: Any,
+) -> Trace:  # fmt: skip
+    """The trace of what the tracer has seen, with what its guard is made of."""
+    constants, builder = tracer.constants, tracer.builder
     for made in constants:
         made.check()
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
-    graph = _finish(function_name(fn), inputs, tuple(scalars), tracer, outputs)
+    graph = _finish(name, inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
