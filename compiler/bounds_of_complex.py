@@ -129,10 +129,10 @@ def _product(walk: Walk, node: Node) -> Parts:
     made = []
     for left, right in zip(lefts, rights, strict=True):
         operands = [Real(walk, x.re.dtype, b) for b in (left, right)]
-        found = computed(walk, node, operands, x.re.dtype)
-        unclear = ~np.isfinite(found.value)  # which parts of an infinity meet is the order's
-        made.append(Bounded(found.value, np.where(unclear, np.inf, found.error)))
-    return Parts(*made)
+        made.append(computed(walk, node, operands, x.re.dtype))
+    # which parts of an infinity meet is the order's; libraries scale by 1 + 0i, of which NaN comes
+    unclear = np.logical_or.reduce([~np.isfinite(m.value) | np.isinf(m.error) for m in made])
+    return Parts(*(Bounded(m.value, np.where(unclear, np.inf, m.error)) for m in made))
 
 
 def _prod(walk: Walk, node: Node) -> Parts:

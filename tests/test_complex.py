@@ -634,3 +634,14 @@ def test_powers_of_arrays_that_the_function_makes(function):
     z = normal("complex128", 2, 3)
 
     np.testing.assert_allclose(ow.fuse(function)(z), function(z), rtol=1e-13)
+
+
+@pytest.mark.host
+def test_a_product_of_which_a_part_overflows_has_no_other_part():
+    x, w = np.full((2, 20), 1 + 1e308j), np.ones((20, 3), np.complex128)
+    x[1] = 1 + 1j
+    fused = ow.fuse(lambda x, w: x @ w)
+    (bound,) = ow.bounds.derive(fused, x, w)
+
+    assert np.isinf(bound.error.real).all(axis=1).tolist() == [True, False]
+    assert "agrees" in str(ow.bounds.judge(bound, fused(x, w)))
