@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crossing import crossing
 from document import stored
 from experiments import EXPERIMENTS, load
 from reading import binding
@@ -56,6 +57,9 @@ def page(results: Path, target: Path) -> str:
         picture = results / folder / "roofline-light.svg"
         if picture.exists():
             parts.append(image(picture, "Kernels under the measured roofs", target))
+    graphs = {folder: files["graphs"][1] for folder, files in folders.items() if "graphs" in files}
+    if text := crossing(graphs):
+        parts.append(f"## CPU or GPU\n\n{text}\n")
     if not set(folders) - {"host"}:
         parts.append("## On a GPU\n\nNot measured: `bench/gpu.sh FOLDER` measures all of it.\n")
     parts += [f"Not read: {b}.\n" for b in broken]

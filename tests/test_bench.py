@@ -13,6 +13,7 @@ import time
 import types
 from pathlib import Path
 
+import crossing
 import document as documents
 import executors
 import harness
@@ -715,6 +716,29 @@ def test_the_page_has_a_section_for_each_file_and_names_what_is_missing(small, t
     assert "Not measured on host: products" in made
     assert "Not measured: `bench/gpu.sh FOLDER`" in made
     assert "numba, torch.compile, JAX (compiles for seconds" in made
+
+
+@pytest.mark.parametrize(("card", "said"), [
+    ({}, "has not been measured: no result of a GPU is stored."),
+    ({4: 90.0, 32: 85.0, 64: 86.0}, "Measured, h200 is ahead of the host from n = 64 on."),
+    ({4: 90.0, 32: 85.0}, "Measured, h200 is ahead of the host at no size up to 32."),
+    ({512: 90.0}, "Measured, h200 is compared with the host at no size"),
+])  # fmt: skip
+def test_the_page_says_where_host_and_gpu_meet(card, said):
+    def graphs(taken):
+        return {"rows": [
+            {"runner": runner, "role": "ours", "median_us": more + t,
+             "parameters": {"size": n, "rule": "program"}}
+            for n, t in taken.items() for more, runner in enumerate(crossing.MODES)
+        ]}  # fmt: skip
+
+    host = {4: 20.0, 32: 76.0, 64: 400.0}
+    results = {"host": graphs(host), **({"h200": graphs(card)} if card else {})}
+    made = crossing.crossing(results)
+
+    assert "up to n = 32 (76 us): there it is quicker than any GPU" in made
+    assert said in made
+    assert crossing.crossing({"h200": graphs(host)}) == ""
 
 
 class StandIn(types.ModuleType):
