@@ -205,6 +205,8 @@ class _Bounds:
         elif node.operator.name == "cast" and not _widens(node):
             exact = (error == 0) & (value == value.astype(dtype.numpy))
             error = error + np.where(exact, 0.0, 0.5) * spacing(reach, dtype)
+            if dtype.round:  # through float32, which may round to the middle of two
+                error = error + np.where(exact, 0.0, 0.5) * spacing(reach, F32)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         if top is not None:
             loop = F32 if dtype.round else dtype

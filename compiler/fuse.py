@@ -1,6 +1,6 @@
 """Fuse: group nodes so that each group becomes one kernel.
 
-Legality is a table (``ROLES``) and the form that a set of nodes takes (schedule.form_of), profit
+Legality is a table (``ROLES``) and the form that a set of nodes takes (forms.form_of), profit
 is ``PROFIT``: a pair fuses when the table lists it, the form exists, no cycle arises, and no
 profit rule objects.  Every decision keeps its reason, for ``explain``.
 """

@@ -10,6 +10,7 @@ NumPy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -97,13 +98,15 @@ class _Settling:
         self.inputs = {i.value.id for i in graph.inputs}
         self.views: dict[int, tuple[Value, Axes]] = {}
         self.replaced: dict[int, Value] = {}
-        self.kept: dict[int, Node] = {}  # views that are reductions with keepdims now
+        self.kept: dict[tuple[int, Axes], Value] = {}  # by the reduction and the view's axes
         ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
         self.next_id = max(ids, default=-1) + 1
 
     def graph(self) -> Graph:
         for node in self.source.nodes:
             operands = tuple(self._now(o) for o in node.operands)
+            if not node.is_view:
+                operands = tuple(self._restored(o) for o in operands)
             node = replace(node, operands=operands)
             if node.operator.name == "slice":
                 self._slice(node)
@@ -121,17 +124,24 @@ class _Settling:
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _outputs(self) -> tuple[Value | Expr, ...]:
-        """Of a reduction that is returned, too, its view remains one: they share memory."""
-        values = [o for o in self.source.outputs if isinstance(o, Value)]
-        bases = {self._base(self.replaced.get(v.id, v))[0] for v in values}
-        for node in [self.kept[n] for n in dict.fromkeys(v.id for v in values) if n in self.kept]:
-            base, axes = self._base(node.values[0])
-            if base in bases:
-                axes = _with_ones(base, composed(node.attr("axes"), axes))
-                self.replaced[node.result.id] = self._viewed(base, axes, node, node.result)
-        return tuple(
+        """Views of one value stay views of it, since they share memory; one alone need not."""
+        roots: dict[int, int] = {}
+        for node in self.nodes:
+            if node.is_view:
+                source = node.values[0].id
+                roots[node.result.id] = roots.get(source, source)
+        made = [
             self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
-        )
+        ]
+        shared = Counter(roots.get(o.id, o.id) for o in made if isinstance(o, Value))
+
+        def returned(item: Value | Expr) -> Value | Expr:
+            if not isinstance(item, Value) or shared[roots.get(item.id, item.id)] > 1:
+                return item
+            found = self._restored(item)
+            return found if isinstance(found, Value) else item
+
+        return tuple(map(returned, made))
 
     def _now(self, item: Operand) -> Operand:
         return self.replaced.get(item.id, item) if isinstance(item, Value) else item
@@ -139,11 +149,6 @@ class _Settling:
     def _view(self, node: Node) -> None:
         base, axes = self._base(node.values[0])
         wanted = _with_ones(base, composed(node.attr("axes"), axes))
-        kept = self._kept(base, wanted)
-        if kept is not None:
-            self.replaced[node.result.id] = kept
-            self.kept[node.result.id] = node
-            return
         self.replaced[node.result.id] = self._viewed(base, wanted, node, node.result)
 
     def _slice(self, node: Node) -> None:
@@ -171,21 +176,25 @@ class _Settling:
         if node.values[0].id in self.inputs:
             self.inputs.add(node.result.id)
 
-    def _kept(self, base: Value, axes: Axes) -> Value | None:
-        """A reduction whose axes come back as new ones: the same with ``keepdims``."""
+    def _restored(self, item: Operand) -> Operand:
+        """Of a reduction whose axes come back as new ones the same with ``keepdims``, to compute
+        with: a view would have to lie in memory.
+        """
+        base, axes = self.views.get(item.id, (None, ())) if isinstance(item, Value) else (None, ())
         node = next((n for n in self.nodes if base in n.results and n.is_reduction), None)
-        if node is None or node.attr("keepdims"):
-            return None
+        if base is None or node is None or node.attr("keepdims"):
+            return item
         reduced = reduced_axes(node)
         places = iter(range(len(base.shape)))
         rank = len(node.values[0].shape)
         if axes != tuple(None if d in reduced else next(places) for d in range(rank)):
-            return None
-        attrs = tuple(sorted({**dict(node.attrs), "keepdims": True}.items()))
-        shape = tuple(1 if a is None else base.shape[a] for a in axes)
-        made = self._new(base, shape)
-        self.nodes.append(replace(node, results=(made,), attrs=attrs))
-        return made
+            return item
+        if (base.id, axes) not in self.kept:
+            attrs = tuple(sorted({**dict(node.attrs), "keepdims": True}.items()))
+            made = self._new(base, tuple(1 if a is None else base.shape[a] for a in axes))
+            self.nodes.append(replace(node, results=(made,), attrs=attrs))
+            self.kept[base.id, axes] = made
+        return self.kept[base.id, axes]
 
     def _base(self, value: Value) -> tuple[Value, Axes]:
         return self.views.get(value.id, (value, tuple(range(len(value.shape)))))

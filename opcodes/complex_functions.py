@@ -178,7 +178,7 @@ def power(z: Any, w: Any) -> Any:
     else:
         p, q = _parts(w)
         re, im = _exp(p * a - q * b, p * b + q * a)
-        grows = np.greater(p, 0) & np.equal(q, 0)
+        grows = np.greater(p, 0)
     zero, one = z == 0, np.equal(w, 0)
     made = []
     for part, unit in ((re, 1.0), (im, 0.0)):

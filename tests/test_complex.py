@@ -628,7 +628,7 @@ def test_the_root_of_a_negative_number_is_complex_and_that_of_another_is_not():
 @pytest.mark.host
 @pytest.mark.parametrize("function", [
     lambda z: np.full((2, 1), 2.5, np.float32) ** z, lambda z: z ** np.full(3, 2),
-    lambda z: np.full(3, 1 + 1j) ** z,
+    lambda z: np.full(3, 1 + 1j) ** z, lambda z: np.zeros(3) ** (z + 3), lambda z: (z * 0) ** (z + 3),
 ])  # fmt: skip
 def test_powers_of_arrays_that_the_function_makes(function):
     z = normal("complex128", 2, 3)

@@ -263,3 +263,16 @@ def test_pixel_kernels_compile_without_spills(target):
     assert kernel.toggles["USE_VECTOR_IO"] == 1
     assert kernel.resources.stack_bytes <= (16 if target == "sm_100" else 0)
     assert kernel.registers <= 128
+
+
+@pytest.mark.host
+def test_a_complex_array_that_lies_in_columns_meets_a_picture():
+    picture = np.arange(45, dtype=np.float32).reshape(15, 1, 3)
+    z = np.moveaxis((picture * (1 + 1j)).T.copy(), -1, 0).reshape(15, 1, 3)
+    z = np.asfortranarray(z)
+
+    def function(p, z):
+        return np.logical_or(ow.opcodes.white_balance(p, 0.0, 2.0, 1.0) > 50, z) & (z != 3)
+
+    expected = np.logical_or(picture * np.array([0, 2, 1], np.float32) > 50, z) & (z != 3)
+    np.testing.assert_array_equal(ow.fuse(function)(picture, z), expected)

@@ -298,33 +298,56 @@ def test_results_that_are_views_of_one_array_share_its_memory():
     assert w[0] == 99
 
 
-# A reduction and itself with the axis that it lost: one array and its view.
+# A reduction, itself with the axis that it lost, and views of that: one array.
 WITH_ITS_AXIS = [
     lambda a: (s := a.sum(axis=-1), s[:, None]),
     lambda a: (s := a.max(axis=0), s[None]),
-    lambda a: (s := a.sum(axis=-1), s[:, None] * 2, s[..., None]),
-    lambda a: (s := a.sum(axis=(0, 1)), s.reshape(1, 1)),
+    lambda a: (s := a.sum(axis=-1), s[:, None], s[..., None]),
+    lambda a: (s := a.sum(axis=-1), (v := s[:, None]), v.T, v[1:], v[::-1], v[:, 0]),
+    lambda a: ((v := a.sum(axis=-1)[:, None]), v.T),
+    lambda a: ((s := a.sum(axis=-1))[:, None], s[..., None]),
+    lambda a: ((v := a.max(axis=0)[None]), v.swapaxes(0, 1), v[:, 1:]),
+    lambda a: (s := a.sum(axis=-1, keepdims=True), s[:, 0], s.reshape(-1)),
+    lambda a: (s := a[None].sum(axis=(0, 2)), s[None, :, None]),
 ]
 
 
 @pytest.mark.parametrize("function", WITH_ITS_AXIS)
-def test_a_reduction_shares_its_memory_with_its_view(function):
+def test_a_reduction_shares_its_memory_with_its_views(function):
     for called in (function, ow.fuse(function)):
-        first, *_, last = called(rows())
+        first, *others = called(rows())
 
-        assert np.shares_memory(first, last) == bool(first.shape)
+        assert all(np.shares_memory(first, other) for other in others)
 
 
+def test_a_reduction_is_computed_once_for_its_views():
+    def function(a):
+        s = a.sum(axis=-1)
+        return s, s[:, None], a / s[:, None], s[..., None] * 2
+
+    (kernel,) = ow.fuse(function).lower(rows()).kernels
+
+    assert kernel.source.count("_acc[LANES];") == 1
+
+
+VIEWS = {
+    "axis": lambda s: s[:, None], "turned": lambda s: s[:, None].T, "part": lambda s: s[:, None][1:],
+    "row": lambda s: s[None], "backwards": lambda s: s[..., None][::-1], "first": lambda s: s[:, None][:, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("write", [
-    lambda z, s: s.real.__setitem__(..., 2), lambda z, s: s.sort(), lambda z, s: s.flat.__setitem__(0, 5),
-    lambda z, s: np.cumsum(s, axis=0, out=s),
+    lambda s: s.real.__setitem__(..., 2), lambda s: s.sort(), lambda s: s.flat.__setitem__(0, 5),
+    lambda s: np.cumsum(s, axis=0, out=s), lambda s: s.__setitem__(0, 7),
 ])  # fmt: skip
-def test_what_is_written_to_a_reduction_is_seen_through_its_view(write):
+@pytest.mark.parametrize("through", [lambda s: s, lambda s: s[:, None]])
+def test_what_is_written_to_a_reduction_is_seen_through_its_view(write, name, through):
     def function(z):
         s = z.sum(axis=-1)
-        view = s[..., None]
-        write(z, s)
-        return view, s * 1
+        view, written = VIEWS[name](s), through(s)
+        write(written)
+        return view * 1, s * 1
 
     for made, expected in zip(ow.fuse(function)(numbers()), function(numbers()), strict=True):
         np.testing.assert_array_equal(made, expected)

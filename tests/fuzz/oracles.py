@@ -54,7 +54,7 @@ IN_PARTS = "results that share memory, which depend on no argument"
 # Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
 # follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
 # its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
-# of the picture's type.
+# of the picture's type; what a mask selects is added up by NumPy without the rest between.
 MIXING = {r.name for r in ow.OPERATORS.values() if r.mixes} | {"hue"}
 OTHER_BITS = {"matmul", "linear", "mean", "var", "std", "selection"} | MIXING
 # Sums whose order follows the layout in NumPy, so that a view that was moved changes their bits.

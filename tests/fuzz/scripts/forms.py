@@ -81,7 +81,7 @@ COPIES = (
     "{x}[..., [0, 0, -1]]", "{x}[np.array([[0], [-1]])]", "{x}[{i} % len({x})]", "{x}[{x} {cmp} {c}]", "{x}[{b}]",
     "{x}[~{b}]", "np.delete({x}, 0, axis={at})", "np.insert({x}, 1, {c}, axis={at})", "np.tril({m})",
     "np.triu({m}, 1)", "np.where({x} {cmp} {c}, {x}, {c})", "np.where({b}, {x}, {y})", "np.zeros_like({x})",
-    "np.full_like({x}, {k})", "np.ones({x}.shape)", "np.zeros({x}.shape, {x}.dtype)", "np.empty_like({x}) * 0 + 1",
+    "np.full_like({x}, {k})", "np.ones({x}.shape)", "np.zeros({x}.shape, {x}.dtype)", "np.full_like(np.empty_like({x}), 1)",
     "np.extract({x} {cmp} {c}, {x})", "np.diag({x})", "{x}[np.ix_([0], [0, -1])]", "np.arange({x}.shape[-1])",
     "np.arange({x}.size).reshape({x}.shape)", "np.eye({m}.shape[0])", "np.select([{x} > 2, {x} > 0], [{x}, {c}], 5)",
     "np.choose({i} % 2, [{x}, {y}])", "np.indices({x}.shape)[0]", "np.meshgrid({v}, {v})[0]", "{x}.astype({x}.dtype)",
