@@ -281,6 +281,11 @@ CASES |= {
         [array((70, 33)), array((33, 140)), array((140,))],
         {"BLOCK_M": 32, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 8, "USE_SHARED_MEMORY": 0},
     ),
+    "product of transposed in fragments straight from memory": (
+        lambda x, w: x @ w,
+        [array((70, 33)), array((140, 33)).T],
+        {"BLOCK_M": 32, "BLOCK_N": 64, "THREAD_M": 4, "THREAD_N": 8, "USE_SHARED_MEMORY": 0},
+    ),
     "product and wide rows": (scores, WIDE, {}),
     "product and wide rows through memory": (scores, WIDE, THROUGH_MEMORY),
     "reduce rows": (largest_and_sum, [array((3, 40003))], {}),
