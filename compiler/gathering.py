@@ -131,8 +131,9 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     first = 0 if apart else min(given)
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
-    if any(map(is_place, given.values())):
-        _nonempty(tracer, [shape[d] for d in kept])
+    traced = [g.value.shape for g in given.values() if hasattr(g, "value")]
+    if traced and not any(_is_empty(tracer, indices) for indices in traced):
+        _require_elements(tracer, [shape[d] for d in kept])
     behind = [d for d in kept if d >= first] if not apart else kept
     dtype = place_type(tracer, *(shape[d] for d in kept))
     places: list[Any] = []
@@ -145,15 +146,20 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     return gathered(array, places)
 
 
-def _nonempty(tracer: Tracer, extents: Sequence[Extent]) -> None:
-    """A place is checked where elements are read.
+def _require_elements(tracer: Tracer, extents: Sequence[Extent]) -> None:
+    """A place is checked where elements are read: where none are, NumPy does it.
 
     Raises:
         UnsupportedError: there are none.
     """
-    exprs = [tracer.builder.extent_expr(extent) for extent in extents]
-    if any(tracer.builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs):
+    if _is_empty(tracer, extents):
         raise UnsupportedError("an element of an array with none")
+
+
+def _is_empty(tracer: Tracer, extents: Sequence[Extent]) -> bool:
+    """Whether an extent is 0, which is part of the guard."""
+    exprs = [tracer.builder.extent_expr(extent) for extent in extents]
+    return any(tracer.builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs)
 
 
 def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:

@@ -128,8 +128,11 @@ def matrix_power(a: Any, n: Any) -> Any:
     """By squaring.
 
     Raises:
-        UnsupportedError: a negative power, which takes the inverse.
+        UnsupportedError: a negative power, which takes the inverse; no square matrices, which
+            NumPy refuses.
     """
+    if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
+        raise UnsupportedError("matrix_power: expected square matrices")
     power = a.tracer.concrete(n)
     if type(power) is not int or power < 0:
         raise UnsupportedError(f"matrix_power: expected a power of at least 0, found {power!r}")

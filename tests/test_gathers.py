@@ -572,3 +572,33 @@ def test_only_what_may_raise_is_kept():
     names = [node.operator.name for node in program.graph.nodes]
 
     assert sorted(names) == ["index", "multiply"]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    lambda x, i: x[i], lambda x, i: x[i + 1], lambda x, i: np.take(x, i, axis=0), lambda x, i: x[[0, 5]],
+    lambda x, i: x.T[:, i],
+])  # fmt: skip
+def test_a_place_that_is_not_there_is_refused_where_nothing_is_read(function):
+    fused = ow.fuse(function)
+    assert (
+        fused(np.ones((7, 2)), np.array([1])).size == function(np.ones((7, 2)), np.array([1])).size
+    )
+    for called in (function, fused):
+        with pytest.raises(IndexError, match="out of bounds"):
+            called(np.ones((3, 0)), np.array([5]))
+    inside = np.array([1])
+    if function(np.ones((9, 0)), inside).shape:
+        assert fused(np.ones((9, 0)), inside).shape == function(np.ones((9, 0)), inside).shape
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("power", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
+def test_a_power_of_no_square_matrix_is_refused(shape, power):
+    def function(x):
+        return np.linalg.matrix_power(x, power)
+
+    for called in (function, ow.fuse(function)):
+        with pytest.raises(np.linalg.LinAlgError):
+            called(np.ones(shape))
