@@ -196,9 +196,7 @@ def _nonempty(target: TracedArray) -> None:
     Raises:
         UnsupportedError: there are none.
     """
-    builder = target.tracer.builder
-    exprs = [builder.extent_expr(extent) for extent in target.value.shape]
-    if any(builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs):
+    if target.tracer.builder.is_empty(target.value.shape):
         raise UnsupportedError("assignment to elements of an empty array")
 
 

@@ -190,6 +190,11 @@ class Builder:
         value = evaluate(condition, self.extents)
         return self.decide(condition, value)
 
+    def is_empty(self, extents: Sequence[Extent]) -> bool:
+        """Whether one of some extents is 0, which later calls must agree with."""
+        exprs = [self.extent_expr(extent) for extent in extents]
+        return any(self.require(Expr("eq", (expr, literal(0)))) for expr in exprs)
+
     def decide(self, condition: Expr, value: Any) -> bool:
         """Note what a condition on numbers and extents came out as: later calls must agree."""
         self.conditions[expr_key(condition)] = (condition, value)

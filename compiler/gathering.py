@@ -132,7 +132,7 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
     traced = [g.value.shape for g in given.values() if hasattr(g, "value")]
-    if traced and not any(_is_empty(tracer, indices) for indices in traced):
+    if traced and not any(map(tracer.builder.is_empty, traced)):
         _require_elements(tracer, [shape[d] for d in kept])
     behind = [d for d in kept if d >= first] if not apart else kept
     dtype = place_type(tracer, *(shape[d] for d in kept))
@@ -152,14 +152,8 @@ def _require_elements(tracer: Tracer, extents: Sequence[Extent]) -> None:
     Raises:
         UnsupportedError: there are none.
     """
-    if _is_empty(tracer, extents):
+    if tracer.builder.is_empty(extents):
         raise UnsupportedError("an element of an array with none")
-
-
-def _is_empty(tracer: Tracer, extents: Sequence[Extent]) -> bool:
-    """Whether an extent is 0, which is part of the guard."""
-    exprs = [tracer.builder.extent_expr(extent) for extent in extents]
-    return any(tracer.builder.require(Expr("eq", (expr, literal(0)))) for expr in exprs)
 
 
 def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:

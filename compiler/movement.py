@@ -225,7 +225,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
 
 
 def _nonempty(tracer: Tracer, extent: Extent) -> None:
-    if tracer.builder.require(Expr("eq", (tracer.builder.extent_expr(extent), literal(0)))):
+    if tracer.builder.is_empty([extent]):
         raise ShapeError("pad: an empty axis has no elements to repeat")
 
 

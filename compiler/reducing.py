@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.complexes import squared_size
-from opweave.compiler.expr import Expr, literal
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import counted_axis
 from opweave.opcodes import OPERATORS, dtypes
@@ -91,9 +90,9 @@ def is_empty(a: Any, axis: Any) -> bool:
     """Whether a reduction meets no elements, which is part of the guard."""
     axes = axis_of("reduction", axis)
     given = range(a.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    builder = a.tracer.builder
-    extents = [builder.extent_expr(a.value.shape[counted_axis("axis", d, a.ndim)]) for d in given]
-    return any(builder.require(Expr("eq", (extent, literal(0)))) for extent in extents)
+    extents = [a.value.shape[counted_axis("axis", d, a.ndim)] for d in given]
+    empty: bool = a.tracer.builder.is_empty(extents)
+    return empty
 
 
 def _decision(name: str) -> Callable[..., Any]:

@@ -29,8 +29,7 @@ template <class T> OW_INLINE Pair<T> quotient(T a, T low, Pair<T> b) {
     return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) / b.hi};
 }
 
-// How a number is made of bits: that of its sign, infinity, NaN, 1, the digits behind the point, the
-// bits of sqrt(1/2), and where exp() has ended.
+// The bits of a number: its sign, infinity, NaN and 1; and END, beyond which exp() has ended.
 template <class T> struct Format;
 template <> struct Format<float> {
     using Bits = unsigned;
