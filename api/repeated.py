@@ -46,8 +46,9 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     ``repeat(step, 3)(x, w)`` is ``step(step(step(x, w), w), w)``: the results of the step, one
     array or a tuple, take the place of its first arguments; the others stay.
 
-    Where a whole step is one kernel of elements or of rows, the loop is the kernel's own, for up
-    to 4096 steps a launch: the state stays in registers, or in a row's memory.
+    Where a whole step is one kernel of elements, of rows, or of a product of the state with what
+    stays (``x @ w``) whose rows a block holds, the loop is the kernel's own, for up to 4096 steps
+    a launch: the state stays in registers, or in memory that only its block reads and writes.
     The rest of the loop is C's on the host, over two arrays that take turns, with the products of
     NumPy's BLAS (vectors and batches of matrices are asked of NumPy in Python), and on a GPU CUDA
     graphs of many steps each.

@@ -9,11 +9,12 @@ barrier, fence or atomic orders them, in whichever order they happened to run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.ir import TURNS
 from opweave.compiler.tree import flatten
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.arrays import is_cupy
@@ -24,8 +25,12 @@ from opweave.runtime.handwritten import Handwritten, Uninitialised
 if TYPE_CHECKING:
     from opweave.fused import Fused
     from opweave.program import Program
+    from opweave.repeated import Repeated
 
 MOST_SCHEDULES = 10_000
+# Turns of kernels that repeat a step by themselves: a turn reads what one has stored, and stores
+# what another one reads.
+SEEN_TURNS = 3
 
 
 @dataclass(frozen=True)
@@ -126,12 +131,19 @@ def sanitize_source(
 
 
 def sanitize(
-    fused: Fused | Program, *args: Any, schedules: int = 8, target: str = "sm_80", **kwargs: Any
+    fused: Fused | Repeated | Program,
+    *args: Any,
+    schedules: int = 8,
+    target: str = "sm_80",
+    **kwargs: Any,
 ) -> Report:
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
 
+    A kernel that repeats a step by itself takes three turns.
+
     Args:
-        fused: a fused function, or a program that was lowered from one and perhaps edited.
+        fused: a fused function, what ``repeat`` made of one, or a program that was lowered from
+            either and perhaps edited.
         args, kwargs: its arguments; NumPy arrays.
         schedules: orders to run: forward, reverse, then seeded random ones.
         target: the architecture to lower for.
@@ -147,7 +159,9 @@ def sanitize(
     results, complete = [], True
     for schedule in range(schedules):
         executor = SanitizeExecutor(schedule, program.fused.options.fast)
-        results.append(program._run(executor, program._arguments(args, kwargs)))
+        call = program._arguments(args, kwargs)
+        call = replace(call, env={**call.env, TURNS: SEEN_TURNS})
+        results.append(program._run(executor, call))
         for number, launch in enumerate(executor.seen):
             seen.setdefault(number, (launch, []))[1].extend(launch.faults)
             complete = complete and len(launch.faults) < MOST_FAULTS
@@ -168,10 +182,11 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
     """
     from opweave.fused import Fused
     from opweave.program import Program
+    from opweave.repeated import Repeated
 
     if any(map(is_cupy, args)):
         raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
-    if isinstance(fused, Fused):
+    if isinstance(fused, Fused | Repeated):
         fused = fused.lower(*args, target=target, **kwargs)
     if not isinstance(fused, Program):
         raise ArgumentError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opweave.compiler.accumulation import ProductPlan
-from opweave.compiler.assemble_rows import MapAssembler
+from opweave.compiler.assemble_rows import MapAssembler, MemoryLoopAssembler
 from opweave.compiler.assembler import Assembler
 from opweave.compiler.ir import Node, count, extent_of
 from opweave.compiler.kernel import Kernel
@@ -22,8 +22,9 @@ from opweave.compiler.layout import (
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import bind_product
 from opweave.compiler.operands import Key
+from opweave.compiler.repeats import multiplies_state
 from opweave.compiler.toggle import Facts, ProductFacts
-from opweave.compiler.toggle_tiles import tile_class
+from opweave.compiler.toggle_tiles import tile_class, turning_tile
 from opweave.opcodes.core import Phase
 
 # Extents from which reading across the loop is worth a tile.
@@ -57,8 +58,8 @@ class MatrixAssembler(Assembler):
         return operand.aligned and dense and fits
 
 
-class ProductAssembler(MatrixAssembler):
-    """A product, with maps of its result before the store."""
+class ProductAssembler(MatrixAssembler, MemoryLoopAssembler):
+    """A product, with maps of its result before the store; its block may repeat it by itself."""
 
     LANE = "[l]"
 
@@ -98,20 +99,36 @@ class ProductAssembler(MatrixAssembler):
         aligned = self._is_aligned(width) and all(
             self._starts_aligned(f, width) for f in self.factors
         )
-        assert isinstance(self.node.plan, ProductPlan)
         assert self.node.operator.accumulator is not None
-        m, n = (count(e, self.extents) for e in (self.walk.rows, self.walk.cols))
-        batch = count(self.walk.batch, self.extents)
         accumulator = self.node.operator.accumulator(self.node.result.dtype)
+        turning = self._turning_tile()
+        found = ProductFacts(turning or self._tile(), accumulator.register_bytes)
+        if turning:
+            found = replace(found, held=self._plan.columns)
         return replace(
             super().facts(),
             itemsize=itemsize,
             can_vectorise=aligned,
             large=False,
-            product=self._with_rows(
-                ProductFacts(tile_class(m, n, batch, self.device), accumulator.register_bytes)
-            ),
+            product=self._with_rows(found),
         )
+
+    def _tile(self) -> str:
+        m, n = (count(e, self.extents) for e in (self.walk.rows, self.walk.cols))
+        return tile_class(m, n, count(self.walk.batch, self.extents), self.device)
+
+    def _turning_tile(self) -> str:
+        """The table of tiles of a product of a state, which its block repeats; else ""."""
+        repeats = self.graph.repeated and self.alone
+        if not (repeats and multiplies_state(self.graph, *self.node.values)):
+            return ""
+        m, batch = (count(e, self.extents) for e in (self.walk.rows, self.walk.batch))
+        return turning_tile(m, self._plan.columns, batch, self.device)
+
+    @property
+    def _plan(self) -> ProductPlan:
+        assert isinstance(self.node.plan, ProductPlan)
+        return self.node.plan
 
     def _with_rows(self, facts: ProductFacts) -> ProductFacts:
         """Add what the rows that a block holds take."""
@@ -144,7 +161,8 @@ class ProductAssembler(MatrixAssembler):
             self.node.result.dtype.register,
             self.node.values[0].shape[-1],
         )
-        return replace(kernel, product=made)
+        found = super()._completed(replace(kernel, product=made))
+        return replace(found, product=found.turned_product)
 
     def _result_name(self) -> str:
         return self.names[self.node.result.id]
@@ -183,7 +201,6 @@ class ProductRowsAssembler(ProductAssembler):
         self.access[Key(value.id)] = Access("staged", "")
 
     def _with_rows(self, facts: ProductFacts) -> ProductFacts:
-        assert isinstance(self.node.plan, ProductPlan)
         joins = {
             (n.operator.name, n.operator.accumulator(n.result.dtype))
             for _, n in self.nodes
@@ -191,7 +208,7 @@ class ProductRowsAssembler(ProductAssembler):
         }
         return replace(
             facts,
-            columns=self.node.plan.columns,
+            columns=self._plan.columns,
             row_bytes=self.node.result.dtype.register_bytes,
             join_bytes=sum(dtype.register_bytes for _, dtype in joins),
         )

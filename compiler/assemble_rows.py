@@ -35,8 +35,8 @@ class LoopAssembler(Assembler):
         return (*super()._params(), *([turns] if self.carried else []))
 
 
-class RowAssembler(LoopAssembler):
-    """Rows, each by some threads of a block."""
+class MemoryLoopAssembler(LoopAssembler):
+    """Kernels whose loop finds in memory what its last turn has stored."""
 
     def _params(self) -> tuple[Param, ...]:
         """Without a promise that turns would break: one reads what the last one has written.
@@ -48,6 +48,10 @@ class RowAssembler(LoopAssembler):
             replace(p, ctype=p.ctype.removesuffix(RESTRICT)) if p.name in names else p
             for p in super()._params()
         )
+
+
+class RowAssembler(MemoryLoopAssembler):
+    """Rows, each by some threads of a block."""
 
 
 class MapAssembler(LoopAssembler):

@@ -226,12 +226,23 @@ class Builder:
             if a != b:
                 shown = " and ".join(self._concrete(s) for s in shapes)
                 raise ShapeError(f"shapes {shown} do not {rule.verb}: {a} against {b}")
-            if first == second:
-                continue
-            if isinstance(second, Symbol):
-                self.parent[second] = first
-            elif isinstance(first, Symbol):
-                self.parent[first] = second
+            self._unite(first, second)
+
+    def become(self, arguments: Sequence[Shape], results: Sequence[Shape]) -> None:
+        """Make the extents of results those of the arguments that they become, if they agree."""
+        for argument, result in zip(arguments, results, strict=False):
+            if tuple(map(self.example, argument)) == tuple(map(self.example, result)):
+                for pair in zip(argument, result, strict=True):
+                    self._unite(*map(self.find, pair))
+
+    def _unite(self, first: Extent, second: Extent) -> None:
+        """Let one extent stand for another, which agrees with it; a number stays a number."""
+        if first == second:
+            return
+        if isinstance(second, Symbol):
+            self.parent[second] = first
+        elif isinstance(first, Symbol):
+            self.parent[first] = second
 
     def example(self, extent: Extent) -> int:
         """An extent in the call that is traced."""

@@ -131,9 +131,11 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     first = 0 if apart else min(given)
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
-    traced = [g.value.shape for g in given.values() if hasattr(g, "value")]
-    if traced and not any(map(tracer.builder.is_empty, traced)):
-        _require_elements(tracer, [shape[d] for d in kept])
+    traced = {d: g.value.shape for d, g in given.items() if hasattr(g, "value")}
+    is_empty = tracer.builder.is_empty
+    if traced and not any(map(is_empty, traced.values())) and is_empty([shape[d] for d in kept]):
+        for d in traced:
+            _require_inside(array, items[d], d)
     behind = [d for d in kept if d >= first] if not apart else kept
     dtype = place_type(tracer, *(shape[d] for d in kept))
     places: list[Any] = []
@@ -146,14 +148,17 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     return gathered(array, places)
 
 
-def _require_elements(tracer: Tracer, extents: Sequence[Extent]) -> None:
-    """A place is checked where elements are read: where none are, NumPy does it.
+def _require_inside(array: TracedArray, indices: Any, axis: int) -> None:
+    """Check indices by themselves, where no element is read, which would do it.
 
     Raises:
-        UnsupportedError: there are none.
+        BoundsError: the axis has none like that.
+        UnsupportedError: only a call knows them: NumPy checks them.
     """
-    if tracer.builder.is_empty(extents):
+    if not isinstance(indices, list | np.ndarray):
         raise UnsupportedError("an element of an array with none")
+    for number in (np.min(indices), np.max(indices)):
+        place_of(array.tracer, int(number), axis, array.value.shape[axis])
 
 
 def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:

@@ -81,7 +81,7 @@ class Kernel:
     across: tuple[Factor, ...] = ()
     channels: int = 0
     totals: Pass | None = None
-    carried: tuple[tuple[Load, Store], ...] = ()
+    carried: tuple[tuple[Load | Factor, Store], ...] = ()
 
     @property
     def has_batch(self) -> bool:
@@ -130,14 +130,23 @@ class Kernel:
         return list({s.operator: s for s in self.scans}.values())
 
     def turned(self, load: Load) -> Load:
-        """A load of a row as each turn of a loop makes it: where the last one has stored."""
+        """A load as each turn of a loop in memory makes it: where the last one has stored."""
         is_carried = any(operand.name == load.name for operand, _ in self.carried)
         return replace(load, name=f"{load.name}_turn") if is_carried else load
 
     @property
+    def turned_product(self) -> Product | None:
+        """The product, whose left factor is read where the last turn has stored it."""
+        if self.product is None or all(self.product.x is not x for x, _ in self.carried):
+            return self.product
+        x = self.product.x
+        pointer = x.address.pointer.replace(x.name, f"{x.name}_turn", 1)
+        return replace(self.product, x=replace(x, address=replace(x.address, pointer=pointer)))
+
+    @property
     def carries_registers(self) -> bool:
         """All that a row's loop carries stays in registers where the row does."""
-        return all(operand in self.cached for operand, _ in self.carried)
+        return self.product is None and all(operand in self.cached for operand, _ in self.carried)
 
     @property
     def held(self) -> tuple[Load, ...]:
@@ -226,9 +235,9 @@ class Kernel:
         return [p.source for p in self.params if p.kind == "scalar"]
 
 
-def _carry_line(load: Load, store: Store) -> Line:
-    text = f"{load.register} <- {store.register} after each of the turns"
-    return Line(Phase.REPEAT, f"repeat {load.name}", text)
+def _carry_line(operand: Load | Factor, store: Store) -> Line:
+    text = f"{operand.name} <- {store.name} after each of the turns"
+    return Line(Phase.REPEAT, f"repeat {operand.name}", text)
 
 
 def _load_line(load: Load) -> Line:

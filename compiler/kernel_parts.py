@@ -215,6 +215,11 @@ class Factor:
         return self.dtype.register
 
     @property
+    def storage(self) -> str:
+        """The C type in memory."""
+        return self.dtype.storage
+
+    @property
     def along_rows(self) -> bool:
         """Consecutive elements lie along the rows' coordinate, not along the inner one."""
         return self.address.row_step == "1" and self.address.column_step != "1"

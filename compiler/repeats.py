@@ -6,53 +6,98 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.ir import Graph, Value
+from opweave.compiler.accumulation import ProductPlan
+from opweave.compiler.ir import Graph, Output, Value
 from opweave.compiler.kernel import Kernel
-from opweave.compiler.kernel_parts import Load, Store
+from opweave.compiler.kernel_parts import Factor, Load, Store
 from opweave.compiler.layout import Operand
 from opweave.compiler.operands import Key
 from opweave.compiler.simplify import next_id, simplify
 
-Carried = tuple[tuple[Load, Store], ...]
+Operands = Mapping[Key, Operand]
+Carried = tuple[tuple[Load | Factor, Store], ...]
 
 
-def carried(graph: Graph, operands: Mapping[Key, Operand], kernel: Kernel) -> Carried:
-    """Elements that a kernel reads, each with the result that takes its place in the next turn.
+def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
+    """What a kernel reads of each state, with the result that takes its place in the next turn.
 
     Nothing, where a turn would read what another thread has computed, or what no kernel computes:
-    every state must be read at the place that its result has, and be written by this kernel, which
-    is the only one, when no later pass of the turn reads it.
+    every state must be read at the place that its result has, or as rows that its block alone
+    computes, and be written by this kernel, which is the only one, when no later pass of the turn
+    reads it.
     """
-    steps = list(enumerate(kernel.passes))
-    loads = {load.name: load for _, step in steps for load in step.loads}
-    stores = {store.name: store for _, step in steps for store in step.stores}
-    read_last = {load.name: number for number, step in steps for load in step.loads}
-    written_in = {store.name: number for number, step in steps for store in step.stores}
-    written = {k.value: o.name for k, o in operands.items() if k.is_output}
-    read_here = {o.value.id: o.name for k, o in operands.items() if not k.is_output}
-    tables = [v for node in graph.nodes for v in node.tables]
-    reads = [v for node in graph.nodes for v in node.pointwise if not node.is_view]
-    pairs = []
-    states = [item.value for item in graph.inputs]
-    if len(graph.outputs) > len(states):
+    states = [item.value for item in graph.inputs[: len(graph.outputs)]]
+    if len(graph.outputs) > len(states) or not _holds_rows(graph, kernel):
         return ()
-    for state, output in zip(states, graph.outputs, strict=False):
-        if not isinstance(output, Value) or stores.get(written.get(output.id, "")) is None:
+    values = [v for node in graph.nodes if not node.is_view for v in node.values]
+    pairs = []
+    for state, output in zip(states, graph.outputs, strict=True):
+        store = _store(output, operands, kernel)
+        if store is None:
             return ()
-        lies_in = {v.id for v in (*reads, *tables) if graph.base(v).id == state.id}
+        lies_in = {v.id for v in values if graph.base(v).id == state.id}
         if not lies_in:
             continue  # the step does not read it
-        load = loads.get(read_here.get(state.id, ""))
-        store = stores[written[output.id]]
-        own_place = lies_in == {state.id} and state not in tables and state.type == output.type
-        if load is None or not own_place or load.access.kind == "window":
+        load = _load(state, graph, operands, kernel, store)
+        same = isinstance(output, Value) and lies_in == {state.id} and state.type == output.type
+        if load is None or not same:
             return ()
-        if written_in[store.name] < read_last[load.name]:
-            return ()
-        if kernel.plan is not None and load.access != store.access:
-            return ()  # a row finds it in memory, where the first turn has it
         pairs.append((load, store))
     return tuple(pairs)
+
+
+def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
+    """A product of a state, as it lies in memory, with what is none.
+
+    Then a row of the result follows from that row of the state.
+    """
+    states = {item.value.id for item in graph.inputs[: len(graph.outputs)]}
+    given = graph.arguments.get(left.id)
+    is_dense = given is not None and given.layout == "C"
+    return is_dense and left.id in states and graph.base(right).id not in states
+
+
+def _holds_rows(graph: Graph, kernel: Kernel) -> bool:
+    """A product of a state finds all that it reads of it in rows that its block computes."""
+    states = {item.value.id for item in graph.inputs[: len(graph.outputs)]}
+    for node in graph.nodes:
+        if node.is_product and not states.isdisjoint(graph.base(v).id for v in node.values):
+            assert isinstance(node.plan, ProductPlan)
+            held = 0 < node.plan.columns <= kernel.toggles.get("BLOCK_N", 0)
+            if not held or not multiplies_state(graph, *node.values):
+                return False
+    return True
+
+
+def _store(output: Output, operands: Operands, kernel: Kernel) -> Store | None:
+    """The store of an output's elements, if this kernel has one."""
+    if not isinstance(output, Value):
+        return None
+    names = {o.name for key, o in operands.items() if key.is_output and key.value == output.id}
+    return next((s for step in kernel.passes for s in step.stores if s.name in names), None)
+
+
+def _load(
+    state: Value, graph: Graph, operands: Operands, kernel: Kernel, store: Store
+) -> Load | Factor | None:
+    """What reads a state; None where it would find other elements than its thread has stored."""
+    names = {o.name for key, o in operands.items() if not key.is_output and key.value == state.id}
+    if any(state in node.tables for node in graph.nodes):
+        return None
+    if any(load.name in names for load in kernel.row_loads):
+        return None
+    stored = next(n for n, step in enumerate(kernel.passes) if store in step.stores)
+    passes = [(n, x) for n, step in enumerate(kernel.passes) for x in step.loads]
+    loads = [(n, x) for n, x in passes if x.name in names]
+    # rows and tiles find it in memory, where the first turn has it
+    in_memory = kernel.plan is not None or kernel.product is not None
+    for number, load in loads:
+        elsewhere = in_memory and load.access != store.access
+        if load.access.kind == "window" or number > stored or elsewhere:
+            return None
+    if kernel.product and any(n.is_product and state == n.values[0] for n in graph.nodes):
+        return kernel.product.x
+    return loads[0][1] if loads else None
 
 
 def written_out(graph: Graph, steps: int) -> Graph | None:

@@ -183,9 +183,10 @@ class Specialisations:
         rebuilt: Rebuild | None,
     ) -> Variant:
         self.traces += 1
-        made = trace(self.fn, arguments, rebuilt, self.describe)
+        repeated = self.options.repeated
+        made = trace(self.fn, arguments, rebuilt, self.describe, repeated)
         graph = verify_graph(simplify(verify_graph(made.graph)))
-        graph = replace(graph, repeated=self.options.repeated)
+        graph = replace(graph, repeated=repeated)
         static = {
             name: value
             for name, value in self._values(made, arguments, made.graph.extents(extents)).items()

@@ -18,7 +18,9 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
         a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
     axis = counted_axis("take", axis, a.ndim)
     indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
-    if mode != "raise" and a.shape[axis] == 0:
+    if mode not in ("raise", "clip", "wrap"):
+        raise UnsupportedError(f"take: mode={mode!r}")
+    if mode != "raise":
         shape = (*a.shape[:axis], *getattr(indices, "shape", ()), *a.shape[axis + 1 :])
         if any(extent == 0 for extent in shape):  # nothing is taken, so that nothing is missing
             return created(a.tracer, shape, 0, a.dtype)
@@ -26,8 +28,6 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
         indices = np.clip(indices, 0, a.shape[axis] - 1)
     elif mode == "wrap":
         indices = np.remainder(indices, at_least_one(a.shape[axis]))
-    elif mode != "raise":
-        raise UnsupportedError(f"take: mode={mode!r}")
     return a[(*[slice(None)] * axis, indices)]
 
 

@@ -91,6 +91,34 @@ ROW_TILES: dict[tuple[int, int], TileShape] = {
     (128, 16): TileShape(8, 128, 8, 2, 4),
     (256, 16): TileShape(8, 256, 2, 2, 4),
 }
+# Tiles of products that a block repeats by itself, by the same; nothing here was measured.  With
+# few rows a tile many blocks share the work, and up to 64 columns (of 4 bytes) one tile holds all
+# of the other factor, which is then read once.  With more columns than MOST_TURNING a turn, of
+# which a block does BLOCK_M rows whole, takes longer than a launch of small tiles would.
+TURNING_TILES: dict[tuple[int, int], TileShape] = {
+    (32, 4): TileShape(8, 32, 32, 1, 4),
+    (64, 4): TileShape(8, 64, 64, 2, 4),
+    (128, 4): TileShape(8, 128, 64, 2, 4),
+    (32, 8): TileShape(8, 32, 32, 1, 4),
+    (64, 8): TileShape(8, 64, 32, 2, 4),
+    (128, 8): TileShape(8, 128, 32, 2, 4),
+    (32, 16): TileShape(8, 32, 32, 1, 4),
+    (64, 16): TileShape(8, 64, 16, 2, 4),
+    (128, 16): TileShape(8, 128, 8, 2, 4),
+}
+MOST_TURNING = 128
+HOLDING = {"turning": TURNING_TILES, "turning, many rows": ROW_TILES}
+
+
+def turning_tile(rows: int, columns: int, batch: int, device: Device) -> str:
+    """The table of tiles for a product that a block may repeat by itself; "" if none should.
+
+    On the host the usual tile holds rows of up to 32 columns, and longer ones take their time.
+    """
+    if device.is_host or not 0 < columns <= MOST_TURNING:
+        return ""
+    few = batch * -(-rows // TURNING_TILES[columns, 4].block_m) <= 2 * device.sms
+    return "turning" if few else "turning, many rows"
 
 
 def tile_class(rows: int, cols: int, batch: int, device: Device) -> str:
@@ -112,6 +140,8 @@ def tile_shape(facts: Facts) -> TileShape:
     assert product is not None
     if facts.device.is_host and product.columns:
         return TileShape(4, product.columns, 1, 4, product.columns)
+    if product.tile in HOLDING:
+        return HOLDING[product.tile][product.held, max(4, product.accumulator_bytes)]
     if product.columns:
         return ROW_TILES[product.columns, max(4, product.accumulator_bytes)]
     if product.accumulator_bytes == 16 and product.tile in ("large", "medium"):
@@ -119,6 +149,12 @@ def tile_shape(facts: Facts) -> TileShape:
     if product.accumulator_bytes == 8 and product.tile == "large":
         return TILES["medium"]
     return TILES[product.tile]
+
+
+def _shortest(facts: Facts) -> int:
+    """What an access to a tile does not reach beyond."""
+    shape = tile_shape(facts)
+    return min(shape.block_m, shape.steps)
 
 
 def _holds_rows(value: int, facts: Facts) -> str:
@@ -134,7 +170,7 @@ PRODUCT = (
     Toggle(
         "VECTOR",
         "consecutive elements of one access to an operand",
-        lambda f: 1 if f.device.is_host else min(max(1, 16 // f.itemsize), tile_shape(f).steps),
+        lambda f: 1 if f.device.is_host else min(max(1, 16 // f.itemsize), _shortest(f)),
         "power of two",
     ),
     Toggle(

@@ -97,6 +97,7 @@ def trace(
     arguments: Mapping[str, Argument],
     rebuilt: Rebuild | None = None,
     describe: Describe | None = None,
+    repeated: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -107,6 +108,7 @@ def trace(
         rebuilt: makes the arguments from leaves, by parameter, and captured values by place; None
             where arguments are the leaves.
         describe: says what is static of an array that is no argument; None refuses those.
+        repeated: results become the first arguments again, see ``Graph.repeated``.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -124,6 +126,9 @@ def trace(
     leaves, structure = flatten(result, "the output", CONSTANTS)
     copies = _copies(tracer, [item for _, item in leaves])
     outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
+    if repeated and all(isinstance(o, Value) for o in outputs):
+        states = [item.value.shape for item in inputs]
+        tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
     return _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
 
 

@@ -186,6 +186,8 @@ def test_nothing_is_missing_where_nothing_is_taken(mode):
     empty = ow.fuse(lambda x, i: np.take(x, i, axis=1, mode=mode), fullgraph=True)
 
     assert empty(np.ones((2, 0, 0)), np.array([5, -7])).shape == (2, 2, 0)
+    assert empty(np.ones((2, 3, 0)), np.array([5, -7])).shape == (2, 2, 0)
+    assert empty(np.ones((0, 3, 2)), np.array([5, -7])).shape == (0, 2, 2)
     assert empty(np.ones((2, 0, 3)), np.array([], int)).shape == (2, 0, 3)
     with pytest.raises(IndexError):
         empty(np.ones((2, 0, 3)), np.array([5]))
@@ -589,6 +591,20 @@ def test_a_place_that_is_not_there_is_refused_where_nothing_is_read(function):
             called(np.ones((3, 0)), np.array([5]))
     inside = np.array([1])
     assert fused(np.ones((9, 0)), inside).shape == function(np.ones((9, 0)), inside).shape
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    lambda x: x[[0, -3]], lambda x: x[::2][[0, 0]], lambda x: x.T[:, np.array([[2, -3]])],
+    lambda x: x.T[:, [2]] * 2,
+])  # fmt: skip
+def test_places_of_a_list_are_known_where_nothing_is_read(function):
+    fused = ow.fuse(function, fullgraph=True)
+    assert fused(np.ones((3, 0))).shape == function(np.ones((3, 0))).shape
+    np.testing.assert_array_equal(fused(np.ones((3, 2))), function(np.ones((3, 2))))
+    for called in (function, fused):
+        with pytest.raises(IndexError, match="out of bounds for axis"):
+            called(np.ones((0, 0)))
 
 
 @pytest.mark.host

@@ -25,6 +25,10 @@ def unit(x):
     return x / np.sqrt((x * x).sum(axis=1, keepdims=True)) + np.float32(0.1)
 
 
+def layer(x, w):
+    return np.maximum(x @ w, 0)
+
+
 def program_of(name, target):
     if name == "tonemap":
         img = aligned(np.ones((1080, 1920, 3), np.float32))
@@ -33,6 +37,8 @@ def program_of(name, target):
         return ow.repeat(waves, 1).lower(*np.ones((2, 4096), np.float32), 0.01, target=target)
     if name == "repeated rows":
         return ow.repeat(unit, 1).lower(np.ones((64, 1000), np.float32), target=target)
+    if name == "repeated product":
+        return ow.repeat(layer, 1).lower(*np.ones((2, 64, 64), np.float32), target=target)
     variant = next(v for v in VARIANTS if v.name == name)
     return ow.fuse(variant.function).lower(*variant.arguments(), target=target)
 
@@ -50,6 +56,7 @@ CASES = [
     ("scan 1000", "host"), ("scan columns", "sm_80"), ("scan columns", "host"),
     ("julia", "sm_90a"), ("energy", "sm_80"), ("product c64", "sm_90a"), ("scan 70000", "sm_90a"),
     ("repeated", "sm_90a"), ("repeated", "host"), ("repeated rows", "sm_90a"),
+    ("repeated product", "sm_90a"),
 ]  # fmt: skip
 
 

@@ -33,6 +33,8 @@ NOT_NEEDED = {
     # one tile along the inner dimension: nothing is written again
     "product in batches": {1},
     "product in whole tiles": {1},
+    "turns of a product": {1},
+    "turns of a product's rows": {11},
     # between two tiles' uses of a scan's shared array stand the barriers of the other scan
     "scan of a block": {1, 7},
     "scan through memory": {5, 11},

@@ -116,6 +116,11 @@ def halves(x):
     return x / x.sum(axis=1, keepdims=True)
 
 
+def softmax(x):
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
 # step, arguments, operands that stay in registers from turn to turn of a kernel's own loop
 CARRIED = [
     (logistic, (X, 0.5), 1),
@@ -132,6 +137,45 @@ CARRIED = [
     (lambda u, v: (u * 0.5, v + u), (X[:, :1].copy(), X), 0),  # others read it too
     (lambda u, v: (v, u + v), (X, X), 0),  # no kernel writes the first
     (lambda x: x @ x, (V[:8, :8].copy(),), 0),
+    (lambda x, w: np.tanh(x @ w), (X[:, :9].copy(), W[:9, :9].copy()), 1),
+    (
+        lambda x, w: np.tanh(x @ w),
+        (X[:7, :9].copy(order="F"), W[:9, :9].T),
+        0,
+    ),  # results lie otherwise
+    (
+        lambda x, w: x + np.tanh(x @ w),
+        (X[:, :9].copy(), W[:9, :9].copy()),
+        1,
+    ),  # also element by element
+    (lambda x, w: x.T + np.tanh(x @ w), (W[:9, :9].copy(), V[:9, :9].copy()), 0),  # and across
+    (lambda x, w: w @ x, (X[:9, :9].copy(), W[:9, :9].copy()), 0),  # columns, which blocks share
+    (lambda x, w: x.T @ w, (W[:9, :9].copy(), V[:9, :9].copy()), 0),
+    (lambda x, w: (x @ w, w * 0.5), (W[:9, :9].copy(), V[:9, :9].copy()), 0),  # all read the other
+    (lambda h, x, w: h * 0.5 + x @ w, (X[:, :9].copy(), X[:, :9].copy(), W[:9, :9].copy()), 1),
+    (
+        lambda h, c, w: (np.tanh(h @ w + c), c * 0.5),
+        (X[:, :9].copy(), X[:, :9] * 2, W[:9, :9].copy()),
+        2,
+    ),
+    (lambda x, w: softmax(x @ w), (X[:, :9].copy(), W[:9, :9].copy()), 1),
+    (lambda x, w: x + softmax(x @ w), (X[:, :9].copy(), W[:9, :9].copy()), 1),
+    (
+        lambda x, w: (x @ w).sum(axis=1, keepdims=True) + 0 * x,
+        (X[:, :1].copy(), W[:1, :1].copy()),
+        0,
+    ),
+    (lambda x, w: x @ w, (V, W), {"host": 0, "sm_90a": 1}),  # a library's
+    (
+        lambda x, w: x @ w,
+        (RNG.random((3, 130), "f4"), RNG.random((130, 130), "f4")),
+        0,
+    ),  # long rows
+    (
+        lambda x, w: softmax(x @ w),
+        (RNG.random((3, 130), "f4"), RNG.random((130, 130), "f4")),
+        {"host": 0, "sm_90a": 1},
+    ),
     (heat, (X,), 0),
     (unit, (ROWS,), 1),
     (lambda x: x / x.sum(), (X,), 1),
@@ -167,10 +211,29 @@ def test_operands_that_a_loop_carries(step, args, count):
     (lambda p, x: p + (x[p] > 0), (np.zeros(5, np.int64), X[:, 0].copy())),
     (unit, (X,)), (halves, (np.float16(X[:, :7]),)), (lambda x: x / (x * x).sum(), (X,)),
     (lambda u, v: (u - v.mean(axis=-1, keepdims=True), v + u), (X, X[::-1].copy())),
+    (lambda x, w: x + np.tanh(x @ w), (X[:11, :9].copy(), W[:9, :9].copy())),
+    (lambda x, w: x @ w, (X + 1j * X, W[:20, :20] * (1 + 1j))),
+    (lambda x, w: np.tanh(x @ w), (V, W[::-1])),  # read in another order, and in more than a tile
+    (lambda x, w: np.tanh(x @ w), (np.float16(X[:9]), np.float16(W[:20, :20]))),
+    (lambda x, w: x @ w % 19, (np.arange(60, dtype=np.int8).reshape(12, 5), np.eye(5, k=1, dtype=np.int8) * 3)),
+    (lambda h, c, w: (np.tanh(h @ w + c), c * 0.5), (X[:, :9].copy(), X[:, 9:18].copy(), W[:9, :9].copy())),
+    (lambda h, x, w: h * np.float32(0.5) + x @ w, (X[:, :9].copy(), X[:, 9:18].copy(), W[:9, :9].copy())),
+    (lambda x, w: np.tanh(x @ w), (V[:30].reshape(2, 15, 40), V[:, ::-1] / 8)),
+    (lambda x, w: np.tanh(x @ w), (X[:12].reshape(3, 4, 20), RNG.random((3, 20, 20), "f4"))),
+    (lambda x, w: softmax(x @ w), (X, V[:20, :20].copy())), (lambda x, w: x + softmax(x @ w), (V, W)),
+    (lambda x, w: np.tanh(x @ w), (RNG.random((6, 100), "f4"), RNG.standard_normal((100, 100), "f4") / 8)),
     (unit, (RNG.standard_normal((2, 1500)),)), (unit, (RNG.standard_normal((5, 300)).astype("f4"),)),
 ])  # fmt: skip
 @pytest.mark.parametrize(
-    "toggles", [{}, {"USE_REGISTER_ROW": 0}, {"USE_WARP_SHUFFLE": 0}], ids=str
+    "toggles",
+    [
+        {},
+        {"USE_REGISTER_ROW": 0},
+        {"USE_WARP_SHUFFLE": 0},
+        {"USE_SHARED_MEMORY": 0},
+        {"BLOCK_K": 8},
+    ],
+    ids=str,
 )
 def test_turns_of_a_kernel_are_steps(step, args, target, toggles):
     repeated = ow.repeat(step, 1).step.with_toggles(**toggles)

@@ -57,6 +57,21 @@ def test_strided_and_empty_arrays():
     assert add(x[:0], x[:0].copy(), 0.0, 0).ok
 
 
+def test_a_kernel_that_repeats_a_step_takes_several_turns():
+    x = np.random.default_rng(1).standard_normal((40, 40), np.float32)
+    w = x[::-1].copy()
+    repeated = ow.repeat(lambda x, w: np.tanh(x @ w), 5)
+    program = repeated.lower(x, w, target="sm_80")
+    turn = "__syncthreads();  // results are whole before they are operands"
+    broken = program.compile(program.source.replace(turn, ""))
+
+    assert turn in program.source
+    assert ow.sanitize(repeated, x, w, schedules=2).ok
+    assert ow.sanitize(program, x, w, schedules=2).ok
+    found = ow.sanitize(broken, x, w, schedules=2)
+    assert {f.kind for f in found.findings} == {"global-race"}
+
+
 def test_contents_that_depend_on_the_schedule_are_named():
     source = kernel("    if (t == 0) y[atomicAdd(n, 1)] = blockIdx.x;", "float* y, int* n")
     report = ow.sanitize_source(

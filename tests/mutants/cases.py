@@ -319,6 +319,37 @@ HOST_CASES = {
     "bands of no rows": (lambda x: x.prod(axis=0), [array((0, 45))], {}),
 }
 CASES |= HOST_CASES
+
+
+def logistic(x, y):
+    return x * x * 0.5 + 0.1, x - y
+
+
+def unit(x):
+    return x / np.sqrt((x * x).sum(axis=-1, keepdims=True)) + 0.1
+
+
+def layer(x, w):
+    return np.maximum(x @ w + x, -1)
+
+
+def attended(x, w):
+    return softmax(x @ w) + x
+
+
+LAYER = [array((21, 40)), array((40, 40)) / 4]
+# Steps that kernels repeat by themselves.
+REPEATED_CASES = {
+    "turns of elements": (logistic, [array((1030,)) / 2, array((1030,))], SMALL),
+    "turns of rows": (unit, [array((5, 130))], {}),
+    "turns of rows in memory": (unit, [array((5, 130))], {"USE_REGISTER_ROW": 0}),
+    "turns of a product": (layer, LAYER, {}),
+    "turns of a product of several tiles": (layer, LAYER, {"BLOCK_K": 8}),
+    "turns of a product straight from memory": (layer, LAYER, {"USE_SHARED_MEMORY": 0}),
+    "turns of a product's rows": (attended, LAYER, {}),
+    "turns of a product's rows straight from memory": (attended, LAYER, {"USE_SHARED_MEMORY": 0}),
+}
+CASES |= REPEATED_CASES
 HELPER_CASES = [
     "reduce rows", "ends of integers", "ends of long integers", "reciprocals", "long reciprocals",
     "reciprocals of bytes", "unsigned", "map", "map scalar io", "map strided", "columns", "row warp", "pixels", "reduce", "int32", "int64",

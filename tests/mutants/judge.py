@@ -14,13 +14,14 @@ import numpy as np
 from simt import flattened
 
 import opweave as ow
-from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES
+from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
 from mutants.make import SWAPS, Mutant, mutants
 from opweave.compiler import render
+from opweave.compiler.ir import TURNS
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.executors import SanitizeExecutor, VerifyExecutor
-from opweave.sanitizer import sanitize
+from opweave.sanitizer import SEEN_TURNS, sanitize
 
 SCHEDULES = (1, 0, 2)
 TARGET = "sm_80"
@@ -31,7 +32,9 @@ def program(case: str):
     """A case as lowered by the templates as they are."""
     function, arguments, toggles = CASES[case]
     target = "host" if case in HOST_CASES else TARGET
-    made = ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=target)
+    fused = ow.fuse(function).with_toggles(**toggles)
+    fused = ow.repeat(fused, SEEN_TURNS) if case in REPEATED_CASES else fused
+    made = fused.lower(*arguments, target=target)
     assert len(made.kernels) == 1, case
     return made
 
@@ -57,7 +60,8 @@ def outcome(case: str, source: str, schedule: int):
 
 
 def run(changed, executor, case: str):
-    return changed._run(executor, changed._arguments(tuple(CASES[case][1]), {}))
+    call = changed._arguments(tuple(CASES[case][1]), {})
+    return changed._run(executor, replace(call, env={**call.env, TURNS: SEEN_TURNS}))
 
 
 def is_found(case: str, source: str) -> bool:
