@@ -23,6 +23,7 @@ from opweave.compiler.tree import flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError, RecompileError
+from opweave.named import reduced
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
 from opweave.runtime import environment, locks
@@ -129,6 +130,10 @@ class Fused:
         name = getattr(self.__wrapped__, "__name__", "function")
         shown = f" with {', '.join(options)}" if options else ""
         return f"<fused {name}({', '.join(self.signature.names)}){shown}>"
+
+    def __reduce__(self) -> Any:
+        """Pickled as functions are, by name; compiled anew where it is loaded."""
+        return reduced(self, self.static, self.options)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method, the instance is the first argument and must be static."""

@@ -100,6 +100,11 @@ class Graph:
         self.name = name
         self.entries: dict[str, Entry] = {}
 
+    def __copy__(self) -> Graph:
+        made = Graph(self.name)
+        made.entries = dict(self.entries)
+        return made
+
     def __getattr__(self, name: str) -> Callable[..., Ref]:
         if name not in OPERATORS:
             raise AttributeError(f"a graph has no {name!r}, and no operator is registered as that")

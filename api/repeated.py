@@ -84,6 +84,9 @@ class Repeated:
         self.__opweave_function__ = step.__wrapped__
         self._plans: dict[int, _Plan] = {}
 
+    def __reduce__(self) -> Any:
+        return Repeated, (self.step, self.n)
+
     def __repr__(self) -> str:
         return f"<{self.name} repeated {self.n} times>"
 

@@ -11,6 +11,7 @@ On the host nothing travels: kernels read NumPy's arrays where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -90,6 +91,7 @@ class Runner:
                 f"mode='replay': {self.device} runs in verify mode, which checks each launch; "
                 "use 'graph'"
             )
+        self._made = copy(graph), {**flags, "mode": mode, "device": self.device}
         self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
@@ -100,6 +102,11 @@ class Runner:
         self._ready: Any = None
         self._shared: Set[int] = frozenset()
         self._lock = locks.rlock()
+
+    def __reduce__(self) -> Any:
+        """Pickled as the graph that it runs, without the inputs of earlier calls."""
+        graph, options = self._made
+        return partial(Runner, **options), (graph,)
 
     def _place(self) -> Place:
         return place_of(self.device, self.options.fast, self.cached, self.staging)

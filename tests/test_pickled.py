@@ -1,0 +1,102 @@
+"""Fused functions in other processes: pickled by name, as functions are, and compiled there."""
+
+import copy
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+pytestmark = pytest.mark.host
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+
+@ow.fuse
+def decorated(x):
+    return x * 2 + 1
+
+
+@ow.fuse(static_argnames="k")
+def powers(x, k=3):
+    return x**k
+
+
+def plain(x):
+    return np.maximum(x, 0) * np.float32(0.5)
+
+
+class Model:
+    @ow.fuse
+    def doubled(x):  # noqa: N805
+        return x * 2
+
+
+made = ow.fuse(plain, fast=True)
+graph = ow.Graph("relu")
+graph.device_to_host(graph.relu(graph.host_to_device("x", (3, 4))), name="y")
+
+# name, function of one array
+PICKLED = {
+    "decorated": decorated,
+    "with static arguments": powers,
+    "made of a function": made,
+    "of a class": Model.doubled,
+    "unfused": decorated.unfused(),
+    "with toggles": decorated.with_toggles(USE_VECTOR_IO=0),
+    "repeated": ow.repeat(plain, 3),
+    "repeated of a fused one": ow.repeat(decorated, 3),
+    "a ufunc": ow.fuse(np.exp),
+}
+
+
+@pytest.mark.parametrize("name", PICKLED)
+@pytest.mark.parametrize(
+    "way", [lambda f: pickle.loads(pickle.dumps(f)), copy.copy, copy.deepcopy]
+)
+def test_what_is_loaded_is_the_same_function(name, way):
+    function = PICKLED[name]
+    found = way(function)
+
+    assert repr(found) == repr(function)
+    assert getattr(found, "options", None) == getattr(function, "options", None)
+    np.testing.assert_array_equal(found(X), function(X))
+
+
+@pytest.mark.parametrize("name", ["decorated", "with static arguments", "of a class"])
+def test_a_decorated_function_is_itself(name):
+    assert pickle.loads(pickle.dumps(PICKLED[name])) is PICKLED[name]
+    assert copy.deepcopy({"f": PICKLED[name]})["f"] is PICKLED[name]
+
+
+@pytest.mark.parametrize("mode", ["immediate", "graph", "replay"])
+def test_a_runner_is_that_of_its_graph_as_it_was(mode):
+    run = graph.runner(mode, fused=False, fast=True)
+    run(x=X)
+    for found in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run)):
+        assert (found.mode, found.options) == (run.mode, run.options)
+        with pytest.raises(ow.errors.ArgumentError, match="missing x"):
+            found()
+        np.testing.assert_array_equal(found(x=-X), run(x=-X))
+
+
+def test_a_graph_that_was_copied_goes_its_own_way():
+    other = copy.copy(graph)
+    other.device_to_host(other.exp(other.host_to_device("z", (2,))), name="e")
+
+    assert "e" not in graph.outputs
+    assert "e" in other.outputs
+
+
+def test_a_function_without_a_name_is_refused_by_pickle():
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(ow.fuse(lambda x: x * 2))
+
+
+def test_other_processes_take_them():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = [pool.apply(f, (X,)) for f in (decorated, PICKLED["repeated"])]
+
+    np.testing.assert_array_equal(found[0], decorated(X))
+    np.testing.assert_array_equal(found[1], PICKLED["repeated"](X))
