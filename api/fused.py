@@ -21,9 +21,9 @@ from opweave.compiler.toggles import check_overrides
 from opweave.compiler.trace import CONSTANTS, invoke
 from opweave.compiler.tree import flatten
 from opweave.configuration import config
+from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import ArgumentError, RecompileError
-from opweave.named import reduced
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
 from opweave.runtime import environment, locks

@@ -77,7 +77,12 @@ class Runner:
     ):
         if mode not in MODES:
             raise ArgumentError(f"mode={shown(mode)}: expected one of {', '.join(MODES)}")
-        flags = {"fused": fused, "cached": cached, "fast": fast, "staging": staging}
+        flags: dict[str, Any] = {
+            "fused": fused,
+            "cached": cached,
+            "fast": fast,
+            "staging": staging,
+        }
         for name, flag in flags.items():
             check_flag(flag, name)
         self.mode, self.cached, self.staging = mode, cached, staging

@@ -29,7 +29,7 @@ def plain(x):
 
 class Model:
     @ow.fuse
-    def doubled(x):  # noqa: N805
+    def doubled(x):
         return x * 2
 
 
