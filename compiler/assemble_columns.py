@@ -59,16 +59,13 @@ def walks_columns(assembler: Assembler) -> bool:
     rows, columns = (
         count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
     )
-    by_column = any(
-        o.own_dim(d) is not None
-        for o in assembler.coordinates.values()
-        for d in range(len(space))
-        if d not in bands.rows
+    along_rows = all(
+        any(o.own_dim(d) is not None for d in bands.rows) for o in assembler.coordinates.values()
     )
     own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
     side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
     short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
-    return columns >= COLUMNS_FROM and (side_by_side or short) and not by_column
+    return columns >= COLUMNS_FROM and (side_by_side or short) and along_rows
 
 
 class ColumnsAssembler(MatrixAssembler):

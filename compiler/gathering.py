@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
 from typing import TYPE_CHECKING, Any, cast
@@ -131,34 +131,22 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     first = 0 if apart else min(given)
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
-    traced = {d: g.value.shape for d, g in given.items() if hasattr(g, "value")}
-    is_empty = tracer.builder.is_empty
-    if traced and not any(map(is_empty, traced.values())) and is_empty([shape[d] for d in kept]):
-        for d in traced:
-            _require_inside(array, items[d], d)
+    traced = [d for d in given if hasattr(given[d], "value")]
+    check = checked
+    if traced and tracer.builder.is_empty([shape[d] for d in kept]):
+        for d in traced:  # by themselves: no element is read, which would do it
+            checked(tracer, given[d], shape[d])
+        check = _unchecked
     behind = [d for d in kept if d >= first] if not apart else kept
     dtype = place_type(tracer, *(shape[d] for d in kept))
     places: list[Any] = []
     for d, extent in enumerate(shape):
         if d in given:
-            places.append(_placed(tracer, given[d], d, extent, len(behind)))
+            places.append(_placed(tracer, given[d], d, extent, len(behind), check))
         else:
             after = sum(e > d for e in kept) + (inner if d not in behind else 0)
             places.append(coordinate(tracer, extent, after, dtype))
     return gathered(array, places)
-
-
-def _require_inside(array: TracedArray, indices: Any, axis: int) -> None:
-    """Check indices by themselves, where no element is read, which would do it.
-
-    Raises:
-        BoundsError: the axis has none like that.
-        UnsupportedError: only a call knows them: NumPy checks them.
-    """
-    if not isinstance(indices, list | np.ndarray):
-        raise UnsupportedError("an element of an array with none")
-    for number in (np.min(indices), np.max(indices)):
-        place_of(array.tracer, int(number), axis, array.value.shape[axis])
 
 
 def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
@@ -180,13 +168,20 @@ def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
     return place
 
 
-def _placed(tracer: Tracer, given: Any, axis: int, extent: Extent, trailing: int) -> Any:
+def _unchecked(tracer: Tracer, places: Any, extent: Extent) -> Any:
+    return places
+
+
+def _placed(
+    tracer: Tracer, given: Any, axis: int, extent: Extent, trailing: int,
+    check: Callable[..., Any],
+) -> Any:  # fmt: skip
     """Indices as places, with as many dimensions behind as the result has."""
     if is_place(given):
-        return checked(tracer, given, extent)
+        return check(tracer, given, extent)
     if not getattr(given, "ndim", 0):
         return tracer.scalar(place_of(tracer, index(given), axis, extent))
     if trailing:
         axes = (*range(given.ndim), *[None] * trailing)
         given = tracer.hidden_view(given, axes)
-    return checked(tracer, given, extent)
+    return check(tracer, given, extent)

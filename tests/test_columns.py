@@ -129,6 +129,18 @@ def test_columns_that_lie_apart_are_rows_with_the_same_bits(function):
     assert same(made(fused, [x]), made(fused, [apart]))
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: np.stack([x, x + x, x])[2:5].min(axis=3, keepdims=True),
+    lambda x: (x * np.arange(1, x.shape[-1] + 1)).sum(axis=-1),
+    lambda x: (x.T * np.arange(x.shape[0])).sum(axis=0),
+    lambda x: (x + np.arange(x.shape[0])[:, None, None]).max(axis=-1),
+])  # fmt: skip
+def test_only_coordinates_along_the_rows_stand_in_bands(function):
+    x = numbers(7, 256, 13)
+
+    assert same(made(ow.fuse(function, fullgraph=True), [x]), made(function, [x]))
+
+
 @pytest.mark.parametrize("rows", [2, 3, 8, 31, 32])
 def test_short_rows_have_the_bits_of_columns(rows):
     x = numbers(rows, 77)
