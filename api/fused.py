@@ -104,6 +104,7 @@ class Fused:
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
         functools.update_wrapper(self, fn, updated=())
+        self.given = fn  # which may hold an object; what is traced is a function of its arguments
         fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
         self.options = options
         self.static = static
@@ -376,11 +377,11 @@ class Fused:
         """
         merged = {**dict(self.options.toggles), **check_overrides(toggles)}
         changed = replace(self.options, toggles=tuple(sorted(merged.items())))
-        return Fused(self.__wrapped__, self.static, changed)
+        return Fused(self.given, self.static, changed)
 
     def unfused(self) -> Fused:
         """The same function with every operator a kernel of its own."""
-        return Fused(self.__wrapped__, self.static, replace(self.options, fused=False))
+        return Fused(self.given, self.static, replace(self.options, fused=False))
 
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""

@@ -101,8 +101,8 @@ class Graph:
         self.entries: dict[str, Entry] = {}
 
     def __copy__(self) -> Graph:
-        made = Graph(self.name)
-        made.entries = dict(self.entries)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, entries=dict(self.entries))
         return made
 
     def __getattr__(self, name: str) -> Callable[..., Ref]:

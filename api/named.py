@@ -1,4 +1,4 @@
-"""How fused functions are pickled: by name, as functions are."""
+"""How functions of ours are pickled: by name, as functions are, or by what they are made of."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def reduced(fused: Any, *options: Any) -> Any:
     A decorated function is what stands in its module by its name.  One that was made of it
     (``f.unfused()``) has the same function within, which has no name of its own any more.
     """
-    found = _by_name(fused)
+    found = by_name(fused)
     if found is fused:
         return fused.__qualname__
-    if type(found) is type(fused) and found.__wrapped__ is fused.__wrapped__:
-        return derived, (found, *options)
-    return type(fused), (fused.__wrapped__, *options)
+    if hasattr(found, "given") and found.given is fused.given:
+        return derived, (type(fused), found, *options)
+    return type(fused), (fused.given, *options)
 
 
-def derived(fused: Any, *options: Any) -> Any:
+def derived(kind: Any, fused: Any, *options: Any) -> Any:
     """The function within a fused one, with other options."""
-    return type(fused)(fused.__wrapped__, *options)
+    return kind(fused.given, *options)
 
 
-def _by_name(fused: Any) -> Any:
+def by_name(made: Any) -> Any:
     """What a module has by the name of a function; None where that leads nowhere."""
-    module = sys.modules.get(getattr(fused, "__module__", None) or "")
-    names = getattr(fused, "__qualname__", "").split(".")
+    module = sys.modules.get(getattr(made, "__module__", None) or "")
+    names = getattr(made, "__qualname__", "").split(".")
     return reduce(lambda found, name: getattr(found, name, None), names, module)

@@ -21,6 +21,7 @@ from opweave.compiler.specialise import Variant, lowered_for
 from opweave.compiler.tree import Tree
 from opweave.configuration import config
 from opweave.fused import Fused
+from opweave.named import by_name
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
@@ -69,7 +70,7 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     check_flag(fast, "fast")
     options = fn.options if isinstance(fn, Fused) else Options()
     static = fn.static if isinstance(fn, Fused) else ()
-    wrapped = fn.__wrapped__ if isinstance(fn, Fused) else fn
+    wrapped = fn.given if isinstance(fn, Fused) else fn
     options = replace(options, fast=fast or options.fast, fullgraph=True, repeated=True)
     return Repeated(Fused(wrapped, static, options), operator.index(n))
 
@@ -82,10 +83,14 @@ class Repeated:
         self.name = function_name(step.__wrapped__)
         self.step = step
         self.__opweave_function__ = step.__wrapped__
+        self.__module__ = step.__module__
+        self.__qualname__ = getattr(step, "__qualname__", "")
+        self.given = step.given
         self._plans: dict[int, _Plan] = {}
 
     def __reduce__(self) -> Any:
-        return Repeated, (self.step, self.n)
+        """Pickled by name, where it has one, as functions are."""
+        return self.__qualname__ if by_name(self) is self else (type(self), (self.step, self.n))
 
     def __repr__(self) -> str:
         return f"<{self.name} repeated {self.n} times>"
@@ -116,12 +121,14 @@ class Repeated:
             state = self._step_by_step(args, ready)
         return state[0] if ready.structure is None else tuple(state)
 
-    def lower(self, *args: Any, target: str | Device | None = None) -> Program:
+    def lower(
+        self, *args: Any, target: str | Device | None = None, **kwargs: Any
+    ) -> Program:  # fmt: skip
         """The kernels of one step, with their loop, if they have one; see ``Fused.lower``.
 
         A call of the program is one step.  On the host kernels hold up to 64 steps of it.
         """
-        return self.step.lower(*args, target=target)
+        return self.step.lower(*args, target=target, **kwargs)
 
     def _plan(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> _Plan:
         found = self._plans.get(id(ready))

@@ -77,12 +77,7 @@ class Runner:
     ):
         if mode not in MODES:
             raise ArgumentError(f"mode={shown(mode)}: expected one of {', '.join(MODES)}")
-        flags: dict[str, Any] = {
-            "fused": fused,
-            "cached": cached,
-            "fast": fast,
-            "staging": staging,
-        }
+        flags = {"fused": fused, "cached": cached, "fast": fast, "staging": staging}
         for name, flag in flags.items():
             check_flag(flag, name)
         self.mode, self.cached, self.staging = mode, cached, staging
@@ -96,7 +91,7 @@ class Runner:
                 f"mode='replay': {self.device} runs in verify mode, which checks each launch; "
                 "use 'graph'"
             )
-        self._made = copy(graph), {**flags, "mode": mode, "device": self.device}
+        self._graph = copy(graph)
         self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
@@ -110,8 +105,14 @@ class Runner:
 
     def __reduce__(self) -> Any:
         """Pickled as the graph that it runs, without the inputs of earlier calls."""
-        graph, options = self._made
-        return partial(Runner, **options), (graph,)
+        fused, fast = self.options.fused, self.options.fast
+        flags: dict[str, Any] = {
+            "fused": fused,
+            "cached": self.cached,
+            "fast": fast,
+            "staging": self.staging,
+        }
+        return partial(type(self), device=self.device, **flags), (self._graph, self.mode)
 
     def _place(self) -> Place:
         return place_of(self.device, self.options.fast, self.cached, self.staging)

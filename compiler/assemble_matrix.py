@@ -22,7 +22,7 @@ from opweave.compiler.layout import (
 from opweave.compiler.layout import Operand as ArrayOperand
 from opweave.compiler.lines import bind_product
 from opweave.compiler.operands import Key
-from opweave.compiler.repeats import multiplies_state
+from opweave.compiler.repeats import may_carry, multiplies_state
 from opweave.compiler.toggle import Facts, ProductFacts
 from opweave.compiler.toggle_tiles import tile_class, turning_tile
 from opweave.opcodes.core import Phase
@@ -102,9 +102,8 @@ class ProductAssembler(MatrixAssembler, MemoryLoopAssembler):
         assert self.node.operator.accumulator is not None
         accumulator = self.node.operator.accumulator(self.node.result.dtype)
         turning = self._turning_tile()
-        found = ProductFacts(turning or self._tile(), accumulator.register_bytes)
-        if turning:
-            found = replace(found, held=self._plan.columns)
+        columns = self._plan.columns if turning else 0
+        found = ProductFacts(turning or self._tile(), accumulator.register_bytes, columns)
         return replace(
             super().facts(),
             itemsize=itemsize,
@@ -119,7 +118,7 @@ class ProductAssembler(MatrixAssembler, MemoryLoopAssembler):
 
     def _turning_tile(self) -> str:
         """The table of tiles of a product of a state, which its block repeats; else ""."""
-        repeats = self.graph.repeated and self.alone
+        repeats = self.graph.repeated and self.alone and may_carry(self.graph)
         if not (repeats and multiplies_state(self.graph, *self.node.values)):
             return ""
         m, batch = (count(e, self.extents) for e in (self.walk.rows, self.walk.batch))
@@ -161,8 +160,7 @@ class ProductAssembler(MatrixAssembler, MemoryLoopAssembler):
             self.node.result.dtype.register,
             self.node.values[0].shape[-1],
         )
-        found = super()._completed(replace(kernel, product=made))
-        return replace(found, product=found.turned_product)
+        return super()._completed(replace(kernel, product=made))
 
     def _result_name(self) -> str:
         return self.names[self.node.result.id]

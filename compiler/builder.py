@@ -229,11 +229,17 @@ class Builder:
             self._unite(first, second)
 
     def become(self, arguments: Sequence[Shape], results: Sequence[Shape]) -> None:
-        """Make the extents of results those of the arguments that they become, if they agree."""
+        """Make the extents of results those of the arguments that they become, if they agree.
+
+        Whether they do belongs to the guard.
+        """
         for argument, result in zip(arguments, results, strict=False):
-            if tuple(map(self.example, argument)) == tuple(map(self.example, result)):
-                for pair in zip(argument, result, strict=True):
-                    self._unite(*map(self.find, pair))
+            for extents in zip(argument, result, strict=False):  # of other ranks: refused later
+                first, second = map(self.find, extents)
+                if self.example(first) == self.example(second):
+                    self._unite(first, second)
+                else:
+                    self.require(Expr("eq", (self.extent_expr(first), self.extent_expr(second))))
 
     def _unite(self, first: Extent, second: Extent) -> None:
         """Let one extent stand for another, which agrees with it; a number stays a number."""

@@ -7,6 +7,7 @@ store, close) come from the template, computing ones from operators.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from opweave.compiler.accumulation import Plan
 from opweave.compiler.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y
@@ -25,6 +26,7 @@ from opweave.opcodes.core import Phase
 from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.tokens import tokens
 
+Operand = TypeVar("Operand", Load, Factor)
 # Templates whose blocks are tiles of matrices, or columns of them.
 TILED = ("tile", "product", "product_rows", "columns", "scan_columns")
 
@@ -129,19 +131,10 @@ class Kernel:
         """One scan per distinct function."""
         return list({s.operator: s for s in self.scans}.values())
 
-    def turned(self, load: Load) -> Load:
-        """A load as each turn of a loop in memory makes it: where the last one has stored."""
-        is_carried = any(operand.name == load.name for operand, _ in self.carried)
-        return replace(load, name=f"{load.name}_turn") if is_carried else load
-
-    @property
-    def turned_product(self) -> Product | None:
-        """The product, whose left factor is read where the last turn has stored it."""
-        if self.product is None or all(self.product.x is not x for x, _ in self.carried):
-            return self.product
-        x = self.product.x
-        pointer = x.address.pointer.replace(x.name, f"{x.name}_turn", 1)
-        return replace(self.product, x=replace(x, address=replace(x.address, pointer=pointer)))
+    def turned(self, operand: Operand) -> Operand:
+        """An operand as each turn of a loop in memory reads it: where the last one has stored."""
+        is_carried = any(one.name == operand.name for one, _ in self.carried)
+        return replace(operand, name=f"{operand.name}_turn") if is_carried else operand
 
     @property
     def carries_registers(self) -> bool:

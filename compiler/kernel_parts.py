@@ -231,7 +231,7 @@ class Factor:
         return "" if step in ("", "1") else step
 
     def at(self, row: str, column: str) -> str:
-        return self.address.at(row, column)
+        return self.address.at(self.name, row, column)
 
 
 @dataclass(frozen=True)

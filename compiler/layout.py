@@ -193,19 +193,20 @@ class MatrixWalk(Walk):
 
 @dataclass(frozen=True)
 class MatrixAddress:
-    """Where the elements of a matrix of an operand lie: ``pointer + row * step + column * step``.
+    """Where the elements of a matrix lie: ``pointer + batch + row * step + column * step``.
 
-    A step is "" (the operand does not move along it), "1", or the name of a stride.
+    ``batch`` is the text of an offset, or "".  A step is "" (the operand does not move along it),
+    "1", or the name of a stride.
     """
 
-    pointer: str
+    batch: str
     row_step: str
     column_step: str
     strides: tuple[Stride, ...] = ()
 
-    def at(self, row: str, column: str) -> str:
+    def at(self, pointer: str, row: str, column: str) -> str:
         """Address of an element; the coordinates are terms, such as ``m0 + i``."""
-        terms = [self.pointer]
+        terms = [pointer, *([self.batch] if self.batch else [])]
         for coordinate, step in ((row, self.row_step), (column, self.column_step)):
             text = f"({coordinate})" if " " in coordinate else coordinate
             terms += [coordinate if step == "1" else f"{text} * {step}"] if step else []
@@ -257,7 +258,7 @@ def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) ->
         strides.append(Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own))
         return strides[-1].name
 
-    terms = [operand.name]
+    terms = []
     for coordinate, dims in zip(walk.batch_coordinates(), walk.outer[:-1], strict=True):
         found = step(dims[-1])
         terms += [coordinate if found == "1" else f"{coordinate} * {found}"] if found else []

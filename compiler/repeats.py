@@ -26,24 +26,47 @@ def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
     computes, and be written by this kernel, which is the only one, when no later pass of the turn
     reads it.
     """
-    states = [item.value for item in graph.inputs[: len(graph.outputs)]]
-    if len(graph.outputs) > len(states) or not _holds_rows(graph, kernel):
+    if not may_carry(graph) or not _holds_rows(graph, kernel):
         return ()
-    values = [v for node in graph.nodes if not node.is_view for v in node.values]
     pairs = []
-    for state, output in zip(states, graph.outputs, strict=True):
+    for state, output in _states(graph):
+        assert isinstance(output, Value)
         store = _store(output, operands, kernel)
         if store is None:
             return ()
-        lies_in = {v.id for v in values if graph.base(v).id == state.id}
-        if not lies_in:
+        if not _read_as(state, graph):
             continue  # the step does not read it
         load = _load(state, graph, operands, kernel, store)
-        same = isinstance(output, Value) and lies_in == {state.id} and state.type == output.type
-        if load is None or not same:
+        if load is None:
             return ()
         pairs.append((load, store))
     return tuple(pairs)
+
+
+def may_carry(graph: Graph) -> bool:
+    """Every state is read as it lies, if at all, and its result is an array like it."""
+    return len(graph.outputs) <= len(graph.inputs) and all(
+        _may_become(state, output, graph) for state, output in _states(graph)
+    )
+
+
+def _may_become(state: Value, output: Output, graph: Graph) -> bool:
+    if not isinstance(output, Value):
+        return False
+    read = _read_as(state, graph)
+    is_table = any(state in node.tables for node in graph.nodes)
+    return not read or (read == {state.id} and state.type == output.type and not is_table)
+
+
+def _states(graph: Graph) -> list[tuple[Value, Output]]:
+    """The arguments that results take the place of, each with its result."""
+    return [(i.value, o) for i, o in zip(graph.inputs, graph.outputs, strict=False)]
+
+
+def _read_as(state: Value, graph: Graph) -> set[int]:
+    """Ids of the values that the step reads in a state's memory: it, or views of it."""
+    values = [v for node in graph.nodes if not node.is_view for v in node.values]
+    return {v.id for v in values if graph.base(v).id == state.id}
 
 
 def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
@@ -51,7 +74,7 @@ def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
 
     Then a row of the result follows from that row of the state.
     """
-    states = {item.value.id for item in graph.inputs[: len(graph.outputs)]}
+    states = {state.id for state, _ in _states(graph)}
     given = graph.arguments.get(left.id)
     is_dense = given is not None and given.layout == "C"
     return is_dense and left.id in states and graph.base(right).id not in states
@@ -59,20 +82,19 @@ def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
 
 def _holds_rows(graph: Graph, kernel: Kernel) -> bool:
     """A product of a state finds all that it reads of it in rows that its block computes."""
-    states = {item.value.id for item in graph.inputs[: len(graph.outputs)]}
+    states = {state.id for state, _ in _states(graph)}
     for node in graph.nodes:
         if node.is_product and not states.isdisjoint(graph.base(v).id for v in node.values):
             assert isinstance(node.plan, ProductPlan)
+            # a library's has no tiles, and holds nothing
             held = 0 < node.plan.columns <= kernel.toggles.get("BLOCK_N", 0)
             if not held or not multiplies_state(graph, *node.values):
                 return False
     return True
 
 
-def _store(output: Output, operands: Operands, kernel: Kernel) -> Store | None:
+def _store(output: Value, operands: Operands, kernel: Kernel) -> Store | None:
     """The store of an output's elements, if this kernel has one."""
-    if not isinstance(output, Value):
-        return None
     names = {o.name for key, o in operands.items() if key.is_output and key.value == output.id}
     return next((s for step in kernel.passes for s in step.stores if s.name in names), None)
 
@@ -82,8 +104,6 @@ def _load(
 ) -> Load | Factor | None:
     """What reads a state; None where it would find other elements than its thread has stored."""
     names = {o.name for key, o in operands.items() if not key.is_output and key.value == state.id}
-    if any(state in node.tables for node in graph.nodes):
-        return None
     if any(load.name in names for load in kernel.row_loads):
         return None
     stored = next(n for n, step in enumerate(kernel.passes) if store in step.stores)

@@ -20,7 +20,7 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
     indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     if mode not in ("raise", "clip", "wrap"):
         raise UnsupportedError(f"take: mode={mode!r}")
-    if mode != "raise":
+    if mode != "raise" and _are_whole(indices):
         shape = (*a.shape[:axis], *getattr(indices, "shape", ()), *a.shape[axis + 1 :])
         if any(extent == 0 for extent in shape):  # nothing is taken, so that nothing is missing
             return created(a.tracer, shape, 0, a.dtype)
@@ -29,6 +29,12 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
     elif mode == "wrap":
         indices = np.remainder(indices, at_least_one(a.shape[axis]))
     return a[(*[slice(None)] * axis, indices)]
+
+
+def _are_whole(indices: Any) -> bool:
+    """Indices are integers, so that some place is meant by each."""
+    dtype = indices.dtype if hasattr(indices, "dtype") else np.asarray(indices).dtype
+    return dtype.kind in "biu"
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:

@@ -14,13 +14,11 @@ class ProductFacts:
     """What the toggles of a product are chosen from besides.
 
     Attributes:
-        tile: row of ``TILES`` for its extents on its device; or table of tiles that hold ``held``
-            columns, where a block repeats the product by itself.
+        tile: row of ``TILES`` for its extents on its device, or name of one of ``ROW_TABLES``.
         accumulator_bytes: of one running value.
-        columns: columns that a block must hold, 0 for any number.
-        row_bytes: of one element of the rows that it holds.
+        columns: columns of a tile that holds whole rows, 0 for tiles of any number.
+        row_bytes: of one element of the rows that a block keeps besides, 0 if it need not.
         join_bytes: of one partial result of every reduction.
-        held: columns of the tiles of a product that is repeated.
     """
 
     tile: str
@@ -28,7 +26,6 @@ class ProductFacts:
     columns: int = 0
     row_bytes: int = 0
     join_bytes: int = 0
-    held: int = 0
 
 
 @dataclass(frozen=True)

@@ -107,13 +107,13 @@ TURNING_TILES: dict[tuple[int, int], TileShape] = {
     (128, 16): TileShape(8, 128, 8, 2, 4),
 }
 MOST_TURNING = 128
-HOLDING = {"turning": TURNING_TILES, "turning, many rows": ROW_TILES}
+ROW_TABLES = {"turning": TURNING_TILES, "turning, many rows": ROW_TILES}
 
 
 def turning_tile(rows: int, columns: int, batch: int, device: Device) -> str:
     """The table of tiles for a product that a block may repeat by itself; "" if none should.
 
-    On the host the usual tile holds rows of up to 32 columns, and longer ones take their time.
+    On the host the usual tile may hold the rows.
     """
     if device.is_host or not 0 < columns <= MOST_TURNING:
         return ""
@@ -140,10 +140,9 @@ def tile_shape(facts: Facts) -> TileShape:
     assert product is not None
     if facts.device.is_host and product.columns:
         return TileShape(4, product.columns, 1, 4, product.columns)
-    if product.tile in HOLDING:
-        return HOLDING[product.tile][product.held, max(4, product.accumulator_bytes)]
     if product.columns:
-        return ROW_TILES[product.columns, max(4, product.accumulator_bytes)]
+        table = ROW_TABLES.get(product.tile, ROW_TILES)
+        return table[product.columns, max(4, product.accumulator_bytes)]
     if product.accumulator_bytes == 16 and product.tile in ("large", "medium"):
         return TILES["small"]
     if product.accumulator_bytes == 8 and product.tile == "large":
@@ -159,7 +158,7 @@ def _shortest(facts: Facts) -> int:
 
 def _holds_rows(value: int, facts: Facts) -> str:
     product = facts.product
-    if product is not None and value < product.columns:
+    if product is not None and product.row_bytes and value < product.columns:
         return f"rows of this class have up to {product.columns} columns, which a block holds"
     return ""
 

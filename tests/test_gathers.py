@@ -191,6 +191,8 @@ def test_nothing_is_missing_where_nothing_is_taken(mode):
     assert empty(np.ones((2, 0, 3)), np.array([], int)).shape == (2, 0, 3)
     with pytest.raises(IndexError):
         empty(np.ones((2, 0, 3)), np.array([5]))
+    with pytest.raises((IndexError, TypeError)):
+        ow.fuse(lambda x, i: np.take(x, i, axis=1, mode=mode))(np.ones((2, 3, 0)), np.ones(1))
 
 
 @pytest.mark.host

@@ -1,6 +1,7 @@
 """Fused functions in other processes: pickled by name, as functions are, and compiled there."""
 
 import copy
+import functools
 import multiprocessing
 import pickle
 
@@ -37,6 +38,29 @@ made = ow.fuse(plain, fast=True)
 graph = ow.Graph("relu")
 graph.device_to_host(graph.relu(graph.host_to_device("x", (3, 4))), name="y")
 
+
+class Scaled:
+    def __init__(self, by):
+        self.by = by
+
+    def scale(self, x):
+        return x * self.by
+
+    def __call__(self, x):
+        return x + self.by
+
+
+def by_name(x):
+    return x * np.float32(0.5)
+
+
+by_name = ow.repeat(by_name, 2)
+
+
+def options_of(function):
+    return getattr(function, "step", function).options
+
+
 # name, function of one array
 PICKLED = {
     "decorated": decorated,
@@ -47,7 +71,13 @@ PICKLED = {
     "with toggles": decorated.with_toggles(USE_VECTOR_IO=0),
     "repeated": ow.repeat(plain, 3),
     "repeated of a fused one": ow.repeat(decorated, 3),
+    "repeated with options": ow.repeat(made.with_toggles(USE_VECTOR_IO=0), 2, fast=True),
+    "repeated by name": by_name,
     "a ufunc": ow.fuse(np.exp),
+    "a method": ow.fuse(Scaled(3).scale),
+    "an object": ow.fuse(Scaled(3)).unfused(),
+    "a repeated object": ow.repeat(ow.fuse(Scaled(3)), 2),
+    "a partial": ow.fuse(functools.partial(np.maximum, 0.5)),
 }
 
 
@@ -60,14 +90,24 @@ def test_what_is_loaded_is_the_same_function(name, way):
     found = way(function)
 
     assert repr(found) == repr(function)
-    assert getattr(found, "options", None) == getattr(function, "options", None)
+    assert options_of(found) == options_of(function)
     np.testing.assert_array_equal(found(X), function(X))
 
 
-@pytest.mark.parametrize("name", ["decorated", "with static arguments", "of a class"])
+@pytest.mark.parametrize(
+    "name", ["decorated", "with static arguments", "of a class", "repeated by name"]
+)
 def test_a_decorated_function_is_itself(name):
     assert pickle.loads(pickle.dumps(PICKLED[name])) is PICKLED[name]
     assert copy.deepcopy({"f": PICKLED[name]})["f"] is PICKLED[name]
+
+
+def test_a_deep_copy_of_a_method_has_an_object_of_its_own():
+    scaled = Scaled(3)
+    found = copy.deepcopy(ow.fuse(scaled.scale))
+    scaled.by = 5
+
+    np.testing.assert_array_equal(found(X), X * 3)
 
 
 @pytest.mark.parametrize("mode", ["immediate", "graph", "replay"])

@@ -270,6 +270,54 @@ def test_turns_read_what_the_last_one_wrote(columns, target):
     assert "ld.global.nc" in ow.fuse(unit).lower(x, target=target).kernels[0].ptx
 
 
+@pytest.mark.parametrize(
+    "step", [lambda x, w: x + np.tanh(x @ w), lambda x, w: x + softmax(x @ w)]
+)
+def test_no_pointer_of_a_products_loop_is_said_to_be_alone(step):
+    source = ow.repeat(step, 3).lower(V, W, target="sm_90a").source
+
+    assert "const float* x," in source  # not __restrict__, of which NVRTC makes ld.global.nc
+    assert "float* out," in source
+    assert "const float* __restrict__ w," in source
+
+
+@pytest.mark.parametrize(
+    "toggles", [{"USE_SHARED_MEMORY": 1}, {"USE_SHARED_MEMORY": 1, "BLOCK_K": 4}], ids=str
+)
+def test_a_products_loop_through_tiles_on_the_host(toggles):
+    step = ow.fuse(lambda x, w: np.tanh(x @ w))
+    x, w = X[:, :9].copy(), W[:9, :9].copy()
+
+    assert (
+        ow.repeat(step.with_toggles(**toggles), 5)(x, w).tobytes()
+        == ow.repeat(step, 5)(x, w).tobytes()
+    )
+
+
+def carries(repeated, *args):
+    (kernel,) = repeated.lower(*args, target="sm_80").lowered.kernels
+    return len(kernel.carried), kernel.toggles["BLOCK_M"]
+
+
+def test_a_step_that_was_refused_leaves_no_mark_on_the_next():
+    repeated = ow.repeat(lambda x, w: x @ w, 3)
+    with pytest.raises(ArgumentError):
+        repeated(X[:2, :3].copy(), W[:3, :4].copy())
+
+    assert carries(repeated, X[:2, :3].copy(), W[:3, :3].copy()) == (1, 8)
+    x, w = X[:2, :3].copy(), W[:3, :3].copy()
+    np.testing.assert_allclose(repeated(x, w), x @ w @ w @ w, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ArgumentError):
+        repeated(X[:2, :3].copy(), W[:3, :4].copy())
+
+
+def test_only_a_step_that_loops_takes_tiles_for_it():
+    usual = ow.repeat(lambda x, w: w @ x, 3)
+
+    assert carries(ow.repeat(lambda x, w: x.T + x @ w, 3), V, W) == carries(usual, V, W)
+    assert carries(usual, V, W)[0] == 0
+
+
 def test_a_long_loop_is_some_launches():
     repeated = ow.repeat(logistic, 64 * 150 + 5)
     repeated(X, 0.5)

@@ -68,6 +68,7 @@ def test_a_kernel_that_repeats_a_step_takes_several_turns():
     assert turn in program.source
     assert ow.sanitize(repeated, x, w, schedules=2).ok
     assert ow.sanitize(program, x, w, schedules=2).ok
+    assert ow.sanitize(repeated, x, w=w, schedules=2).ok
     found = ow.sanitize(broken, x, w, schedules=2)
     assert {f.kind for f in found.findings} == {"global-race"}
 

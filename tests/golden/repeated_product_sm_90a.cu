@@ -53,7 +53,7 @@ layer_product_f32(
         // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
         __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
         for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-            // load: x, VECTOR elements at a time
+            // load: x_turn, VECTOR elements at a time
             for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
                 float chunk[VECTOR];
                 const int i = e / BLOCK_K, k = e % BLOCK_K;
