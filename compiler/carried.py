@@ -209,12 +209,18 @@ def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
 
 
 def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    """1 / 0, a negative number to what may be odd, even or a fraction, 1 to NaN, NaN to 0."""
+    """1 / 0, a negative number to what may be odd, even or broken, 1 to NaN, NaN to 0; a dip."""
     (x, y), (by_x, by_y) = values, errors
     pole = _may_be_zero(x, by_x) & (y - by_y < 0)
     fraction = ((x - by_x < 0) | (np.signbit(x) & (x == 0))) & (by_y > 0)
     one, nothing = _may_be_zero(x - 1, by_x), _may_be_zero(y, by_y)
-    return np.asarray(pole | fraction | (one & np.isnan(y)) | (nothing & np.isnan(x)))
+    dips = _may_be_zero(x, by_x) & np.isinf(np.abs(x) ** y)
+    return np.asarray(pole | fraction | dips | (one & np.isnan(y)) | (nothing & np.isnan(x)))
+
+
+def _dip(values: Sequence[Array], errors: Sequence[Array]) -> Array:
+    """Infinite on both sides of 0, and 1 there."""
+    return np.asarray(_may_be_zero(values[0], errors[0]) & np.isinf(np.cosh(values[0])))
 
 
 def _lost_sign(values: Sequence[Array], errors: Sequence[Array]) -> Array:
@@ -261,6 +267,7 @@ BREAKS: dict[str, Break] = {
     "arcsin": _edge_of_one,
     "arccos": _edge_of_one,
     "arctanh": _edge_of_one,
+    "cosh": _dip,
     "signbit": _lost_sign,
     "equal": _met,
     "not_equal": _met,

@@ -103,6 +103,12 @@ def fold(graph: Graph) -> Graph:
     kept: list[Node] = []
     replaced: dict[int, Value] = {}
     outputs = returned(graph)
+
+    def memory(value: Value) -> int:
+        """The value that a value's elements lie in, by what stands in the place of others."""
+        base = graph.base(value)
+        return memory(replaced[base.id]) if base.id in replaced else base.id
+
     for node in graph.nodes:
         operands = tuple(
             replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
@@ -114,12 +120,12 @@ def fold(graph: Graph) -> Graph:
         is_copy = (
             node.result.id in outputs
             and isinstance(source, Value)
-            and graph.base(source).id in inputs | outputs
+            and memory(source) in inputs | outputs
         )
         if is_identity(node) and isinstance(source, Value) and not is_copy:
             replaced[node.result.id] = source
             if node.result.id in outputs:
-                outputs.add(graph.base(source).id)
+                outputs.add(memory(source))
         else:
             kept.append(node)
     return substitute(graph.with_nodes(kept), replaced)

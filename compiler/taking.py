@@ -20,9 +20,12 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
     indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     if mode not in ("raise", "clip", "wrap"):
         raise UnsupportedError(f"take: mode={mode!r}")
-    if mode != "raise" and _are_whole(indices):
-        shape = (*a.shape[:axis], *getattr(indices, "shape", ()), *a.shape[axis + 1 :])
-        if any(extent == 0 for extent in shape):  # nothing is taken, so that nothing is missing
+    if _are_whole(indices):
+        before, behind = a.shape[:axis], a.shape[axis + 1 :]
+        shape = (*before, *getattr(indices, "shape", ()), *behind)
+        # NumPy looks at indices as often as there is something before their axis
+        unseen = before if mode == "raise" else shape
+        if any(extent == 0 for extent in unseen):  # nothing is taken, so that nothing is missing
             return created(a.tracer, shape, 0, a.dtype)
     if mode == "clip":
         indices = np.clip(indices, 0, a.shape[axis] - 1)

@@ -172,7 +172,7 @@ ODD: tuple[Operator, ...] = (
     map_operator(
         "clip",
         np.clip,
-        {"f": "min_nan(max_nan(x, low), high)", "iub": "clip_int(x, low, high)"},
+        {"f": "min_nan(max_nan(x, low), high)", "iub": "clip_int<T>(x, low, high)"},
         params="x low high",
         rule=rules.same,
         cost=Cost(2),

@@ -138,6 +138,9 @@ def test_integers_are_judged_in_whole_steps():
     lambda x: (x * 3 - x - x - x) ** -1.5,
     lambda x: np.log(x * 3 - x - x - x),
     lambda x: np.tan(x * 0.1 * 1e9 + 1e9),
+    # infinite at both ends of what is possible, and not between them
+    lambda x: np.cosh((x * 3 - x - x - x + 1e-11) * 1e17),
+    lambda x: ((x * 3 - x - x - x + 1e-11) * 1e17) ** 400.0,
 ])  # fmt: skip
 def test_nothing_decides_what_an_error_may_turn_over(function):
     assert bound(function, S).undecided == S.size

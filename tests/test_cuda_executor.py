@@ -561,7 +561,7 @@ def executed(launches, since=0):
 @pytest.mark.parametrize("n", [1, 2, 3, 65, 66, 67, 130, 131, 1000])
 def test_steps_on_a_gpu_read_what_those_before_have_written(launches, n):
     x, w = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
-    step = ow.repeat(lambda x, w: x @ w, n)
+    step = ow.repeat(lambda x, w: w @ x, n)  # each row of it reads all of the state
     for _ in range(2):  # the graph of the first call serves the second
         since = len(launches)
         result = step(x, w)
@@ -569,11 +569,11 @@ def test_steps_on_a_gpu_read_what_those_before_have_written(launches, n):
 
         assert isinstance(result, Array)
         assert len(ran) == n
-        assert [a[1] for a in ran] == [w.data.ptr] * n
-        assert [a[0] for a in ran] == [x.data.ptr, *(a[2] for a in ran[:-1])]
+        assert [a[0] for a in ran] == [w.data.ptr] * n
+        assert [a[1] for a in ran] == [x.data.ptr, *(a[2] for a in ran[:-1])]
         assert ran[-1][2] == result.data.ptr
         assert x.data.ptr not in {a[2] for a in ran}
-        assert all(a[0] != a[2] for a in ran)
+        assert all(a[1] != a[2] for a in ran)
     assert launches[since:].count("replay") == max(0, n - 2) // 64
     assert launches.count("begin") == (n >= 66)
 
@@ -614,7 +614,7 @@ def test_what_takes_much_memory_is_kept_in_no_graph(launches, step, shapes):
 
 def test_graphs_of_a_loop_belong_to_arguments_numbers_and_streams(launches, monkeypatch):
     x, w, other = (Array(np.ones((64, 64), np.float32)) for _ in range(3))
-    step = ow.repeat(lambda x, w, s: (x @ w) * s, 100)
+    step = ow.repeat(lambda x, w, s: (w @ x) * s, 100)
     stream = sys.modules["cupy"].cuda.get_current_stream()
 
     def captures(*args):

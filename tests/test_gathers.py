@@ -196,6 +196,29 @@ def test_nothing_is_missing_where_nothing_is_taken(mode):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0,), (2, 0, 3), (0, 2, 3), (2, 3, 0)])
+@pytest.mark.parametrize("given", ["a list", "an array"])
+def test_take_checks_the_indices_that_numpy_does(shape, given):
+    x = np.ones(shape)
+    for axis in range(len(shape)):
+        for places in ([0], [5], [1, -1]):
+
+            def plain(x, i, axis=axis):
+                return np.take(x, list(i) if isinstance(i, tuple) else i, axis=axis)
+
+            static = "i" if given == "a list" else ()
+            fused = ow.fuse(plain, fullgraph=True, static_argnames=static)
+            i = tuple(places) if given == "a list" else np.array(places)
+            try:
+                expected = plain(x, i).shape
+            except IndexError:
+                with pytest.raises(IndexError):
+                    fused(x, i)
+            else:
+                assert fused(x, i).shape == expected
+
+
+@pytest.mark.host
 @pytest.mark.parametrize("name", [
     "corners", "rolled", "joined", "along", "counted", "softmax_of_picked", "shifted_rows", "casts",
 ])  # fmt: skip

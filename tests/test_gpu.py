@@ -480,6 +480,26 @@ def test_a_step_of_rows_is_repeated(n, columns, cp):
     assert cp.array_equal(ow.repeat(step, n)(x), expected)
 
 
+@pytest.mark.parametrize("size", [4, 30, 64, 100, 128])
+@pytest.mark.parametrize("n", [1, 2, 300])
+def test_a_step_of_one_product_is_repeated(n, size, cp):
+    rng = np.random.default_rng(size)
+    x, w = (cp.asarray(rng.standard_normal((size, size)).astype(np.float32)) for _ in range(2))
+
+    def layer(x, w):
+        return x * np.float32(0.5) + cp.tanh(x @ w)
+
+    def attention(x, w):
+        powers = cp.exp(x @ w - (x @ w).max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    for step in (layer, attention):
+        fused, expected = ow.fuse(step), x
+        for _ in range(n):
+            expected = fused(expected, w)
+        assert cp.array_equal(ow.repeat(step, n)(x, w), expected)
+
+
 @pytest.mark.parametrize("n", [1, 2, 67, 500])
 def test_steps_of_several_kernels_are_repeated_as_a_graph(n, cp):
     rng = np.random.default_rng(0)

@@ -515,6 +515,16 @@ def test_sums_and_products_of_bool_are_or_and_and():
 
 
 @host
+@pytest.mark.parametrize("low", [True, False])
+def test_a_truth_of_a_row_is_clipped_as_a_boolean(low):
+    x, bound = np.array([[1, 0], [0, 0]], np.float32), np.array([low])
+    clipped = ow.fuse(lambda x, b: (np.clip(x.any(-1), b, ~b & b), np.clip(b, x.any(-1), x.all())))
+
+    for found, expected in zip(clipped(x, bound), clipped.__wrapped__(x, bound), strict=True):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@host
 @pytest.mark.parametrize("function", [
     lambda x: x.copy(), lambda x: (x + 1).copy(), lambda x: np.copy(x + 1),
     lambda x: x.sum().copy(),

@@ -264,7 +264,11 @@ def test_results_that_share_memory_by_numpy_do(made):
 @pytest.mark.parametrize("made", [
     lambda a: ((v := a + 1) * 1, v * 1), lambda a: (np.conj(v := a + 1), v * 1), lambda a: (a + 1, a + 1),
     lambda a: ((v := a + 1)[None], v * 1), lambda a: (a * 1, a * 1),
-], ids=["two copies", "conj", "alike", "a view", "of an argument"])  # fmt: skip
+    lambda a: (a, +np.conj(a)[3:]), lambda a: ((v := a + 1), (v * 1)[2:] * 1),
+], ids=[
+    "two copies", "conj", "alike", "a view", "of an argument", "a copy's view of an argument",
+    "a copy's view",
+])  # fmt: skip
 def test_results_that_share_no_memory_by_numpy_share_none(made):
     first, second = ow.fuse(made)(line())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -22,13 +22,14 @@ TITLE = "A step many times: ow.repeat, replays and calls"
 ABOUT = (
     "float32: a step whose result is its next argument, n times. logistic: 2.5 x (1 - x), whose "
     "orbits meet, of so many elements; norm: x / sqrt(sum(x x)), a reduction and a map; product: "
-    "tanh(x @ w) of 8 x 8. ow.repeat runs them without coming back to Python; the others are "
-    "called n times: a graph's replay, the fused function, NumPy's operators. JAX has its own "
-    "loop, fori_loop, compiled for n."
+    "tanh(x @ w) of square matrices. ow.repeat runs them without coming back to Python; the "
+    "others are called n times: a graph's replay, the fused function, NumPy's operators. JAX has "
+    "its own loop, fori_loop, compiled for n."
 )
 FIGURES = (Figure("time", "steps", "time", "steps n", panels=("step",), xlog=10),)
 STEPS, QUICK = (1, 10, 100, 1000), (1, 10)
-SMALL, LARGE, QUICK_LARGE, WIDTH = 1 << 12, 1 << 20, 1 << 14, 8
+SMALL, LARGE, QUICK_LARGE = 1 << 12, 1 << 20, 1 << 14
+WIDTHS, QUICK_WIDTHS = (8, 64, 128), (8,)
 RATE = np.float32(2.5)
 UNIT = float(np.finfo(np.float32).eps / 2)
 # Steps of an element each from which one sample a visit must do.
@@ -73,14 +74,14 @@ def through_norm(x: Any, error: Any) -> tuple[Any, Any]:
 
 def through_product(x: Any, error: Any, w: Any) -> tuple[Any, Any]:
     sums = x @ w
-    off = error @ abs(w) + gamma(WIDTH, np.float32) * ((abs(x) + error) @ abs(w))
+    off = error @ abs(w) + gamma(len(w), np.float32) * ((abs(x) + error) @ abs(w))
     # tanh is steepest at the end of the interval that lies nearest to 0
     slope = 1 - np.tanh(np.maximum(abs(sums) - off, 0)) ** 2
     made = np.tanh(sums)
     return made, slope * off + gamma(4, np.float32) * abs(made)
 
 
-def steps(large: int) -> Iterator[Step]:
+def steps(large: int, widths: Sequence[int]) -> Iterator[Step]:
     """Each with arguments from which no orbit leaves the range, and none fades."""
     rng = np.random.default_rng(0)
     for size in (SMALL, large):
@@ -88,11 +89,12 @@ def steps(large: int) -> Iterator[Step]:
         yield Step(f"logistic, {size}", logistic, (x,), through_logistic)
     x = rng.standard_normal(SMALL, np.float32)
     yield Step(f"norm, {SMALL}", norm, (x,), through_norm)
-    # about twice the identity: elements tend to 0.96 or to -0.96, where errors fade
-    x = rng.choice([-1, 1], (WIDTH, WIDTH)) * rng.uniform(0.3, 1, (WIDTH, WIDTH))
-    w = 2 * np.eye(WIDTH) + 0.05 * rng.standard_normal((WIDTH, WIDTH))
-    arrays = (x.astype(np.float32), w.astype(np.float32))
-    yield Step(f"product, {WIDTH} x {WIDTH}", product, arrays, through_product)
+    for width in widths:
+        # about twice the identity: elements tend to 0.96 or to -0.96, where errors fade
+        x = rng.choice([-1, 1], (width, width)) * rng.uniform(0.3, 1, (width, width))
+        w = 2 * np.eye(width) + 0.4 / width * rng.standard_normal((width, width))
+        arrays = (x.astype(np.float32), w.astype(np.float32))
+        yield Step(f"product, {width} x {width}", product, arrays, through_product)
 
 
 def expected(step: Step, count: int) -> Expected:
@@ -108,7 +110,8 @@ def measure(record: Record) -> None:
     """Each step, by the number of times."""
     quick = record.options.quick
     only(record, "NumPy", "CuPy", "JAX")
-    for step in steps(QUICK_LARGE if quick else LARGE):
+    sizes = (QUICK_LARGE, QUICK_WIDTHS) if quick else (LARGE, WIDTHS)
+    for step in steps(*sizes):
         for count in record.sizes(QUICK if quick else STEPS, QUICK, 1):
             one(record, step, count)
     asked = max(record.sizes(STEPS, QUICK, 1))

@@ -96,6 +96,11 @@ def _wrapped_number(step: Step, found: list[Any]) -> bool:
     )
 
 
+def _endless_take(step: Step, found: list[Any]) -> bool:
+    """NumPy does not come back from wrapping a negative index into an axis without elements."""
+    return step.op == "take" and "wrap" in step.form and not found[0].size
+
+
 def _undefined_cast(step: Step, found: list[Any]) -> bool:
     """A float that no integer of the type equals: C, NumPy and CUDA each do something else."""
     source = found[0].real if found[0].dtype.kind == "c" else found[0]
@@ -161,6 +166,7 @@ RULES = (
     _one_over_zero,
     _negative_power,
     _wrapped_number,
+    _endless_take,
     _undefined_cast,
 )
 

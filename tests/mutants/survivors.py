@@ -22,11 +22,11 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "What stands for elements outside of the array is never stored, whatever it is.",
     ),
     (
-        r"product\.cu\.j2:\d+: widen a bound: `if \(cols - j0 >= WIDTH\)",
+        r"product_macros\.cu\.j2:\d+: widen a bound: `if \(cols - j0 >= WIDTH\)",
         "A whole fragment by the path for a part of one, which gives the same.",
     ),
     (
-        r"product\.cu\.j2:\d+: drop a condition: `\} else if \(j0 < cols\)",
+        r"product_macros\.cu\.j2:\d+: drop a condition: `\} else if \(j0 < cols\)",
         "A fragment behind the last column, of which nothing is read or stored.",
     ),
     (
