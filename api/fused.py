@@ -23,7 +23,7 @@ from opweave.compiler.tree import flatten
 from opweave.configuration import config
 from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag
-from opweave.opcodes.errors import ArgumentError, RecompileError
+from opweave.opcodes.errors import AlignmentError, ArgumentError, RecompileError
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
 from opweave.runtime import environment, locks
@@ -189,8 +189,9 @@ class Fused:
         except RecompileError as error:
             self._warn_of_limit(error)
             return None
-        except BREAKS as error:
-            reasons[self._parts.kinds(call)] = without_frames(error)
+        except (*BREAKS, AlignmentError) as error:
+            if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
+                reasons[self._parts.kinds(call)] = without_frames(error)
             if "breaks" in environment.logs():
                 print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
             return None
@@ -339,7 +340,7 @@ class Fused:
         call = self.signature.bind(args, kwargs)
         try:
             program = self.lower(*args, target=target, **kwargs)
-        except BREAKS as error:
+        except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None:
                 raise
             return explain_parts(self.signature.name, self._parts.run(call), error)

@@ -49,6 +49,10 @@ class ArgumentError(OpweaveError, TypeError):
     """A call does not fit the compiled function: wrong argument, device or ``out``."""
 
 
+class AlignmentError(ArgumentError):
+    """An array's elements do not lie at multiples of their size."""
+
+
 class NameRefusedError(OpweaveError, ValueError):
     """A name that may not enter generated source, or that is already taken."""
 

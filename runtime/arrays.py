@@ -14,7 +14,7 @@ from opweave.compiler.specialise import static_key
 from opweave.compiler.trace import ArrayType, Static
 from opweave.compiler.tree import Identity
 from opweave.opcodes import dtypes
-from opweave.opcodes.errors import ArgumentError, DTypeError
+from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError
 
 _from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -77,7 +77,7 @@ def array_type(name: str, array: Any) -> ArrayType:
 
     Raises:
         DTypeError: its dtype is not supported.
-        ArgumentError: it is not aligned to its own items.
+        AlignmentError: it is not aligned to its own items.
     """
     try:
         dtype = dtypes.of(array.dtype)
@@ -85,7 +85,7 @@ def array_type(name: str, array: Any) -> ArrayType:
         raise DTypeError(f"argument {name}: {error}") from None
     part = dtype.part.itemsize
     if any(stride % dtype.itemsize for stride in array.strides) or pointer(array) % part:
-        raise ArgumentError(
+        raise AlignmentError(
             f"argument {name}: its elements are not aligned to {dtype.itemsize} bytes; "
             "copy it with np.ascontiguousarray"
         )

@@ -173,13 +173,35 @@ def test_python_operators_on_scalars():
 
 
 @host
-def test_a_misaligned_array_is_refused_whatever_came_before():
-    fused = ow.fuse(lambda x: x + 1)
-    raw = np.zeros(4 * 6 + 1, np.uint8)
-    fused(raw[:24].view(np.float32))
+def test_a_misaligned_array_runs_in_parts_whatever_came_before():
+    fused, whole = (ow.fuse(lambda x: x * 2 + 1, fullgraph=full) for full in (False, True))
+    raw = np.arange(4 * 6 + 1, dtype=np.uint8)
+    misaligned = np.ndarray((6,), np.float32, raw, 1)
+    for _ in range(2):
+        np.testing.assert_array_equal(fused(misaligned), misaligned * 2 + 1, strict=True)
+        np.testing.assert_array_equal(fused(raw[:24].view(np.float32)), whole(raw[:24].view("f4")))
 
-    with pytest.raises(e.ArgumentError, match="not aligned"):
-        fused(np.ndarray((6,), np.float32, raw, 1))
+    assert "not aligned" in str(fused.explain(misaligned))
+    assert len(fused.lower(raw[:24].view(np.float32)).kernels) == 1
+    with pytest.raises(e.AlignmentError, match="not aligned"):
+        whole(misaligned)
+
+
+@host
+@pytest.mark.filterwarnings("error")
+def test_fields_of_records_are_read_and_written():
+    def step(x, y):
+        y += x
+        y[1:] *= 2
+        return np.sqrt(y) + x.sum()
+
+    made = np.zeros(7, np.dtype([("kind", "u1"), ("x", "f4"), ("y", "f8")]))
+    made["x"], made["y"] = np.arange(7), 0.5
+    expected, found = made.copy(), made.copy()
+    result = step(expected["x"], expected["y"])
+
+    np.testing.assert_array_equal(ow.fuse(step)(found["x"], found["y"]), result, strict=True)
+    assert found.tolist() == expected.tolist()
 
 
 @host
@@ -735,6 +757,15 @@ def test_a_cast_to_integers_and_back_is_no_truncation(name, whole):
         assert one(x).tobytes() == (1 / x.astype(whole).astype(name)).tobytes()
     assert fused.lower(x, target="sm_80")(x).tobytes() == fused(x).tobytes()
     assert ow.sanitize(fused, x, target="sm_80", schedules=1).ok
+
+
+@host
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+def test_a_quotient_of_integers_that_is_zero_has_no_sign(name):
+    x = np.array([-5, 5, -1, 1, -100, 100, 3] * 19, name)
+    for function in (np.reciprocal, lambda x: np.fmod(x, x[::-1]), lambda x: -x // x[::-1]):
+        clipped = ow.fuse(lambda x: np.clip(function(x).astype(np.float64), 0, 1))  # noqa: B023
+        assert clipped(x).tobytes() == clipped.__wrapped__(x).tobytes()
 
 
 @host

@@ -6,7 +6,7 @@
 // the 2**-33 of itself, which a reciprocal and a product cannot lose.
 template <class T> OW_INLINE T narrow_quotient(T x, T y) {
     const double d = (double)x;
-    return (T)((d + copysign(0.5, d)) * (1.0 / (double)y));
+    return OW_WHOLE(T, (d + copysign(0.5, d)) * (1.0 / (double)y));
 }
 // Of 64 bits: a quotient to some 50 bits, that of what it leaves, and at most one more or less.  What
 // depends on y alone is made of masks, as in pow: what branches is not taken out of a loop.
