@@ -645,10 +645,10 @@ def test_calls_that_would_take_too_long_are_left_out_and_named(host):
     assert "left out; --sizes 16384 measures it" in found.notes[0]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(6))
 def test_a_loops_bound_holds_for_numpy_and_not_for_another_argument(number):
     loop = load("loop")
-    step = list(loop.steps(1 << 12))[number]
+    step = list(loop.steps(1 << 12, loop.WIDTHS))[number]
     for count in (1, 10, 1000):
         found = loop.called(step.fn, count, *step.arrays)
         assert harness.check(np, found, loop.expected(step, count)) < 1
