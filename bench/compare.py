@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from document import stored
 
 Key = tuple[Any, ...]
+CONTROL = "NumPy"  # the runner that no change of ours touches
 
 
 @dataclass(frozen=True)
@@ -20,27 +21,32 @@ class Pair:
         ratio: its time here over its time there.
         noise: the larger of the two spreads.
         us: its time there.
+        beside: the ratio over that of NumPy's row of the same case: what the machine did to both is
+            not in it; None where there is no such row, and for NumPy itself.
     """
 
     ratio: float
     noise: float
     us: float
     what: str
+    beside: float | None
 
 
 def pairs(here: Path, there: Path, least_ms: float = 0.0) -> list[Pair]:
     """Rows that took at least so long there, those that changed most first."""
-    before = dict(rows_of(there))
+    after, before = dict(rows_of(here)), dict(rows_of(there))
+    both = {key: (after[key], before[key]) for key in after if key in before}
+    ratios = {key: row["median_us"] / other["median_us"] for key, (row, other) in both.items()}
     found = []
-    for key, row in rows_of(here):
-        other = before.get(key)
-        if other is not None and other["median_us"] >= 1e3 * least_ms:
-            ratio = row["median_us"] / other["median_us"]
+    for key, (row, other) in both.items():
+        if other["median_us"] >= 1e3 * least_ms:
             noise = max(row["spread"], other["spread"])
             place, experiment, runner, parameters = key
             shown = ", ".join(f"{k}={v}" for k, v in parameters)
             what = f"{place} {experiment}: {shown}; {runner}"
-            found.append(Pair(ratio, noise, other["median_us"], what))
+            numpys = ratios.get((place, experiment, CONTROL, parameters))
+            beside = ratios[key] / numpys if numpys and runner != CONTROL else None
+            found.append(Pair(ratios[key], noise, other["median_us"], what, beside))
     return sorted(found, key=lambda p: -abs(p.ratio - 1))
 
 
@@ -54,8 +60,19 @@ def rows_of(results: Path) -> Iterator[tuple[Key, Mapping[str, Any]]]:
 
 
 def table(here: Path, there: Path, least_ms: float) -> str:
-    """The pairs as text, and how many agree within 5 %."""
+    """The pairs as text (ratio, noise, ratio over NumPy's, time), and how many agree within 5 %."""
     found = pairs(here, there, least_ms)
-    lines = [f"{p.ratio:7.3f} +-{p.noise:<5.0%} {p.us / 1e3:10.3f} ms  {p.what}" for p in found]
-    agree = sum(abs(p.ratio - 1) <= 0.05 for p in found)
-    return "\n".join([*lines, f"{agree} of {len(found)} agree within 5 %"])
+    lines = [
+        f"{p.ratio:7.3f} +-{p.noise:<5.0%} {'' if p.beside is None else f'{p.beside:.3f}':>7} "
+        f"{p.us / 1e3:10.3f} ms  {p.what}"
+        for p in found
+    ]
+    shares = [p.beside for p in found if p.beside is not None]
+    text = f"{_agree(p.ratio for p in found)} of {len(found)} agree within 5 %"
+    if shares:
+        text += f"; over what {CONTROL} took in the same run, {_agree(shares)} of {len(shares)}"
+    return "\n".join([*lines, text])
+
+
+def _agree(ratios: Iterable[float]) -> int:
+    return sum(abs(ratio - 1) <= 0.05 for ratio in ratios)

@@ -13,6 +13,7 @@ import time
 import types
 from pathlib import Path
 
+import compare
 import crossing
 import document as documents
 import executors
@@ -509,6 +510,21 @@ def test_two_runs_are_compared_row_by_row(tmp_path, host, case, capsys):
     assert said.endswith("0 of 1 agree within 5 %\n")
     assert run.main([*arguments, "--least-ms", "1e9"]) == 0
     assert capsys.readouterr().out == "0 of 0 agree within 5 %\n"
+
+
+def test_what_slows_numpy_too_is_not_ours(tmp_path, host, case):
+    made = document(measured([harness.Runner("opweave", lambda x: x * 2)], case, host))
+    made["rows"].append(made["rows"][0] | {"runner": "NumPy"})
+    slower = copy.deepcopy(made)
+    for row, factor in zip(slower["rows"], (1.55, 1.5), strict=True):
+        row["median_us"] *= factor
+    documents.write(tmp_path / "a" / "host" / "fusion.json", made)
+    documents.write(tmp_path / "b" / "host" / "fusion.json", slower)
+    ours, numpys = compare.pairs(tmp_path / "b", tmp_path / "a")
+
+    assert (round(ours.beside, 3), numpys.beside) == (1.033, None)
+    said = compare.table(tmp_path / "b", tmp_path / "a", 0.0)
+    assert said.endswith("0 of 2 agree within 5 %; over what NumPy took in the same run, 1 of 1")
 
 
 def test_rounds_pool_the_visits_of_a_row(tmp_path):
