@@ -21,8 +21,8 @@ class Pair:
         ratio: its time here over its time there.
         noise: the larger of the two spreads.
         us: its time there.
-        beside: the ratio over that of NumPy's row of the same case: what the machine did to both is
-            not in it; None where there is no such row, and for NumPy itself.
+        beside: the ratio over that of NumPy's row of the same case, without what the machine did
+            to both; None where there is no such row, and for NumPy itself.
     """
 
     ratio: float
@@ -60,7 +60,7 @@ def rows_of(results: Path) -> Iterator[tuple[Key, Mapping[str, Any]]]:
 
 
 def table(here: Path, there: Path, least_ms: float) -> str:
-    """The pairs as text (ratio, noise, ratio over NumPy's, time), and how many agree within 5 %."""
+    """Ratio, noise, ratio over NumPy's and time of each pair, and how many agree within 5 %."""
     found = pairs(here, there, least_ms)
     lines = [
         f"{p.ratio:7.3f} +-{p.noise:<5.0%} {'' if p.beside is None else f'{p.beside:.3f}':>7} "
