@@ -111,6 +111,18 @@ def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(shared, view, b
 
 
 @pytest.mark.host
+def test_an_index_made_of_a_rounded_sum_decides_nothing(shared):
+    a = replace(array_of("a0"), dtype="float32", shape=(40,), fill="normal")
+    texts = ("a0 *= 1e7", "a0[int(a0.sum()) % 40] = -1")
+    lines = tuple(Line(text, "", (("map", text),)) for text in texts)
+    verdict = judge_script(Script(((a,),), lines, "a0"))
+
+    assert verdict.failures == []
+    assert verdict.undecided > 0
+    assert judge_script(Script(((a,),), lines[:1], "a0")).undecided == 0
+
+
+@pytest.mark.host
 @pytest.mark.parametrize("line", ["a0 += 1", "v0 = np.array_equal(a0, a0).T"])
 def test_errors_whose_class_nobody_can_name_and_pythons_bool_are_no_difference(shared, line):
     script = Script(((replace(array_of("a0"), dtype="bool"),),), (Line(line, "", ()),), "a0")
