@@ -53,6 +53,8 @@ CASES = {
     "map scalar io": (lambda x: x * 2 + 1, [array((1030,))], {"USE_VECTOR_IO": 0}),
     "map strided": (lambda x: x * 2 + 1, [array((30, 66))[:, ::2]], {}),
     "map gather": (lambda x, y: x + y, [array((40, 33)), array((33,))], {}),
+    "columns counted": (lambda x: x * np.arange(x.shape[1], dtype=x.dtype), [array((40, 36))], {}),
+    "columns taken": (lambda x, i: x[:, i] + 1, [array((40, 36)), np.arange(36)[::-1].copy()], {}),
     "row warp": (softmax, [array((6, 36)) - 10], {}),
     "row operand": (lambda x, s: np.exp(x * s).sum(axis=-1), [array((6, 36)), array((6, 1))], {}),
     "row block": (softmax, [array((3, 2500)) - 10], {"USE_REGISTER_ROW": 0}),

@@ -26,8 +26,12 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A whole fragment by the path for a part of one, which gives the same.",
     ),
     (
-        r"product_macros\.cu\.j2:\d+: drop a condition: `\} else if \(j0 < cols\)",
+        r"product_macros\.cu\.j2:\d+: (drop a condition|widen a bound): `\} else if \(j0 < cols\)",
         "A fragment behind the last column, of which nothing is read or stored.",
+    ),
+    (
+        r"product\.cu\.j2:\d+: drop a condition: `if \(turn == 0 \|\| depth > BLOCK_K\)",
+        "The right tile is read again in every turn: the same numbers.",
     ),
     (
         r"k0 <= depth",
