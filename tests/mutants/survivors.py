@@ -34,6 +34,10 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "The right tile is read again in every turn: the same numbers.",
     ),
     (
+        r"common\.cuh:\d+: widen a bound: .*\(by <= 0\)",
+        "No divisor is 0 here: it has become 1.",
+    ),
+    (
         r"k0 <= depth",
         "One more tile of zeros and minus zeros, whose products add nothing, not even a sign.",
     ),
