@@ -34,6 +34,14 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "The right tile is read again in every turn: the same numbers.",
     ),
     (
+        r"int begin = first >= 0 \? 0 : first <= -N|\(first - l\) \* stride",
+        "No case here shows what a run before the table reads; tests/test_gathers.py fails of these.",
+    ),
+    (
+        r"return n - \(n == 0\)",
+        "Nothing is divided by it, or what is divided is not used: any number but 0 does.",
+    ),
+    (
         r"common\.cuh:\d+: widen a bound: .*\(by <= 0\)",
         "No divisor is 0 here: it has become 1.",
     ),
