@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opweave import opcodes, pixels
 from opweave.opcodes import errors
-from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.errors import OpweaveError, OpweaveWarning
 from opweave.opcodes.registry import OPERATORS, cuda, operator
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ __all__ = [
     "Fused",
     "Graph",
     "OpweaveError",
+    "OpweaveWarning",
     "Program",
     "bounds",
     "config",

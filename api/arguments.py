@@ -12,26 +12,42 @@ import numpy as np
 
 from opweave.compiler.capture import (
     Place,
+    asks_for_its_class,
+    asks_frames,
+    asks_identity,
     classes_in,
+    compares_objects,
     functions_in,
+    functions_of,
+    helpers_of,
     names_in,
     places_of,
     places_of_class,
 )
+from opweave.compiler.foreign import remedy
 from opweave.compiler.trace import signature_of
-from opweave.compiler.tree import Constant, Identity, Tree, flatten, is_container
+from opweave.compiler.traced_operators import is_traced
+from opweave.compiler.tree import (
+    CycleError,
+    Identity,
+    Structure,
+    flatten,
+    forget,
+    is_container,
+    is_object,
+)
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Functions of which it is remembered what they read.
+# Functions, and classes, of which it is remembered what they read.
 MOST_FUNCTIONS = 256
 # What may read something from outside, and is a leaf.
 SEARCHED = (FunctionType, MethodType, type, Identity)
-# Types of arguments that are leaves, as far as any was met: whether one is follows from its type.
-LEAVES: set[type] = {np.ndarray, float, int, complex, bool, str}
+# Types of most arguments.
+LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
 
 
 @dataclass(frozen=True)
@@ -43,23 +59,33 @@ class Layout:
         static: leaves that are part of the guard, whatever their type.
         parameters: names of the parameters, then the places of captured values.
         trees: structure of each value, None for a leaf.
+        same: for each leaf the first that is the same object; None where nobody asks.
     """
 
     names: tuple[str, ...]
     static: tuple[bool, ...]
     parameters: tuple[str | Place, ...]
-    trees: tuple[Tree | Constant | None, ...]
+    trees: tuple[Structure | None, ...]
+    same: tuple[int, ...] | None = None
 
     @cached_property
-    def structure(self) -> tuple[Tree | Constant | None, ...] | None:
-        """The structures of the values; None where all are leaves."""
+    def structure(self) -> Any:
+        """The structures of the values; None where all are leaves of their own."""
+        if self.same is not None:
+            return self.trees, self.same
         return self.trees if any(tree is not None for tree in self.trees) else None
 
-    def rebuilt(self, leaves: Sequence[Any]) -> dict[str | Place, Any]:
-        """Values by parameter and place, with other leaves in the place of those given."""
-        rest = iter(leaves)
+    def rebuilt(
+        self, leaves: Sequence[Any], made: list[Any] | None = None
+    ) -> dict[str | Place, Any]:
+        """Values by parameter and place, with other leaves in the place of those given.
+
+        ``made`` gets the containers, in the order of those that were taken apart.
+        """
+        made = [] if made is None else made
+        rest = iter(leaves if self.same is None else [leaves[i] for i in self.same])
         return {
-            name: next(rest) if tree is None else tree.built(rest)
+            name: next(rest) if tree is None else tree.built(rest, made)
             for name, tree in zip(self.parameters, self.trees, strict=True)
         }
 
@@ -69,10 +95,11 @@ class Layout:
 
 
 class Call(NamedTuple):
-    """The arguments of one call as leaves."""
+    """The arguments of one call as leaves; ``containers`` are those that were taken apart."""
 
     layout: Layout
     values: list[Any]
+    containers: Sequence[Any] = ()
 
     @property
     def types(self) -> dict[str, Any]:
@@ -125,6 +152,9 @@ class Signature:
         self.places: tuple[Place, ...] | None = None
         self.classes: dict[tuple[type, bool], tuple[Place, ...]] = {}
         self.asks_types = isinstance(fn, FunctionType) and "type" in names_in(fn.__code__)
+        self.asks_identity = False  # whether two of its values are one object
+        self.compares_objects = False  # by ``is``, which a function of others may give back
+        self.looks_at: str | None = None  # what it calls to look at its own names
         self.functions: dict[Any, tuple[Place, ...]] = {}
         self.kept: Kept | None = None
 
@@ -157,15 +187,29 @@ class Signature:
         else:
             values = self._bound(args, kwargs)
         if self.places is None:
-            self.places = places_of(self.fn)
-            if not self.places:
-                self.kept = Kept((), [], self.plain, [])
-        if self.places:
+            self._search()
+        if self.places or self.asks_identity:
             return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
-            if not is_leaf(value, static) or is_searched(value):
+            if not (static or is_plain_leaf(value)):
                 return self._apart(values)
         return Call(self.plain, values)
+
+    def _search(self) -> None:
+        """Look for what the function reads from outside, and for what it asks."""
+        self.places = places_of(self.fn)
+        codes = [f.__code__ for f in helpers_of(self.fn)]
+        self.asks_identity = any(map(asks_identity, codes))
+        self.compares_objects = any(map(compares_objects, helpers_of(self.fn)))
+        self.looks_at = next(filter(None, map(asks_frames, codes)), None)
+        if not self.places and not self.asks_identity:
+            self.kept = Kept((), [], self.plain, [])
+
+    def _note(self, function: FunctionType) -> None:
+        """What a function asks that is an argument."""
+        self.asks_identity |= asks_identity(function.__code__)
+        self.compares_objects |= compares_objects(function)
+        self.looks_at = self.looks_at or asks_frames(function.__code__)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple."""
@@ -198,22 +242,28 @@ class Signature:
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
-        is_plain = all(map(is_leaf, values, self.static)) and not any(map(is_searched, values))
+        is_plain = not self.asks_identity and (
+            all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
+        )
         kept = self.kept
         if kept and is_plain and all(
             place.read() is value for place, value in zip(kept.places, kept.read, strict=True)
         ):  # fmt: skip
-            return Call(kept.layout, [*values, *kept.values])
+            return Call(kept.layout, [*values, *kept.values], kept.containers)
         apart = _Apart()
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
             apart.add_argument(name, value, is_static)
         places = self._add_captured(apart)
         names = _distinct([path for path, _ in apart.leaves])
-        layout = Layout(names, tuple(apart.static), (*self.names, *places), tuple(apart.trees))
         flat = [value for _, value in apart.leaves]
+        same = first_places(flat) if self.asks_identity else None
+        layout = Layout(
+            names, tuple(apart.static), (*self.names, *places), tuple(apart.trees), same
+        )
+        containers = list(apart.seen.values())
         if is_plain and not any(apart.trees):
-            self.kept = Kept(places, apart.read, layout, flat[len(values) :])
-        return Call(layout, flat)
+            self.kept = Kept(places, apart.read, layout, flat[len(values) :], containers)
+        return Call(layout, flat, containers)
 
     def _add_captured(self, apart: _Apart) -> tuple[Place, ...]:
         """Add what the function reads from outside, and what functions and classes there do.
@@ -235,19 +285,27 @@ class Signature:
                 apart.add_captured(place)
 
     def _behind(
-        self, leaves: Sequence[tuple[str, Any]], trees: Sequence[Tree | Constant | None]
+        self, leaves: Sequence[tuple[str, Any]], trees: Sequence[Structure | None]
     ) -> Iterator[Place]:
         """The places of functions and classes among what was taken apart."""
         values = [value for _, value in leaves if is_searched(value)]
         for function in functions_in(values):
+            self._note(function)
             if function not in self.functions:
                 if len(self.functions) == MOST_FUNCTIONS:
                     self.functions.clear()
                 self.functions[function] = places_of(function)
             yield from self.functions[function]
         for key in classes_in(values, trees):
+            if self.looks_at is None and asks_for_its_class(key[0]):
+                self.looks_at = "type, in a class with a base of its own"
             if key not in self.classes:
+                if len(self.classes) == MOST_FUNCTIONS:
+                    self.classes.clear()
                 found = places_of_class(*key)
+                codes = (f.__code__ for f in functions_of(key[0]))  # but what a dataclass makes
+                written = (c for c in codes if c.co_filename != "<string>")
+                self.asks_identity |= any(map(asks_identity, written))
                 if self.asks_types:  # and may make objects of them
                     found = (*found, *places_of_class(key[0], of_objects=False))
                 self.classes[key] = found
@@ -260,34 +318,56 @@ class _Apart:
     def __init__(self) -> None:
         self.leaves: list[tuple[str, Any]] = []
         self.static: list[bool] = []
-        self.trees: list[Tree | Constant | None] = []
+        self.trees: list[Structure | None] = []
         self.read: list[Any] = []
+        self.seen: dict[int, Any] = {}
 
     def add_argument(self, name: str, value: Any, is_static: bool) -> None:
         if is_leaf(value, is_static):
-            self._add([(name, value)], None, [is_static])
+            is_told = is_static or remedy(value)  # of another library: what to pass instead
+            self._add([(name, value if is_told else _understood(value))], None, [is_static])
         else:
-            found, tree = flatten(value, name, attribute=_understood)
+            found, tree = self._flat(name, value)
             self._add(found, tree, [is_static] * len(found))
+
+    def _flat(self, name: str, value: Any) -> tuple[list[tuple[str, Any]], Structure | None]:
+        count = len(self.seen)
+        try:
+            return flatten(value, name, attribute=_understood, seen=self.seen)
+        except CycleError:
+            if not is_object(value):
+                raise
+            forget(self.seen, count)  # in parts the function sees the object itself
+            return [(name, Identity(value))], None
 
     def add_captured(self, place: Place) -> None:
         value = place.read()
         self.read.append(value)
+        count = len(self.seen)
         try:
-            found, tree = flatten(value, place.label)
-        except ArgumentError:
-            if not place.watched:
-                raise
+            found, tree = flatten(value, place.label, seen=self.seen)
+        except ArgumentError:  # too large, or it holds itself; refused where it is read
+            forget(self.seen, count)
             found, tree = [(place.label, Identity(value))], None
         if place.watched:  # which the function sees itself
             found = [(path, Identity(v) if is_array(v) else v) for path, v in found]
         static = [not is_array(leaf) for _, leaf in found]
         self._add([(path, _understood(leaf)) for path, leaf in found], tree, static)
 
-    def _add(self, leaves: Any, tree: Tree | Constant | None, static: list[bool]) -> None:
+    def _add(self, leaves: Any, tree: Structure | None, static: list[bool]) -> None:
         self.leaves += leaves
         self.static += static
         self.trees.append(tree)
+
+
+def first_places(values: Sequence[Any]) -> tuple[int, ...]:
+    """For each value the first place where the same object stands.
+
+    >>> first_places(["x", "y", "x"])
+    (0, 1, 0)
+    """
+    first: dict[int, int] = {}
+    return tuple(first.setdefault(id(value), place) for place, value in enumerate(values))
 
 
 def is_searched(value: Any) -> bool:
@@ -295,14 +375,16 @@ def is_searched(value: Any) -> bool:
     return isinstance(value, SEARCHED)
 
 
+def is_plain_leaf(value: Any) -> bool:
+    """True for an argument that is a leaf itself, and reads nothing from outside."""
+    if type(value) in LEAVES:
+        return True
+    return is_leaf(value) and not is_searched(value) and (is_known(value) or bool(remedy(value)))
+
+
 def is_leaf(value: Any, is_static: bool = False) -> bool:
     """True for an argument that is not taken apart."""
-    if is_static or type(value) in LEAVES:
-        return True
-    if is_container(value):
-        return False
-    LEAVES.add(type(value))
-    return True
+    return is_static or type(value) in LEAVES or not is_container(value)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -327,18 +409,31 @@ class Kept(NamedTuple):
         read: what was found at each place.
         layout: of a call with it.
         values: its leaves, which follow those of the arguments.
+        containers: what was taken apart of it.
     """
 
     places: tuple[Place, ...]
     read: list[Any]
     layout: Layout
     values: list[Any]
+    containers: Sequence[Any] = ()
 
 
 def _understood(value: Any) -> Any:
     """What is neither array nor number nor static, such as a generator, is equal to itself."""
-    known = is_array(value) or is_scalar(value) or isinstance(value, STATIC_TYPES)
-    return value if known or hasattr(value, "__opweave_apply__") else Identity(value)
+    return value if is_known(value) else Identity(value)
+
+
+def is_known(value: Any) -> bool:
+    """True for arrays, also of other libraries, numbers, and what selects what a function does."""
+    kind = type(value)
+    return (
+        is_array(value)
+        or is_scalar(value)
+        or issubclass(kind, STATIC_TYPES)
+        or kind is object  # a sentinel
+        or is_traced(value)
+    )
 
 
 def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:

@@ -105,7 +105,7 @@ def _judged(
 ) -> list[Judgement]:
     from opweave.program import bound_of, on_host
 
-    shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset()))
+    shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset(), truths=frozenset()))
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found
     lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)

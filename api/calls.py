@@ -14,7 +14,7 @@ import numpy as np
 
 from opweave.arguments import Call, Signature
 from opweave.compiler.specialise import Specialised
-from opweave.compiler.tree import Constant, Tree
+from opweave.compiler.tree import Structure
 from opweave.runtime.arrays import argument_key
 from opweave.runtime.launch import Prepared
 from opweave.runtime.targets import into
@@ -23,7 +23,7 @@ MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
 MOST_SIDES = 16
 # Plain numbers: their type is all that a key needs of them.
-NUMBERS = frozenset((float, int, bool, np.float32, np.float64, np.int32, np.int64))
+NUMBERS = frozenset((float, int, np.float32, np.float64, np.int32, np.int64))
 
 
 class Ready(NamedTuple):
@@ -38,17 +38,20 @@ class Ready(NamedTuple):
     scalars: list[int]
     names: tuple[str, ...]
     asks: bool
-    structure: Tree | Constant | None
+    structure: Structure | None
 
-    def __call__(self, values: Sequence[Any]) -> Any:
-        """Run with these leaves."""
+    def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
+        """Run with these leaves; ``containers`` are those of the arguments."""
         outputs = self.prepared([values[i] for i in self.arrays], self.numbers(values))
-        return outputs[0] if self.structure is None else packed(self.structure, outputs)
+        if self.structure is None:
+            return outputs[0]
+        return packed(self.structure, outputs, containers)
 
-    def into(self, out: Any, values: Sequence[Any]) -> Any:
+    def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves, and write the outputs to given arrays; see ``targets.into``."""
         given = [values[i] for i in self.arrays]
-        return packed(self.structure, into(out, self.prepared, given, self.numbers(values)))
+        outputs = into(out, self.prepared, given, self.numbers(values))
+        return packed(self.structure, outputs, containers)
 
     def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
         """The numbers of a call by their names in the graph."""
@@ -84,8 +87,10 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
-    def quickly(self, args: tuple[Any, ...]) -> tuple[Ready, Sequence[Any]] | None:
-        """The same, and the leaves of the call, for NumPy arrays and plain numbers on the host.
+    def quickly(self, args: tuple[Any, ...]) -> tuple[Ready, Sequence[Any], Sequence[Any]] | None:
+        """The same, and the leaves and containers of the call, for NumPy arrays and numbers.
+
+        On the host alone.
 
         For arguments in the order of the parameters; every other call takes ``find``.
         """
@@ -96,9 +101,12 @@ class Calls:
         for value in args:
             kind = type(value)
             if kind is np.ndarray:
-                keys.append((value.dtype, value.shape, value.strides, value.flags.aligned))
+                dtype = value.dtype
+                keys.append((dtype, dtype.char, value.shape, value.strides, value.flags.aligned))
             elif kind in NUMBERS:
                 keys.append(kind)
+            elif kind is bool:
+                keys.append((bool, value))  # as ``static_key`` has it
             else:
                 return None
         values: Sequence[Any] = args
@@ -106,8 +114,12 @@ class Calls:
             values = [*args, *kept.values]
             keys += map(argument_key, kept.values, kept.layout.static[len(args) :], repeat(False))
         known = self._known.get((False, None, tuple(keys)))
-        ready = _serving(known, values) if known else None
-        return None if ready is None else (ready, values)
+        if not known:
+            return None
+        ready: Ready | None = known[0]
+        if known[0].asks:
+            ready = _serving(known, values)
+        return None if ready is None else (ready, values, kept.containers)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""
@@ -130,6 +142,9 @@ def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:
     return None
 
 
-def packed(structure: Tree | Constant | None, outputs: list[Any]) -> Any:
-    """Outputs in the structure in which the function returned them."""
-    return outputs[0] if structure is None else structure.built(iter(outputs))
+def packed(structure: Structure | None, outputs: list[Any], given: Sequence[Any] = ()) -> Any:
+    """Outputs in the structure in which the function returned them.
+
+    ``given`` are the containers of the arguments, of which it may return some.
+    """
+    return outputs[0] if structure is None else structure.built(iter(outputs), list(given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
@@ -14,6 +14,7 @@ from opweave.runtime import environment, pool
 # What a setting may be.
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
+    "errors": (lambda v: type(v) is str and v in ("ignore", "numpy"), "'ignore' or 'numpy'"),
     "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
     "kept_bytes": (lambda v: type(v) is int and 0 <= v < 2**63, "bytes, 0 to keep none"),
 }
@@ -29,11 +30,16 @@ class Config:
             line by line where need be, and a warning says what differs from call to call.
         kept_bytes: memory of large results on the host that is kept for later ones when nobody
             holds it any more: a sixteenth of the machine's, at most 1 GiB; 0 keeps none.
+        errors: "numpy" makes calls of fused functions warn and raise as ``np.errstate`` asks, of
+            division by zero, overflow and invalid values in NumPy arrays that are computed on the
+            host; "ignore" says nothing of them.
     """
 
     device: str = "host"
     recompile_limit: int = 64
     kept_bytes: int = field(default_factory=pool.default_limit)
+    errors: str = "ignore"
+    quick: ClassVar[bool] = True  # all settings let a prepared call be the whole call
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in SETTINGS:
@@ -43,6 +49,7 @@ class Config:
         if not holds(value):
             raise ArgumentError(f"{name}={shown(value)}: expected {expected}")
         object.__setattr__(self, name, value)
+        object.__setattr__(self, "quick", (self.device, self.errors) == ("host", "ignore"))
         if name == "kept_bytes":
             pool.set_limit(value)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from opweave.arguments import Call
@@ -13,6 +14,7 @@ from opweave.compiler.fuse import fuse
 from opweave.compiler.ir import Extents
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.lazy import Break
+from opweave.compiler.schedule import Decision
 from opweave.compiler.specialise import symbol_extents
 from opweave.compiler.work import Work, work_of
 from opweave.regimes import Rates, Regime
@@ -23,9 +25,13 @@ if TYPE_CHECKING:
     from opweave.program import Program
 
 
+# What a person reads at once.
+COLUMNS, LINES = 100, 60
+
+
 @dataclass(frozen=True)
 class Explanation:
-    """What ``explain`` found; prints as text.
+    """What ``explain`` found; prints as text of at most 60 lines, costs and refusals first.
 
     Attributes:
         kernels: names of the kernels.
@@ -33,8 +39,10 @@ class Explanation:
         bytes_moved: bytes that the kernels read and write.
         bytes_unfused: bytes that one kernel per operator would.
         decisions: one line per decision of the scheduler.
+        text: all of it.
         breaks: lines that NumPy or CuPy runs, between fused parts.
         sources: CUDA C of the kernels.
+        notes: what lines do that their author may not have meant, see ``notes.py``.
     """
 
     kernels: tuple[str, ...]
@@ -45,13 +53,19 @@ class Explanation:
     text: str
     breaks: tuple[Break, ...] = ()
     sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def with_notes(self, notes: Sequence[str]) -> Explanation:
+        """The same with notes, which its text ends in."""
+        lines = [self.text, *(f"note: {note}" for note in notes)]
+        return replace(self, text="\n".join(lines), notes=tuple(notes))
 
     @property
     def bytes_saved(self) -> int:
         return self.bytes_unfused - self.bytes_moved
 
     def __str__(self) -> str:
-        return self.text
+        return shortened(self.text)
 
 
 def explain(program: Program, call: Call) -> Explanation:
@@ -65,7 +79,7 @@ def explain(program: Program, call: Call) -> Explanation:
     decisions = tuple(map(str, schedule.decisions))
     saved = len(unfused.groups) - len(schedule.groups)
     names = tuple(k.name for k in program.kernels)
-    text = _text(program, extents, work, saved, before, decisions)
+    text = _text(program, extents, work, saved, before)
     sources = program.lowered.sources
     return Explanation(names, saved, moved, before, decisions, text, sources=sources)
 
@@ -76,25 +90,74 @@ def _text(
     work: Sequence[Work],
     saved: int,
     before: int,
-    decisions: tuple[str, ...],
 ) -> str:
-    lines = [f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)"]
-    for view in program.kernels:
-        lines += _kernel(view.data)
     total = sum(work, Work())
-    lines.append(
+    lines = [
+        f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)",
         f"memory traffic {size(total.bytes)} instead of {size(before)}, "
-        f"{saved} launch(es) saved against one kernel per operator"
-    )
-    lines += _temporaries(program.lowered, extents)
-    lines.append(str(Regime.of(work, Rates.of(program.lowered.device))))
+        f"{saved} launch(es) saved against one kernel per operator",
+        *_temporaries(program.lowered, extents),
+        str(Regime.of(work, Rates.of(program.lowered.device))),
+    ]
     if program.fused.options.fast:
         lines.append(
             "fast=True: contraction, approximate functions, no rounding to 16 bits within"
         )
-    return "\n".join(
-        [*lines, *(["decisions:"] if decisions else []), *(f"  {d}" for d in decisions)]
-    )
+    decisions = program.lowered.schedule.decisions
+    lines += _decided("not fused:", (d for d in decisions if not d.fused))
+    lines += counted("kernels:", (_kernel(view.data) for view in program.kernels))
+    return "\n".join([*lines, *_decided("fused:", (d for d in decisions if d.fused))])
+
+
+def _decided(title: str, decisions: Iterable[Decision]) -> list[str]:
+    """Decisions by their reason, with the pairs and lines that each concerns."""
+    reasons: dict[str, Counter[str]] = {}
+    for d in decisions:
+        at = f" ({d.where})" if d.where.file else ""
+        reasons.setdefault(d.reason, Counter())[f"{d.producer} -> {d.consumer}{at}"] += 1
+    lines = [
+        f"  {reason}: {', '.join(_times(pair, count) for pair, count in pairs.items())}"
+        for reason, pairs in reasons.items()
+    ]
+    return [title, *lines] if lines else []
+
+
+def counted(title: str, items: Iterable[Sequence[str]]) -> list[str]:
+    """Items of some lines each; those that are alike once, with their number."""
+    found = Counter(map(tuple, items))
+    lines = [
+        line
+        for (first, *rest), count in found.items()
+        for line in (f"  {_times(first, count)}", *(f"    {text}" for text in rest))
+    ]
+    return [title, *lines] if lines else []
+
+
+def _times(text: str, count: int) -> str:
+    return f"{count} x {text}" if count > 1 else text
+
+
+def shortened(text: str) -> str:
+    """At most ``COLUMNS`` and ``LINES``; the last line says what is left out.
+
+    >>> shortened("a\\n  " + "word " * 25).split("\\n")[2]
+    '      word word word word word word'
+    """
+    lines = [part for line in text.split("\n") for part in _wrapped(line)]
+    if len(lines) <= LINES:
+        return "\n".join(lines)
+    left = len(lines) - LINES + 1
+    hint = f"({left} more lines: print(explain(...).text), or --full on the command line)"
+    return "\n".join([*lines[: LINES - 1], hint])
+
+
+def _wrapped(line: str) -> list[str]:
+    words = line.lstrip()
+    indent = line[: len(line) - len(words)]
+    return wrap(
+        words, COLUMNS, initial_indent=indent, subsequent_indent=indent + "    ",
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
@@ -109,13 +172,14 @@ def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
 
 def _kernel(kernel: Kernel) -> list[str]:
     """What a kernel is, its plan and its toggles."""
-    lines = [f"  {kernel.name}: {kernel.title[0].removeprefix('fused: ')}"]
-    lines.append(f"    {kernel.title[1]}; {kernel.extents_text}")
+    lines = [f"{kernel.name}: {kernel.title[0].removeprefix('fused: ')}"]
+    lines.append(f"{kernel.title[1]}; {kernel.extents_text}")
     if kernel.plan:
-        lines.append(f"    accumulation plan: {kernel.plan}")
-    lines.append("    " + ", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+        lines.append(f"accumulation plan: {kernel.plan}")
+    if kernel.toggles:
+        lines.append(", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
     if kernel.overridden:
-        lines.append(f"    not in this template: {', '.join(kernel.overridden)}")
+        lines.append(f"not in this template: {', '.join(kernel.overridden)}")
     return lines
 
 
@@ -124,41 +188,38 @@ def explain_parts(name: str, ran: Ran, why: Exception) -> Explanation:
 
     ``why`` it is no whole: what it reads from outside, too.
     """
-    lines: list[str] = []
-    names: list[str] = []
-    decisions: list[str] = []
-    sources: list[str] = []
+    lowered = [found for _, found in ran.segments]
+    kernels = [kernel for found in lowered for kernel in found.kernels]
+    decisions = [d for found in lowered for d in found.schedule.decisions]
     saved = moved = before = 0
-    rest = iter(ran.segments)
-    for line in (*ran.breaks, None):
-        if line is None or line.ran:
-            for prepared, lowered in islice(rest, 1):
-                lines += [text for k in lowered.kernels for text in _kernel(k)]
-                names += [k.name for k in lowered.kernels]
-                sources += lowered.sources
-                decisions += map(str, lowered.schedule.decisions)
-                unfused = fuse(lowered.schedule.graph, enabled=False)
-                saved += len(unfused.groups) - len(lowered.schedule.groups)
-                moved += sum(w.bytes for w in work_of(lowered.schedule, prepared.extents))
-                before += sum(w.bytes for w in work_of(unfused, prepared.extents))
-        if line is not None:
-            stored = f"; {size(line.nbytes)} are stored for it, in a launch of their own"
-            lines.append(f"  {line.where}: {line.what}{stored * line.ran}")
-    head = (
-        f"{name} runs in parts: {len(names)} kernel(s), {len(ran.breaks)} line(s) between them "
-        "that are not compiled"
-    )
-    if not ran.breaks:
-        lines.insert(0, f"  {why}")
-    tail = [
-        f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
-        "launch(es) saved against one kernel per operator",
+    for prepared, found in ran.segments:
+        unfused = fuse(found.schedule.graph, enabled=False)
+        saved += len(unfused.groups) - len(found.schedule.groups)
+        moved += sum(w.bytes for w in work_of(found.schedule, prepared.extents))
+        before += sum(w.bytes for w in work_of(unfused, prepared.extents))
+    stored = sum(line.nbytes for line in ran.breaks if line.ran)
+    text = "\n".join([
+        f"{name} runs in parts: {len(kernels)} kernel(s), {len(ran.breaks)} line(s) between them "
+        "that are not compiled",
+        *counted("not compiled:", ([_broken(line)] for line in ran.breaks)),
+        *([] if ran.breaks else [f"  {why}"]),
         "fuse(..., fullgraph=True) refuses such lines and says what to write instead",
-    ]
-    text = "\n".join([head, *lines, *tail])
+        f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
+        f"launch(es) saved against one kernel per operator; {size(stored)} stored for lines that "
+        "are not compiled",
+        *_decided("not fused:", (d for d in decisions if not d.fused)),
+        *counted("kernels:", map(_kernel, kernels)),
+        *_decided("fused:", (d for d in decisions if d.fused)),
+    ])  # fmt: skip
     return Explanation(
-        tuple(names), saved, moved, before, tuple(decisions), text, ran.breaks, tuple(sources)
-    )
+        tuple(k.name for k in kernels), saved, moved, before, tuple(map(str, decisions)), text,
+        ran.breaks, tuple(source for found in lowered for source in found.sources),
+    )  # fmt: skip
+
+
+def _broken(line: Break) -> str:
+    stored = f"; {size(line.nbytes)} are stored for it, in a launch of their own"
+    return f"{line.where}: {line.what}" + stored * line.ran
 
 
 def size(count: int) -> str:

@@ -18,19 +18,29 @@ from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
-from opweave.compiler.trace import CONSTANTS, invoke
+from opweave.compiler.trace import CONSTANTS, ArrayType, invoke, is_of_function
+from opweave.compiler.traced_operators import is_traced
 from opweave.compiler.tree import flatten
 from opweave.configuration import config
 from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag
-from opweave.opcodes.errors import AlignmentError, ArgumentError, RecompileError
+from opweave.opcodes.errors import (
+    AlignmentError,
+    ArgumentError,
+    OpweaveError,
+    OpweaveWarning,
+    RecompileError,
+    SubclassError,
+)
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
 from opweave.runtime import environment, locks
 from opweave.runtime.arrays import array_type, is_cupy
 from opweave.runtime.executors import HostExecutor
-from opweave.runtime.launch import Prepared
+from opweave.runtime.launch import Prepared, truth
 from opweave.runtime.targets import copied_into
+from opweave.tracebacks import fold, folded
+from opweave.watched import Watched, asked_for, tell_of_errors
 
 
 @overload
@@ -93,6 +103,20 @@ def fuse(
     return Fused(fn, names, options)
 
 
+# Kinds of calls of which it is remembered that NumPy runs them.
+MOST_PLAIN = 256
+# What ``out=`` is where nobody gives it: None is an argument as any other.
+UNGIVEN: Any = object()
+
+
+class ByNumPy(Exception):
+    """The plain function has to run; the text says why, and ``once`` for what it is told once."""
+
+    def __init__(self, why: str, once: Any = None):
+        super().__init__(why)
+        self.once = why if once is None else once
+
+
 class Fused:
     """A compiled function.  Call it like the original; see the methods for what was made of it."""
 
@@ -109,11 +133,15 @@ class Fused:
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
+        self._has_out = "out" in self.signature.names
         self._specialised = Specialisations(fn, options, array_type)
         self._calls = Calls(self.signature)
         self._parts = Parts(fn, options, self._where)
+        self._watched = Watched(self)
         self._lock = locks.rlock()
         self._warned = False
+        self._plain: dict[Any, str] = {}  # kinds of calls that NumPy runs, and why
+        self._told: set[Any] = set()  # reasons to run by NumPy that were warned of
 
     @property
     def traces(self) -> tuple[str, ...]:
@@ -147,54 +175,108 @@ class Fused:
 
     # Calling
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = UNGIVEN, **kwargs: Any) -> Any:
         """Run the function.
 
         Args:
             out: an array, or a tuple of arrays, for the outputs: of their exact shape and dtype.
-                It may overlap the arguments.
+                It may overlap the arguments.  Of a function with a parameter ``out`` of its own
+                that parameter.
 
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
-        if not kwargs and config.device == "host":
-            known = self._calls.quickly(args)
-            if known is not None:
-                ready, values = known
-                return ready(values) if out is None else ready.into(out, values)
-        call = self.signature.bind(args, kwargs)
-        if config.device == "cuda" and any(isinstance(v, np.ndarray) for v in call.values):
-            return self._through_gpu(call, out)
-        return self._called(call, out)
+        try:
+            if not kwargs and config.quick and (out is UNGIVEN or not self._has_out):
+                known = self._calls.quickly(args)
+                if known is not None:
+                    ready, values, containers = known
+                    if out is UNGIVEN or out is None:
+                        return ready(values, containers)
+                    return ready.into(out, values, containers)
+            if out is UNGIVEN:
+                out = None
+            elif self._has_out:
+                kwargs["out"], out = out, None
+            try:
+                if config.errors == "numpy":
+                    return self._watched(args, kwargs, out)
+                call = self.signature.bind(args, kwargs)
+                if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
+                    return self._through_gpu(call, out)
+                return self._called(call, out)
+            except ByNumPy as error:  # from a trace, which did nothing else
+                why, once = str(error), error.once
+            return self._plainly(args, kwargs, out, why, once)
+        except Exception as error:
+            fold(error)
+            raise
 
     def _called(self, call: Call, out: Any) -> Any:
-        values, ready = call.values, self._ready(call)
+        values = call.values
+        if any(map(is_traced, values)):  # inside another function
+            return invoke(self.__wrapped__, call.layout.arguments(values))
+        ready = self._ready(call)
         if ready is None:
-            if any(hasattr(v, "__opweave_apply__") for v in values):  # inside another function
-                return invoke(self.__wrapped__, call.layout.arguments(values))
             ready = self._prepare_or_not(call)
             if ready is None:
                 return self._in_parts(call, out)
-        return ready(values) if out is None else ready.into(out, values)
+        if out is None:
+            return ready(values, call.containers)
+        return ready.into(out, values, call.containers)
 
     def _prepare_or_not(self, call: Call) -> Ready | None:
-        """Prepare a call; None where the function has to run in parts."""
+        """Prepare a call; None where the function has to run in parts.
+
+        Raises:
+            SubclassError: it has to run by NumPy alone.
+        """
         if self.options.fullgraph:
             return self._prepare(call)
         reasons = self._parts.reasons
         try:
+            if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
+                raise ByNumPy(why)
+            if self.signature.looks_at is not None:
+                raise ByNumPy(f"it calls {self.signature.looks_at}, which copies answer otherwise")
             if reasons and self._parts.kinds(call) in reasons:
                 return None
             return self._prepare(call)
         except RecompileError as error:
             self._warn_of_limit(error)
             return None
-        except (*BREAKS, AlignmentError) as error:
-            if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
-                reasons[self._parts.kinds(call)] = without_frames(error)
-            if "breaks" in environment.logs():
-                print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
+        except ByNumPy:
+            raise
+        except OpweaveError as error:
+            self._refused(call, error)
             return None
+        except Exception as error:
+            if is_of_function(error):
+                why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+                raise ByNumPy(why, type(error).__name__) from None
+            raise
+
+    def _refused(self, call: Call, error: OpweaveError) -> None:
+        """Note what makes a function run in parts; raise all else."""
+        if isinstance(error, SubclassError):
+            raise self._by_numpy(call, str(without_frames(error))) from None
+        if not isinstance(error, (*BREAKS, AlignmentError)):
+            raise error
+        if self.signature.compares_objects:
+            why = str(without_frames(error))  # which hold the arrays
+            why = f"it compares objects by 'is', and is no whole: {why}"
+            raise self._by_numpy(call, why) from None
+        if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
+            self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+        if "breaks" in environment.logs():
+            print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
+
+    def _by_numpy(self, call: Call, why: str) -> ByNumPy:
+        """What calls of this kind are told from now on, without a trace."""
+        if len(self._plain) < MOST_PLAIN:
+            self._plain[self._parts.kinds(call)] = why
+        return ByNumPy(why)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
         """Once for a function: the calls go on."""
@@ -209,8 +291,25 @@ class Fused:
 
     def _in_parts(self, call: Call, out: Any) -> Any:
         ran = self._parts.run(call)
-        leaves = ran.leaves if out is None else copied_into(out, ran.leaves)
-        return packed(ran.structure, leaves)
+        if out is None:
+            return ran.returned.whole
+        leaves = copied_into(out, ran.returned.leaves)
+        return packed(ran.returned.structure, leaves, call.containers)
+
+    def _plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
+        """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
+        result = self.given(*args, **kwargs)
+        if why is not None and once not in self._told:
+            self._told.add(once)
+            warnings.warn(
+                f"{self.signature.name} runs by NumPy, not fused: {why}",
+                OpweaveWarning,
+                stacklevel=3,  # the line that calls
+            )
+        if out is None:
+            return result
+        leaves, tree = flatten(result, "the output", CONSTANTS)
+        return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 
     def _where(self, arrays: Sequence[Any]) -> tuple[Device, Any]:
         """Device and executor of a segment."""
@@ -227,9 +326,12 @@ class Fused:
             )
         if any(map(is_cupy, call.values)):
             self._executor(call.arrays, True)  # says that kinds are mixed
-        copied = Call(call.layout, [cuda.copied_in(v) for v in call.values])
+        copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
         leaves, tree = flatten(self._called(copied, None), "", CONSTANTS)
-        return packed(tree, [cuda.copied_out(leaf) for _, leaf in leaves])
+        ready = self._ready(copied)
+        truths = ready.found.lowered.graph.truths if ready else ()
+        found = [cuda.copied_out(leaf) for _, leaf in leaves]
+        return packed(tree, [truth(v) if n in truths else v for n, v in enumerate(found)])
 
     @staticmethod
     def _on_gpu(call: Call) -> bool:
@@ -247,12 +349,15 @@ class Fused:
         """
         known = self._calls.quickly(args) if config.device == "host" else None
         if known is not None:
-            return known
+            return known[:2]
         call = self.signature.bind(args, {})
         return self._ready(call) or self._prepare(call), call.values
 
     def _prepare(self, call: Call) -> Ready:
         """Prepare a call, and keep it."""
+        if "errors" not in self._told and not self.options.watched and (asked := asked_for()):
+            self._told.add("errors")
+            tell_of_errors(self.signature.name, asked)
         on_gpu = self._on_gpu(call)
         with self._lock:
             return self._calls.keep(call, on_gpu, lambda: self._prepare_slowly(call, on_gpu))
@@ -304,8 +409,10 @@ class Fused:
 
     def _specialise(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
         arguments, layout, known = call.types, call.layout, self._specialised
+        if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
+            arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
-        found = known.find(arguments, device, layout.trees, layout.rebuilt, limit)
+        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
             name, why = self.signature.name, known.misses[-1]
@@ -314,6 +421,7 @@ class Fused:
 
     # What was made of it
 
+    @folded
     def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:
         """Lower for a target without running: "host", an architecture, or a device description.
 
@@ -330,12 +438,14 @@ class Fused:
             found = self._specialise(call, device)
         return Program(self, found)
 
+    @folded
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text.
 
         A function that runs in parts is run once: its lines that are not compiled are named.
         """
         from opweave.explain import explain, explain_parts
+        from opweave.notes import notes_of
 
         call = self.signature.bind(args, kwargs)
         try:
@@ -343,9 +453,14 @@ class Fused:
         except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None:
                 raise
-            return explain_parts(self.signature.name, self._parts.run(call), error)
-        return explain(program, call)
+            why = without_frames(error)
+        else:
+            return explain(program, call).with_notes(notes_of(program.variant.trace))
+        ran = self._parts.run(call)
+        found = explain_parts(self.signature.name, ran, why)
+        return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
 
+    @folded
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
 
@@ -356,6 +471,7 @@ class Fused:
         """
         return self.lower(*args, target=target, **kwargs).check(*args, **kwargs)
 
+    @folded
     def bisect(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Find the first operator whose result leaves its bound; prints as text.
 
@@ -366,10 +482,12 @@ class Fused:
         """
         return self.lower(*args, target=target, **kwargs).bisect(*args, **kwargs)
 
+    @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The function by NumPy alone, operator by operator, in the arrays' own types."""
         return self.lower(*args, **kwargs).reference(*args, **kwargs)
 
+    @folded
     def with_toggles(self, **toggles: int) -> Fused:
         """The same function with other toggle values, such as ``USE_VECTOR_IO=0``.
 
@@ -391,4 +509,17 @@ class Fused:
             self._parts = Parts(self.__wrapped__, self.options, self._where)
             self.signature.forget()
             self._calls.clear()
+            self._watched = Watched(self)
             self._warned = False
+
+
+def _text_of(error: Exception) -> str:
+    """What an exception says, unless it cannot: it may hold traced arrays."""
+    try:
+        return f": {error}"
+    except Exception:
+        return ""
+
+
+def _of_numpy(argument: Any) -> Any:
+    return replace(argument, library="numpy") if isinstance(argument, ArrayType) else argument

@@ -27,11 +27,13 @@ import numpy as np
 from opweave.compiler.builder import Builder
 from opweave.compiler.ir import Where
 from opweave.compiler.trace import ArrayType, trace
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import Tracer, users_line
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import GraphError, NameRefusedError, OpweaveError
+from opweave.tracebacks import folded
 
 if TYPE_CHECKING:
     from opweave.runners import Runner
@@ -110,6 +112,7 @@ class Graph:
             raise AttributeError(f"a graph has no {name!r}, and no operator is registered as that")
         return lambda *operands, **attrs: self.node(name, *operands, **attrs)
 
+    @folded
     def host_to_device(self, name: str, shape: int | Sequence[int], dtype: Any = "float32") -> Ref:
         """An input: an array of this shape and dtype, which travels to the device.
 
@@ -125,6 +128,7 @@ class Graph:
             raise GraphError(f"{name}: expected a shape of whole numbers, found {shown(shape)}")
         return self._add(name, UPLOAD, (), {"shape": sizes, "dtype": dtypes.of(dtype).numpy})
 
+    @folded
     def device_to_host(self, value: Ref | str, name: str | None = None) -> Ref:
         """An output: a value that travels back, under a name.
 
@@ -133,6 +137,7 @@ class Graph:
         """
         return self._add(name or self._fresh("out"), DOWNLOAD, (value,), {})
 
+    @folded
     def node(self, operator: str, *operands: Any, name: str | None = None, **attrs: Any) -> Ref:
         """An operator of values, which may be added later if they are given by name, and numbers.
 
@@ -249,6 +254,7 @@ class Graph:
         used = {*self.order}
         return [name for name in self.entries if name not in used]
 
+    @folded
     def check(self) -> dict[str, Typed]:
         """Shape and dtype of every value that is computed; nothing is compiled or run.
 
@@ -282,7 +288,7 @@ class Graph:
         made = OPERATORS[entry.operator](*operands, **entry.attrs)
         if isinstance(made, tuple):
             raise GraphError(f"{entry.operator} has {len(made)} results: a node has one")
-        if not hasattr(made, "value"):
+        if not is_traced_array(made):
             raise GraphError("expected an array among the operands")
         return made
 
@@ -300,6 +306,7 @@ class Graph:
         returned = [self.entries[name].sources[0] for name in self.outputs]
         yield f"    return {', '.join(returned)}{',' * (len(returned) == 1)}"
 
+    @folded
     def function(self) -> GraphFunction:
         """The program as a Python function of its inputs, which returns a tuple of its outputs.
 
@@ -309,6 +316,7 @@ class Graph:
         self.check()
         return GraphFunction(self)
 
+    @folded
     def compiled(self) -> Any:
         """The compiler's graph of it; prints as text.
 
@@ -321,6 +329,7 @@ class Graph:
         }
         return trace(self.function(), types).graph
 
+    @folded
     def runner(self, mode: str = "graph", **options: Any) -> Runner:
         """What runs it; see ``opweave.runners.Runner``."""
         from opweave.runners import Runner
@@ -334,6 +343,8 @@ class Graph:
 
 class GraphFunction:
     """A graph as it was, as a function of its inputs: what ``fuse`` traces.  NumPy runs it too."""
+
+    __opweave_apart__ = True  # each result is an array of its own
 
     def __init__(self, graph: Graph):
         computed = (n for n in graph.order if graph.entries[n].operator not in (UPLOAD, DOWNLOAD))

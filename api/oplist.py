@@ -17,10 +17,12 @@ from typing import Any
 
 from opweave.compiler.driver import Options
 from opweave.compiler.edit import bound
+from opweave.compiler.traced_operators import is_traced
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
+from opweave.tracebacks import fold, folded
 from opweave.views import KernelView
 
 
@@ -110,6 +112,7 @@ class OpcodeKernel:
     def __repr__(self) -> str:
         return f"<op-code kernel {self.name}({', '.join(self.arguments)})>\n{self}"
 
+    @folded
     def insert(
         self, code: Any, *, before: str | None = None, after: str | None = None
     ) -> OpcodeKernel:
@@ -120,12 +123,14 @@ class OpcodeKernel:
         made = code if isinstance(code, Load | Store) else bound(code)
         return OpcodeKernel((*self.codes[:at], made, *self.codes[at:]), self.name)
 
+    @folded
     def replace(self, name: str, code: Any) -> OpcodeKernel:
         """A new kernel with another op-code in the place of a name."""
         at = self._find(name)
         made = code if isinstance(code, Load | Store) else bound(code)
         return OpcodeKernel((*self.codes[:at], made, *self.codes[at + 1 :]), self.name)
 
+    @folded
     def remove(self, name: str) -> OpcodeKernel:
         """A new kernel without an op-code."""
         at = self._find(name)
@@ -148,13 +153,18 @@ class OpcodeKernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel."""
-        given = {k: v for k, v in kwargs.items() if k != "out"}
-        call = self.fused.signature.bind(args, given)
-        ready = self.fused._ready(call) or self.fused._prepare(call)
-        if len(ready.prepared.steps) != 1:
-            self.lower(*args, **given)  # says why
-        return self.fused(*args, **kwargs)
+        try:
+            given = {k: v for k, v in kwargs.items() if k != "out"}
+            call = self.fused.signature.bind(args, given)
+            ready = self.fused._ready(call) or self.fused._prepare(call)
+            if len(ready.prepared.steps) != 1:
+                self.lower(*args, **given)  # says why
+            return self.fused(*args, **kwargs)
+        except Exception as error:
+            fold(error)
+            raise
 
+    @folded
     def lower(self, *args: Any, target: Any = None, **kwargs: Any) -> KernelView:
         """The lowered kernel.
 
@@ -171,6 +181,7 @@ class OpcodeKernel:
             )
         return program.kernels[0]
 
+    @folded
     def check(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.check``."""
         return self.fused.check(*args, **kwargs)
@@ -252,6 +263,6 @@ def _apply(code: BoundOperator, running: Any, named: dict[str, Any]) -> Any:
         operands.insert(0, running)
     attrs = dict(code.attrs)
     for operand in operands:
-        if hasattr(operand, "__opweave_apply__"):
+        if is_traced(operand):
             return operand.__opweave_apply__(code.operator, operands, attrs)
     return code.operator.numpy(*operands, **attrs)

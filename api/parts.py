@@ -12,13 +12,12 @@ from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options
 from opweave.compiler.lazy import Break, LazyTracer
 from opweave.compiler.lazy_array import BREAKS
-from opweave.compiler.lazy_run import run_lazily
+from opweave.compiler.lazy_run import Returned, run_lazily
 from opweave.compiler.names import function_name
 from opweave.compiler.segments import Segment
 from opweave.compiler.simplify import simplify
 from opweave.compiler.specialise import Variant, guard_key, lowered_for, symbol_extents
 from opweave.compiler.trace import Trace
-from opweave.compiler.tree import Constant, Tree
 from opweave.compiler.verify import verify_graph
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime import locks
@@ -43,13 +42,12 @@ class Ran:
     """One run of a function in parts.
 
     Attributes:
-        leaves, structure: what it returned.
+        returned: its result.
         breaks: where it needed arrays, in order.
         segments: what ran, in order.
     """
 
-    leaves: list[Any]
-    structure: Tree | Constant | None
+    returned: Returned
     breaks: tuple[Break, ...]
     segments: tuple[tuple[Prepared, Lowered], ...]
 
@@ -79,7 +77,7 @@ class Parts:
             TypeError: a static argument that cannot be hashed.
         """
         static = call.layout.static
-        made = call.layout.trees, tuple(map(argument_kind, call.values, static))
+        made = call.layout.structure, tuple(map(argument_kind, call.values, static))
         hash(made)
         return made
 
@@ -98,8 +96,17 @@ class Parts:
         tracer = LazyTracer(function_name(self.fn), line, array_type, run_segment)
         layout = call.layout
         arguments = dict(zip(layout.names, call.values, strict=True))
-        leaves, structure = run_lazily(self.fn, tracer, arguments, layout.static, layout.rebuilt)
-        return Ran(leaves, structure, tuple(tracer.breaks), tuple(ran))
+        returned = run_lazily(
+            self.fn, tracer, arguments, layout.static, layout.rebuilt, call.containers
+        )
+        return Ran(returned, tuple(tracer.breaks), tuple(ran))
+
+    def traces(self, ran: Ran) -> list[Trace]:
+        """The graphs of what ran, as they were noted."""
+        lowered = {id(found) for _, found in ran.segments}
+        return [
+            v.trace for v in self.variants.values() if lowered & set(map(id, v.lowered.values()))
+        ]
 
     def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:
         """What runs a segment; one for each exact shape, as of whole functions."""

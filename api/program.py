@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from opweave.report import Report, compare
 from opweave.runtime.arrays import is_cupy
 from opweave.runtime.executors import HostExecutor, Poisoning, VerifyExecutor
 from opweave.runtime.launch import Prepared
+from opweave.tracebacks import folded
 from opweave.views import KernelView
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arguments:
-    """A call's arguments by their places in the graph."""
+    """A call's arguments by their places in the graph, and the containers that held them."""
 
     arrays: dict[int, Any]
     env: dict[str, Any]
     extents: Mapping[str, int]
+    containers: Sequence[Any] = ()
 
 
 class Program:
@@ -71,6 +73,7 @@ class Program:
         """The graph that the kernels compute; prints as text."""
         return self.lowered.graph
 
+    @folded
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run what was lowered: on the GPU, on the host, or an sm target in verify mode.
 
@@ -81,6 +84,7 @@ class Program:
         call = self._arguments(args, kwargs)
         return self._run(self.executor(call), call)
 
+    @folded
     def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
         """Run in verify mode: every thread a fibre, barriers and bounds checked.
 
@@ -109,7 +113,7 @@ class Program:
 
         prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
-        return packed(self.variant.trace.structure, outputs)
+        return packed(self.variant.trace.structure, outputs, call.containers)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         fused = self.fused
@@ -117,7 +121,7 @@ class Program:
         types, given, layout = call.types, call.arrays, call.layout
         with fused._lock:
             found = fused._specialised.find(
-                types, self.lowered.device, layout.trees, layout.rebuilt
+                types, self.lowered.device, layout.structure, layout.rebuilt
             )
         if found.lowered is not self.found.lowered:
             raise ArgumentError(
@@ -127,12 +131,13 @@ class Program:
         inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
         arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)
-        return Arguments(arrays, env, found.extents)
+        return Arguments(arrays, env, found.extents, call.containers)
 
     def _edited(self, lowered: Lowered) -> Program:
         """The same guard and shape class with other kernels."""
         return Program(self.fused, self.found, lowered)
 
+    @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
         from opweave.calls import packed
@@ -140,8 +145,9 @@ class Program:
         call = self._arguments(args, kwargs)
         env = {**call.extents, **call.env}
         outputs = run_reference(self.lowered.graph, on_host(call.arrays), env)
-        return packed(self.variant.trace.structure, outputs)
+        return packed(self.variant.trace.structure, outputs, call.containers)
 
+    @folded
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
         """Run, and compare with NumPy in float64 under the derived bound.
 
@@ -159,12 +165,14 @@ class Program:
         kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
         return compare(self._bounds(call, kind), outputs, relaxed=self.fused.options.fast)
 
+    @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.bisect``."""
         from opweave.bisect import bisect
 
         return bisect(self, self._arguments(args, kwargs))
 
+    @folded
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
         return self._bounds(self._arguments(args, kwargs), executor)
@@ -179,6 +187,7 @@ class Program:
             for number, (value, made) in enumerate(zip(graph.outputs, found, strict=True))
         )
 
+    @folded
     def compile(self, source: str | None = None, kernel: int = 0) -> Program:
         """Build every kernel; with ``source``, your own version in the place of a kernel.
 
@@ -214,6 +223,7 @@ class Program:
                 view.binary  # noqa: B018  (building is the point)
         return program
 
+    @folded
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.explain``."""
         from opweave.explain import explain

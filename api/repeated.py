@@ -18,7 +18,8 @@ from opweave.compiler.ir import TURNS, Value, extent_of
 from opweave.compiler.names import function_name
 from opweave.compiler.repeats import written_out
 from opweave.compiler.specialise import Variant, lowered_for
-from opweave.compiler.tree import Tree
+from opweave.compiler.traced_operators import is_traced
+from opweave.compiler.tree import Leaf, Tree
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.named import by_name
@@ -27,6 +28,7 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
 from opweave.runtime.arrays import is_array, pointer
 from opweave.runtime.launch import Prepared
+from opweave.tracebacks import fold, folded
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
@@ -102,25 +104,30 @@ class Repeated:
             ArgumentError: a result does not fit the argument that it would become.
             OpweaveError: the step cannot be compiled; see ``fuse(fullgraph=True)``.
         """
-        if any(hasattr(a, "__opweave_apply__") for a in args):
-            return self.__opweave_with__(self.__opweave_function__)(*args)
-        if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
-            return self._through_gpu(args)
-        ready, values = self.step.bound(args)
-        plan = self._plan(ready, args, values)
-        begun = tuple(map(_begun, args[: plan.count]))
-        if any(a is not b for a, b in zip(begun, args, strict=False)):  # lies otherwise
-            args = (*begun, *args[plan.count :])
+        try:
+            if any(map(is_traced, args)):
+                return self.__opweave_with__(self.__opweave_function__)(*args)
+            if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
+                return self._through_gpu(args)
             ready, values = self.step.bound(args)
             plan = self._plan(ready, args, values)
-        if self.n == 0:
-            state = [array.copy() for array in begun]
-        elif plan.segments:
-            state = plan([values[i] for i in ready.arrays], ready.numbers(values))
-        else:
-            state = self._step_by_step(args, ready)
-        return state[0] if ready.structure is None else tuple(state)
+            begun = tuple(map(_begun, args[: plan.count]))
+            if any(a is not b for a, b in zip(begun, args, strict=False)):  # lies otherwise
+                args = (*begun, *args[plan.count :])
+                ready, values = self.step.bound(args)
+                plan = self._plan(ready, args, values)
+            if self.n == 0:
+                state = [array.copy() for array in begun]
+            elif plan.segments and config.errors == "ignore":
+                state = plan([values[i] for i in ready.arrays], ready.numbers(values))
+            else:
+                state = self._step_by_step(args, ready)
+            return state[0] if _is_leaf(ready.structure) else tuple(state)
+        except Exception as error:
+            fold(error)
+            raise
 
+    @folded
     def lower(
         self, *args: Any, target: str | Device | None = None, **kwargs: Any
     ) -> Program:  # fmt: skip
@@ -145,7 +152,7 @@ class Repeated:
         found: list[Any] = []
         for _ in range(self.n):
             made = self.step(*args)
-            found = [made] if ready.structure is None else list(made)
+            found = [made] if _is_leaf(ready.structure) else list(made)
             # NumPy's scalars are arrays again, or the next step would be traced for their values
             state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
             args = (*state, *args[len(state) :])
@@ -184,7 +191,7 @@ class Repeated:
         prepared = ready.prepared
         outputs = prepared.graph.outputs
         structure = ready.structure
-        if structure is not None and not _is_tuple(structure):
+        if not _is_leaf(structure) and not _is_tuple(structure):
             raise ArgumentError(
                 f"repeat: {self.name} returns neither an array nor a tuple of them"
             )
@@ -293,6 +300,10 @@ def _begun(array: Any) -> Any:
     return array if array.flags.c_contiguous and pointer(array) % 16 == 0 else array.copy()
 
 
+def _is_leaf(structure: Any) -> bool:
+    return structure is None or isinstance(structure, Leaf)
+
+
 def _is_tuple(structure: Any) -> bool:
     plain = isinstance(structure, Tree) and structure.type is tuple
-    return plain and all(child is None for child in structure.children)
+    return plain and all(map(_is_leaf, structure.children))

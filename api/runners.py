@@ -28,6 +28,7 @@ from opweave.runtime.arrays import pointer
 from opweave.runtime.launch import Prepared
 from opweave.runtime.placing import Place, place_of
 from opweave.runtime.replays import Bound
+from opweave.tracebacks import fold
 
 if TYPE_CHECKING:
     from opweave.graphs import Graph, Typed
@@ -124,17 +125,21 @@ class Runner:
             ArgumentError: an input is missing, unknown, of another shape or dtype, or was
                 reshaped in place since it was passed.
         """
-        with self._lock:  # from what is bound to the call that belongs to it
-            self._bind(arrays)
-            if not self.cached:
-                self._fused, self._ready = Fused(self.function, (), self.options), None
-            if self._ready is None:
-                self._ready = self._prepared()
-            run, shared = self._ready.taken(), self._shared
-        found = [a.copy() if n in shared else a for n, a in enumerate(run())]
-        if len(self.outputs) == 1:
-            return found[0]
-        return dict(zip(self.outputs, found, strict=True))
+        try:
+            with self._lock:  # from what is bound to the call that belongs to it
+                self._bind(arrays)
+                if not self.cached:
+                    self._fused, self._ready = Fused(self.function, (), self.options), None
+                if self._ready is None:
+                    self._ready = self._prepared()
+                run, shared = self._ready.taken(), self._shared
+            found = [a.copy() if n in shared else a for n, a in enumerate(run())]
+            if len(self.outputs) == 1:
+                return found[0]
+            return dict(zip(self.outputs, found, strict=True))
+        except Exception as error:
+            fold(error)
+            raise
 
     def _bind(self, arrays: Mapping[str, Any]) -> None:
         """Bind all of some arrays, or none if one does not fit."""

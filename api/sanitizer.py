@@ -125,7 +125,7 @@ def sanitize_source(
         faults += found
         complete = complete and len(found) < MOST_FAULTS
         contents.append(arrays)
-    made = findings(faults, kernel, launched.grid, launched.block)
+    made = findings(faults, kernel, launched.grid, launched.block, source)
     _refuse_stopped(made)
     return Report(made, contents[0], schedules, _varying(contents), complete)
 
@@ -155,6 +155,8 @@ def sanitize(
 
     _check_schedules(schedules)
     program = _lowered(fused, args, kwargs, target)
+    lowered = program.lowered
+    sources = {k.name: s for k, s in zip(lowered.kernels, lowered.sources, strict=True)}
     seen: dict[int, tuple[Any, list[Any]]] = {}
     results, complete = [], True
     for schedule in range(schedules):
@@ -168,7 +170,8 @@ def sanitize(
     made: list[Finding] = []
     for launch, faults in seen.values():
         kernel = launch.kernel
-        made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1))
+        source = sources.get(kernel.name, "")
+        made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1), source)
     _refuse_stopped(made)
     outputs = [[leaf for _, leaf in flatten(r)[0]] for r in results]
     return Report(made, list(args), schedules, _varying(outputs), complete, results[0])

@@ -37,6 +37,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--least-ms", type=float, default=0.0, help="of --compare: shorter rows do not count"
     )
+    made.add_argument("--against", metavar="VENV|COMMIT",
+                      help="this build and another in turns, round by round; status 1 where a row "
+                      "is slower, and stop")  # fmt: skip
+    made.add_argument(
+        "--limit", type=ratio, help="of --against: how many times longer a row may take; default: "
+        "by experiment"
+    )  # fmt: skip
     made.add_argument("--quick", action="store_true", help="small sizes, few samples")
     made.add_argument("--device", choices=("host", "cuda"), help="default: all that are there")
     made.add_argument("--peers", type=names, help="such as NumPy,JAX, or none; default: all that "
@@ -44,8 +51,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sizes", type=integers, help="in place of an experiment's own")
     made.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     made.add_argument(
-        "--rounds", type=int, choices=range(1, 21), default=1, metavar="N",
-        help="measure all so often and pool each row's visits, for machines that drift",
+        "--rounds", type=int, choices=range(1, 21), metavar="N",
+        help="measure all so often and pool each row's visits, for machines that drift; of "
+        "--against, where 20 is the default and 6 the fewest: rounds to compare",
     )  # fmt: skip
     made.add_argument("--no-figures", action="store_true", help="measure only; see --draw")
     made.add_argument("--note", default="", help="what a reader must know of the machine")
@@ -61,6 +69,13 @@ def integers(text: str) -> tuple[int, ...]:
     found = tuple(int(part) for part in text.split(",") if part.strip())
     if not found or min(found) < 1:
         raise argparse.ArgumentTypeError(f"expected positive integers such as 64,128: {text!r}")
+    return found
+
+
+def ratio(text: str) -> float:
+    found = float(text)
+    if not 0 < found < 100:
+        raise argparse.ArgumentTypeError(f"expected a ratio such as 1.03: {text!r}")
     return found
 
 
@@ -91,6 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
             )
         print(table(options.results, options.compare, options.least_ms))
         return 0
+    if options.against:
+        return compare_builds(options, made.error)
     try:
         options.results.mkdir(parents=True, exist_ok=True)
         return measure(options)
@@ -98,12 +115,29 @@ def main(arguments: list[str] | None = None) -> int:
         made.error(str(error))
 
 
+def compare_builds(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
+    """Status 1 where this build is slower than the other; 2 where they cannot be compared."""
+    from against import ROUNDS, CannotCompare, compare
+
+    try:
+        return compare(
+            options.experiments or EXPERIMENTS, options.against, rounds=options.rounds or ROUNDS,
+            limit=options.limit, device=options.device or "host", sizes=options.sizes,
+        )  # fmt: skip
+    except CannotCompare as error:
+        refuse(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 2
+
+
 def measure(options: argparse.Namespace) -> int:
     """Run the experiments on each device that is there."""
     import peers
 
+    rounds = options.rounds or 1
     chosen = Options(
-        options.quick, options.sizes, options.peers, options.note, options.commit, options.rounds
+        options.quick, options.sizes, options.peers, options.note, options.commit, rounds
     )
     peers.chosen("host", options.peers, quick=options.quick)  # unknown names are refused now
     status = 0
@@ -119,8 +153,8 @@ def measure(options: argparse.Namespace) -> int:
         listed = options.experiments or EXPERIMENTS
         folder = options.results / place(device, describe(), quick=options.quick)
         visits: dict[str, Any] = {name: {} for name in listed}
-        with Bar(options.rounds * len(listed)) as (advance, log):
-            for name in [*listed] * options.rounds:  # one round after the other
+        with Bar(rounds * len(listed)) as (advance, log):
+            for name in [*listed] * rounds:  # one round after the other
                 advance(name)
                 found = experiment(name, executor, roofs, chosen, folder, log, visits[name])
                 status |= found

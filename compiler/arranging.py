@@ -20,6 +20,7 @@ from opweave.compiler.indexing import bounds, rows
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.movement import concatenate
 from opweave.compiler.reshaping import counted_axis, number_of
+from opweave.compiler.traced_operators import is_traced, is_traced_number
 from opweave.opcodes.errors import AxisError, BoundsError, ShapeError, UnsupportedError
 
 # So many places where something is inserted or deleted become code.
@@ -61,7 +62,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def _smaller(extent: Any, number: int) -> Any:
-    many = hasattr(extent, "__opweave_scalar__")
+    many = is_traced_number(extent)
     return extent.__opweave_scalar__("min", number) if many else min(extent, number)
 
 
@@ -169,7 +170,7 @@ def _places(name: str, arr: Any, axis: int, obj: Any, beyond: int) -> list[Any]:
         UnsupportedError: traced ones, a mask, too many, or some counted from the end.
     """
     given = np.asarray(obj) if isinstance(obj, list | tuple) else obj
-    if hasattr(given, "tracer") or getattr(given, "dtype", np.dtype(int)).kind not in "iu":
+    if is_traced(given) or getattr(given, "dtype", np.dtype(int)).kind not in "iu":
         raise UnsupportedError(f"{name}: expected places as numbers")
     numbers = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(numbers, list):
@@ -339,7 +340,7 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     Raises:
         UnsupportedError: a traced one, by which the result's extent goes.
     """
-    if hasattr(condition, "tracer"):
+    if is_traced(condition):
         raise UnsupportedError("compress: a traced condition; select by np.where")
     return np.take(a, np.flatnonzero(np.asarray(condition)), axis=axis)
 

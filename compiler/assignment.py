@@ -24,6 +24,7 @@ from opweave.compiler.gathering import (
 from opweave.compiler.indexing import bounds, expanded, indexed
 from opweave.compiler.ir import Extent, Shape
 from opweave.compiler.reshaping import number_of
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError
@@ -68,7 +69,7 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         UnsupportedError: the target is an argument, or shares its memory with other values.
         ShapeError, DTypeError: the value does not fit, as by NumPy.
     """
-    if not hasattr(target, "origin"):
+    if not is_traced_array(target):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
     tracer = target.tracer
     if target.value.id in tracer.inputs | tracer.borrowed:
@@ -101,7 +102,7 @@ def _check_array(target: TracedArray, name: str) -> None:
 
 def fitted(target: Any, value: Any) -> Any:
     """A result over all of ``out=``, to which NumPy broadcasts it; where it cannot, itself."""
-    if not hasattr(target, "origin"):
+    if not is_traced_array(target):
         return value
     find = target.tracer.builder.find
     if tuple(map(find, target.value.shape)) == tuple(map(find, value.value.shape)):
@@ -222,14 +223,14 @@ def _pasted(target: TracedArray, inside: Sequence[Any], value: Any, dtype: DType
     typed = _typed(target.tracer, value, dtype)
     if inside:
         return np.where(reduce(np.logical_and, inside), typed, target)
-    if not hasattr(typed, "value"):
+    if not is_traced_array(typed):
         return np.full_like(target, typed)
     return np.broadcast_to(typed, target.shape).copy()
 
 
 def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
     """A value as it is stored: NumPy casts whatever is assigned to elements."""
-    if hasattr(value, "value"):
+    if is_traced_array(value):
         return value if value.value.dtype is dtype else value.astype(dtype.numpy)
     number = np.asarray(tracer.concrete(value))
     if number.ndim or number.dtype.kind not in "biufc":
@@ -238,7 +239,7 @@ def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
         raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
     if type(value) is int and dtype.kind in "iu":
         return dtype.numpy.type(value)  # refused where it does not fit, as by NumPy
-    with np.errstate(all="ignore"):
+    with tracer.errors():
         return number.astype(dtype.numpy)[()]
 
 
@@ -248,7 +249,7 @@ def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any
     Raises:
         ShapeError: it does not broadcast to the part.
     """
-    if not hasattr(value, "value"):
+    if not is_traced_array(value):
         if getattr(value, "ndim", 0):
             value = tracer.wrapped(tracer.constant(value))
         elif isinstance(value, list | tuple):

@@ -118,7 +118,7 @@ class Builder:
             if not isinstance(operand, Value):
                 typed.append(Scalar(operand[0], dtype))
             elif operand.dtype is dtype:
-                typed.append(self._resolved(operand))
+                typed.append(self.resolved(operand))
             else:
                 cast = {"dtype": dtype.numpy_name}
                 (value,) = self.apply(OPERATORS["cast"], [operand], cast, where)
@@ -135,7 +135,7 @@ class Builder:
         self, value: Value, axis: int, start: Expr, step: int, length: Extent, where: Where
     ) -> Value:
         """Append a slice of ``length`` elements along an axis, return its result."""
-        value = self._resolved(value)
+        value = self.resolved(value)
         attrs = (("axis", axis), ("extent", length), ("step", step))
         operator = OPERATORS["slice"]
         shape = operator.shape_rule.result([value.shape], dict(attrs))
@@ -147,7 +147,7 @@ class Builder:
     def reshaped(self, value: Value, shape: Shape, where: Where) -> Value:
         """Append the elements of a value in another shape, return its result."""
         result = self.new_value(value.dtype, shape)
-        node = Node(OPERATORS["reshape"], (self._resolved(value),), (result,), (("shape", shape),))
+        node = Node(OPERATORS["reshape"], (self.resolved(value),), (result,), (("shape", shape),))
         self.nodes.append(replace(node, where=where))
         return result
 
@@ -211,12 +211,13 @@ class Builder:
             extent = self.parent[extent]
         return extent
 
-    def _resolved(self, value: Value) -> Value:
+    def resolved(self, value: Value) -> Value:
+        """A value with every extent replaced by its representative."""
         shape = tuple(map(self.find, value.shape))
         return value if shape == value.shape else replace(value, shape=shape)
 
     def _resolved_operand(self, operand: Any) -> Any:
-        return self._resolved(operand) if isinstance(operand, Value) else operand
+        return self.resolved(operand) if isinstance(operand, Value) else operand
 
     def _unify(self, rule: ShapeRule, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> None:
         """Make extents that must meet one, if their examples agree; a number stays a number."""
@@ -262,7 +263,7 @@ class Builder:
         out = []
         for node in self.nodes:
             operands = tuple(self._resolved_operand(o) for o in node.operands)
-            results = tuple(self._resolved(r) for r in node.results)
+            results = tuple(self.resolved(r) for r in node.results)
             operands = tuple(map(self._scalar, operands))
             attrs = tuple((k, self._found(v)) for k, v in node.attrs)
             out.append(replace(node, operands=operands, results=results, attrs=attrs))

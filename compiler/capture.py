@@ -100,6 +100,107 @@ def places_of(fn: Any) -> tuple[Place, ...]:
     return tuple(dict.fromkeys(_places(fn, set(), is_called=False)))
 
 
+def helpers_of(fn: Any, seen: set[int] | None = None) -> Iterator[Function]:
+    """A function, and those of the user's own that it calls by their names."""
+    seen = set() if seen is None else seen
+    if not isinstance(fn, Function) or id(fn) in seen:
+        return
+    seen.add(id(fn))
+    yield fn
+    for *_, place in chains(fn):
+        for inner in inner_functions(place.read()):
+            if is_helper(inner):
+                yield from helpers_of(inner, seen)
+
+
+# Names of what looks at the frames and names of the code that calls it.
+FRAMES = frozenset(
+    {"eval", "exec", "globals", "locals", "vars", "_getframe", "currentframe", "id"}
+)
+
+
+@cache
+def asks_frames(code: types.CodeType) -> str | None:
+    """What in the code looks at its own frame or names, of which a copy has others."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in FRAMES:
+            return str(instruction.argval)
+    inner = (asks_frames(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return next(filter(None, inner), None)
+
+
+def compares_objects(fn: Function) -> bool:
+    """True for code that compares by ``is`` what may be arrays: no constant, no sentinel.
+
+    A function of others may give back an array that it was given, which is no stand-in.
+    """
+    for code in nested_codes(fn.__code__):
+        before: Any = None
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "IS_OP" and not _is_fixed(before, fn):
+                return True
+            if instruction.opname not in BETWEEN:
+                before = instruction
+    return False
+
+
+def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and that of the functions that it makes."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from nested_codes(constant)
+
+
+def _is_fixed(instruction: Any, fn: Function) -> bool:
+    """True for what loads a constant, or a global that is a module, a class or an object."""
+    if instruction is None or instruction.opname == "LOAD_CONST":
+        return True
+    if instruction.opname not in READS[:2]:
+        return False
+    value = fn.__globals__.get(instruction.argval, Missing)
+    return type(value) is object or isinstance(
+        value, types.ModuleType | type | Function | types.BuiltinFunctionType | str
+    )
+
+
+# Names of what compares by identity first.
+COMPARING = frozenset({"id", "index", "count", "remove"})
+
+
+@cache
+def asks_identity(code: types.CodeType) -> bool:
+    """True for code that may ask whether two of its values are one object.
+
+    A comparison with a constant asks for no array.
+    """
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "CONTAINS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname == "IS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in COMPARING:
+            return True
+        if instruction.opname not in BETWEEN:
+            before = instruction.opname
+    return any(asks_identity(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+@cache
+def asks_truth(code: types.CodeType) -> bool:
+    """True for code that may compare with True or False by ``is``, as ``case True`` does."""
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP":
+            is_constant = before is not None and before.opname == "LOAD_CONST"
+            if not is_constant or type(before.argval) is bool:
+                return True
+        if instruction.opname not in BETWEEN:
+            before = instruction
+    return any(asks_truth(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
 def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
     """What the methods of a user's class read from outside, and the class's own attributes.
 
@@ -134,6 +235,17 @@ def functions_of(cls: type) -> Iterator[Function]:
     for base in cls.__mro__:
         for value in vars(base).values():
             yield from filter(is_helper, inner_functions(value))
+
+
+@remembered
+def asks_for_its_class(cls: type) -> bool:
+    """True for a class whose methods ask ``type(self)`` and may be reached by ``super()``.
+
+    Those of a base are no copies, and would be told the class of a copy.
+    """
+    bases = [base for base in cls.__mro__ if is_own_class(base)]
+    names = (names_in(f.__code__) for f in functions_of(cls))
+    return len(bases) > 1 and any("type" in found for found in names)
 
 
 def inner_functions(value: Any) -> tuple[Any, ...]:
@@ -204,7 +316,8 @@ def is_constant(value: Any) -> bool:
 
 
 @cache
-def _is_installed(file: str) -> bool:
+def is_installed(file: str) -> bool:
+    """True for a file of the standard library or of an installed package."""
     return file.startswith(INSTALLED) or "-packages" in file
 
 
@@ -213,7 +326,7 @@ def is_helper(value: Any) -> bool:
     return (
         isinstance(value, Function)
         and str(value.__module__).split(".")[0] not in LIBRARIES
-        and not _is_installed(value.__code__.co_filename)
+        and not is_installed(value.__code__.co_filename)
     )
 
 
@@ -222,7 +335,7 @@ def is_own_module(value: Any) -> bool:
     return (
         isinstance(value, types.ModuleType)
         and value.__name__.split(".")[0] not in LIBRARIES
-        and not _is_installed(getattr(value, "__file__", None) or "")
+        and not is_installed(str(vars(value).get("__file__") or ""))
     )
 
 
@@ -249,11 +362,19 @@ def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
         found = [Place.of(first, fn.__globals__ if is_global else cells[first])]
         for name in attributes:
             owner = found[-1].read()
-            if not (is_own_module(owner) or is_helper(owner)) or name not in vars(owner):
+            is_read = is_own_module(owner) or is_helper(owner) or _is_data(owner, name)
+            if not is_read or name not in vars(owner):
                 break
             found.append(Place.of(name, vars(owner)))
         if found[-1].read() is not Missing and (is_global or len(found) > 1):
             yield tuple(found)
+
+
+def _is_data(owner: Any, name: str) -> bool:
+    """True for a number or text that a module of others holds; of functions it is not known."""
+    if not isinstance(owner, types.ModuleType) or owner.__name__.split(".")[0] in LIBRARIES:
+        return False
+    return type(vars(owner).get(name)) in (bool, int, float, complex, str, bytes)
 
 
 @cache

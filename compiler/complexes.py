@@ -9,6 +9,7 @@ import numpy as np
 
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Value
+from opweave.compiler.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.complex_functions import DEFINITIONS, is_whole
 from opweave.opcodes.core import Operator
@@ -32,18 +33,18 @@ def defined(operator: Operator, operands: Sequence[Any], typed: Sequence[Any]) -
     loop, _ = operator.type_rule(types, ())
     if not loop[0].is_complex:
         return None
-    tracer = next(o.tracer for o in operands if hasattr(o, "value"))
+    tracer = next(o.tracer for o in operands if is_traced_array(o))
     base, *exponents = (
         _operand(tracer, o, t, loop[0]) for o, t in zip(operands, typed, strict=True)
     )
-    if not hasattr(base, "value"):  # a whole number to the power of an array
+    if not is_traced_array(base):  # a whole number to the power of an array
         base = _array(tracer, typed[0][0], loop[0])
     made = [_typed(e, loop[0] if is_complex(e) else loop[0].part) for e in exponents]
     return definition(_typed(base, loop[0]), *made)
 
 
 def _operand(tracer: Any, item: Any, typed: Any, dtype: DType) -> Any:
-    if hasattr(item, "value"):
+    if is_traced_array(item):
         return item
     if isinstance(typed, Value):  # an array that the function made past us
         return tracer.wrapped(typed)
@@ -56,7 +57,7 @@ def _array(tracer: Any, expr: Expr, dtype: DType) -> Any:
 
 
 def _typed(item: Any, dtype: DType) -> Any:
-    is_other = hasattr(item, "value") and item.value.dtype is not dtype
+    is_other = is_traced_array(item) and item.value.dtype is not dtype
     return item.astype(dtype.numpy) if is_other else item
 
 
@@ -64,7 +65,7 @@ def _number(tracer: Any, item: Any, typed: tuple[Expr, Any], dtype: DType) -> An
     """A whole number itself, since powers are multiplied out; any other as an array."""
     if isinstance(item, np.generic):
         item = item.item()
-    if hasattr(item, "__opweave_scalar__") and isinstance(item, int):
+    if is_traced_number(item) and isinstance(item, int):
         item = int(item)
     if type(item) in (int, float, complex) and is_whole(item):
         return item

@@ -15,6 +15,8 @@ import numpy as np
 from opweave.compiler.complexes import conjugated, is_complex, squared_size
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import counted_axis
+from opweave.compiler.signatures import NONE
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.complexes import IMAG, JOIN, REAL
@@ -55,8 +57,10 @@ def flip(m: Any, axis: Any = None) -> Any:
     return _unboxed(turned)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    if prepend is not None or append is not None:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> Any:
+    if prepend is None or append is None:
+        raise UnsupportedError("diff: None in front or behind")
+    if prepend is not NONE or append is not NONE:
         a = _with_ends(a, counted_axis("diff", axis, a.ndim), prepend, append)
     if n < 0:
         raise ShapeError(f"diff: order must be non-negative, found {shown(int(n))}")
@@ -69,7 +73,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
     """An array between two others, or numbers, along an axis."""
-    parts = [part if part is None else lifted(a.tracer, part) for part in (prepend, append)]
+    parts = [None if part is NONE else lifted(a.tracer, part) for part in (prepend, append)]
     shape = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
     parts = [np.broadcast_to(p, shape) if p is not None and not p.ndim else p for p in parts]
     return np.concatenate([p for p in (parts[0], a, parts[1]) if p is not None], axis)
@@ -110,7 +114,7 @@ def average(
     if weights is None:
         found = a.mean(axis=axis, keepdims=keepdims)
         total: Any = a.size / found.size if found.ndim else a.size
-        return (found, np.full_like(found, total)[...]) if returned else found
+        return (found, _unboxed(np.full_like(found, total))) if returned else found
     weights = lifted(a.tracer, weights)
     if weights.ndim != a.ndim:
         if weights.ndim != 1 or axis is None or isinstance(axis, tuple):
@@ -193,7 +197,7 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     found = function(x, *args, **kw)
     if not all(node.is_map for node in nodes[before:]):
         raise UnsupportedError("piecewise: a function that is not elementwise")
-    return found.astype(x.dtype) if hasattr(found, "value") else x.dtype.type(found)
+    return found.astype(x.dtype) if is_traced_array(found) else x.dtype.type(found)
 
 
 def isclose(
@@ -212,7 +216,8 @@ def isclose(
 def allclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    return isclose(a, b, rtol, atol, equal_nan).all()
+    tracer = tracer_of(a, b, rtol, atol)
+    return tracer.truth(isclose(a, b, rtol, atol, equal_nan).all(), "allclose")
 
 
 def nan_to_num(
@@ -243,9 +248,9 @@ def _limits(dtype: Any) -> Any:
 def _without_nan(name: str, fill: float) -> Callable[..., Any]:
     """A reduction that takes NaN for what changes nothing."""
 
-    def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    def handler(a: Any, axis: Any = None, **options: Any) -> Any:
         filled = np.where(np.isnan(a), fill, a) if _has_nan(a) else a
-        return getattr(filled, name)(axis=axis, keepdims=keepdims)
+        return getattr(filled, name)(axis=axis, **options)
 
     return handler
 

@@ -17,6 +17,7 @@ from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate, gathered, place_type
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import counted_axis, number_of, symbol_of
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -186,20 +187,35 @@ def _summed(product: Any, axis: Any) -> Any:
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    _check_ranks("vecdot", (x1, x2), (1, 1))
+    if axis != -1 and (isinstance(axis, tuple | list) or x1.ndim != x2.ndim):
+        raise UnsupportedError("vecdot: expected one axis, of operands of as many dimensions")
     return _summed(conjugated(x1) * x2, axis)
 
 
+def _check_ranks(name: str, found: Sequence[Any], ranks: Sequence[int]) -> None:
+    """
+    Raises:
+        ShapeError: an operand of fewer dimensions.
+    """
+    for operand, rank in zip(found, ranks, strict=True):
+        if operand.ndim < rank:
+            raise ShapeError(f"{name}: expected {rank} dimensions, found {operand.ndim}")
+
+
 def matvec(x1: Any, x2: Any, /) -> Any:
+    _check_ranks("matvec", (x1, x2), (2, 1))
     return _summed(x1 * x2[..., None, :], -1)
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
+    _check_ranks("vecmat", (x1, x2), (1, 2))
     return _summed(conjugated(x1)[..., :, None] * x2, -2)
 
 
 def kron(a: Any, b: Any) -> Any:
-    if a.ndim != b.ndim:
-        raise UnsupportedError(f"kron: arrays of {a.ndim} and {b.ndim} dimensions")
+    rank = max(a.ndim, b.ndim)
+    a, b = (x[(*[None] * (rank - x.ndim), ...)] for x in (a, b))
     apart = [tuple(item for _ in range(a.ndim) for item in pair)
              for pair in ((slice(None), None), (None, slice(None)))]  # fmt: skip
     shape = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
@@ -219,7 +235,7 @@ def cross(
         raise UnsupportedError("cross: expected vectors along the last axis")
     if not (a.ndim and b.ndim):
         raise ShapeError("cross: at least one array has zero dimension")
-    tracer = next(v.tracer for v in (a, b) if hasattr(v, "tracer"))
+    tracer = next(v.tracer for v in (a, b) if is_traced(v))
     for extent in (a.shape[-1], b.shape[-1]):
         if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):
             raise UnsupportedError("cross: expected vectors of three numbers")

@@ -15,9 +15,10 @@ import numpy as np
 
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import coordinate
-from opweave.compiler.lifting import arrays_in, is_traced_array, lifted
+from opweave.compiler.lifting import arrays_in, lifted
 from opweave.compiler.movement import arange
 from opweave.compiler.reshaping import extent_of_item, symbol_of
+from opweave.compiler.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
@@ -46,11 +47,13 @@ def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
     extents = tuple(symbol_of(tracer, extent_of_item(tracer, item)) for item in shape)
     own = _own(fill)
     wanted = own if dtype is None else dtypes.of(dtype)
-    if not hasattr(fill, "expr"):
-        with np.errstate(all="ignore"):
+    if not is_traced_number(fill):
+        if np.ndim(fill):
+            raise UnsupportedError("full: expected a number to fill with, found a sequence")
+        with tracer.errors():
             fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
         own = wanted
-    expr = fill.expr if hasattr(fill, "expr") else tracer.literal(fill)
+    expr = fill.expr if is_traced_number(fill) else tracer.literal(fill)
     # a Python integer beyond the type is refused at each call, as by NumPy
     both_whole = getattr(fill, "example", None).__class__ is int and wanted.kind in "iu"
     direct = both_whole or np.can_cast(own.numpy, wanted.numpy, "same_kind")
@@ -76,26 +79,36 @@ def full_like(
     extents = a.shape if shape is None else shape if isinstance(shape, tuple | list) else (shape,)
     if is_traced_array(fill_value) and fill_value.ndim:
         raise UnsupportedError("full_like: expected a number to fill with; use np.broadcast_to")
-    return _full(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype)
+    return _full(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype, order)
 
 
 def _like(fill: int) -> Callable[..., Any]:
     def handler(
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, *, shape: Any = None
     ) -> Any:
-        return full_like(a, fill, dtype, shape=shape)
+        return full_like(a, fill, dtype, order, shape=shape)
 
     return handler
 
 
 def _shaped(fill: int) -> Callable[..., Any]:
-    def handler(tracer: Any, shape: Any, dtype: Any = float, order: str = "C") -> Any:
-        return created(tracer, shape, fill, dtype)
+    def handler(tracer: Any, shape: Any, dtype: Any = float, order: Any = "C") -> Any:
+        return _filled(tracer, shape, fill, float if dtype is None else dtype, order)
 
     return handler
 
 
-def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+def _filled(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"order={order!r}: expected C or F")
+    return _full(tracer, shape, fill_value, dtype, order)
+
+
+def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order == "F" and len(shape) > 1:
+        return np.transpose(_full(tracer, shape[::-1], fill_value, dtype))
+    if order not in ("C", "F", "A", "K", None):
+        raise UnsupportedError(f"full: order={order!r}: expected C, F, A or K")
     if not is_traced_array(fill_value):
         return created(tracer, shape, fill_value, dtype)
     value = fill_value if dtype is None else fill_value.astype(dtype)
@@ -128,7 +141,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    arrays = [a for a in args if hasattr(a, "value")]
+    arrays = [a for a in args if is_traced_array(a)]
     if len(arrays) < len(args):
         raise UnsupportedError("broadcast_arrays: expected traced arrays")
     made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
@@ -157,7 +170,7 @@ LIKE: dict[str, Callable[..., Any]] = {
 }
 # Of a shape, where an extent or the number is traced.
 SHAPED: dict[str, Callable[..., Any]] = {
-    "full": _full, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
+    "full": _filled, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
 }  # fmt: skip
 
 
@@ -189,19 +202,35 @@ def _linspace(
 def _array(
     tracer: Tracer, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
 ) -> Any:
-    """Of a traced array, or of a list with traced arrays in it; in C order."""
-    if order not in ("K", "A", "C"):
-        raise UnsupportedError(f"array: order={order!r}: expected 'C'; transpose instead")
+    """Of a traced array, or of a list with traced arrays in it."""
+    if order not in ("K", "A", "C", "F", None):
+        raise UnsupportedError(f"array: order={order!r}: expected C, F, A or K")
     found, is_new = lifted(tracer, object), not is_traced_array(object)
     if not is_new and tracer.is_number(found.value):
         found, is_new = np.copy(found), True  # of a number NumPy makes an array
     if dtype is not None and dtypes.of(dtype) is not found.value.dtype:
-        return found.astype(dtype)
-    return found if is_new or not copy else np.copy(found)
+        return found.astype(dtype, order=order)
+    if copy and not is_new:
+        return np.copy(found, order=order)
+    return _laid_out(found, order)
+
+
+def _laid_out(a: Any, order: Any) -> Any:
+    """An array itself if it lies as it is asked for; NumPy may copy it."""
+    if order not in ("C", "F") or not a.ndim:
+        return a
+    if order == "C" or a.ndim == 1:
+        return in_rows(a, np.ascontiguousarray)
+    return np.transpose(in_rows(np.transpose(a), np.ascontiguousarray))
 
 
 def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _array(tracer, a, dtype, copy=False, order=order or "K")
+    return _array(tracer, a, dtype, copy=False, order=order)
+
+
+def _fortran(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+    found = _array(tracer, a, dtype, copy=False, order="F")
+    return found if found.ndim else found.reshape(1)
 
 
 def _contiguous(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
@@ -223,6 +252,7 @@ COUNTED: dict[str, Callable[..., Any]] = {
     "asarray": _as_array,
     "asanyarray": _as_array,
     "ascontiguousarray": _contiguous,
+    "asfortranarray": _fortran,
     "arange": _arange,
     "eye": _eye,
     "identity": _eye,
@@ -252,15 +282,28 @@ def _placed(tracer: Tracer, handler: Callable[..., Any], *args: Any, **kwargs: A
         raise error if place in str(error) else type(error)(f"{error} ({place})") from None
 
 
-def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A creation function of a module: traced where an extent or the number is."""
+def _held(tracer: Tracer | None, made: Any) -> Any:
+    """An array that depends on nothing traced: NumPy's own, unless the function writes to it."""
+    if tracer is None or getattr(made, "dtype", np.dtype(object)).kind not in "biufc":
+        return made
+    tracer.made = True
+    return tracer.copied(made) if tracer.holds_made else made
+
+
+def creator(
+    name: str, plain: Callable[..., Any], holder: Tracer | None = None
+) -> Callable[..., Any]:
+    """A creation function of a module: traced where an extent or the number is.
+
+    ``holder``: the trace that may want to hold what NumPy makes, too, see ``trace``.
+    """
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
-        tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
+        tracer = next((g.tracer for g in given if is_traced(g)), None)
         tracer = next((a.tracer for a in arrays_in(given)), tracer)
         if tracer is None:
-            return plain(*args, **kwargs)
+            return _held(holder, plain(*args, **kwargs))
         handler = COUNTED[name]
         if _takes(handler, tracer, args, kwargs):
             found = _placed(tracer, handler, *args, **kwargs)
@@ -272,9 +315,12 @@ def creator(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
         extents = shape if isinstance(shape, tuple | list) else (shape,)
         given = (*extents, *args, *kwargs.values())
-        tracer = next((g.tracer for g in given if hasattr(g, "tracer")), None)
+        tracer = next((g.tracer for g in given if is_traced(g)), None)
         if tracer is None:
-            return plain(shape, *args, **kwargs)
+            return _held(holder, plain(shape, *args, **kwargs))
+        kwargs = {k: v for k, v in kwargs.items() if k != "device" or v not in (None, "cpu")}
+        if not _takes(SHAPED[name], tracer, (extents, *args), kwargs):
+            raise UnsupportedError(f"np.{name}: an argument is not compiled ({tracer.where()})")
         return _placed(tracer, SHAPED[name], extents, *args, **kwargs)
 
     return counted if name in COUNTED else function

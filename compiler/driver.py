@@ -29,6 +29,7 @@ class Options:
         library: products may go to the vendor's library; False where one kernel is asked for.
         fullgraph: what cannot become kernels is refused, not run between them.
         replay: calls on a GPU that come again may become CUDA graphs.
+        watched: there are further outputs, which say whether NumPy would find an error.
         repeated: results become arguments again and again, see ``Graph.repeated``.
     """
 
@@ -38,6 +39,7 @@ class Options:
     library: bool = True
     fullgraph: bool = False
     replay: bool = False
+    watched: bool = False
     repeated: bool = False
 
     @property

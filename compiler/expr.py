@@ -104,7 +104,7 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "real": lambda value: value.real,
     "imag": lambda value: value.imag,
     **{name: operator.methodcaller(name) for name in NUMBER_METHODS},
-    **{f"np.{dtype.numpy_name}": _cast(dtype) for dtype in dtypes.ALL},  # s.astype(np.float32)
+    **{f"np.{dtype.numpy_name}": _cast(dtype) for dtype in dtypes.EVERY},  # s.astype(np.float32)
     "max": max,
     "min": min,
     "cos": math.cos,

@@ -11,6 +11,7 @@ import numpy as np
 
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.ir import Extent
+from opweave.compiler.traced_operators import is_traced, is_traced_array
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import I32, I64, DType
@@ -93,7 +94,7 @@ def takes_arrays(items: Sequence[Any]) -> bool:
 
 def is_place(item: Any) -> bool:
     """True for a traced integer without dimensions, which indexes as a number does."""
-    return hasattr(item, "value") and getattr(item, "ndim", 1) == 0 and item.dtype.kind in "iu"
+    return is_traced_array(item) and getattr(item, "ndim", 1) == 0 and item.dtype.kind in "iu"
 
 
 def indices_of(array: TracedArray, item: Any) -> Any:
@@ -108,7 +109,7 @@ def indices_of(array: TracedArray, item: Any) -> Any:
         return item
     if not getattr(item, "ndim", 0):
         return array.tracer.concrete(item)
-    if not hasattr(item, "tracer"):
+    if not is_traced(item):
         item = array.tracer.wrapped(array.tracer.indices(item))
     if item.dtype.kind == "b":
         raise UnsupportedError("indexing by a mask; select by np.where")
@@ -131,7 +132,7 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     first = 0 if apart else min(given)
     inner = max(getattr(g, "ndim", 0) for g in given.values())
     kept = [d for d in range(array.ndim) if d not in given]
-    traced = [d for d in given if hasattr(given[d], "value")]
+    traced = [d for d in given if is_traced_array(given[d])]
     check = checked
     if traced and tracer.builder.is_empty([shape[d] for d in kept]):
         for d in traced:  # by themselves: no element is read, which would do it

@@ -13,6 +13,7 @@ from opweave.compiler.gathering import coordinate, place_type
 from opweave.compiler.kinds import same_shape
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import number_of
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
@@ -25,7 +26,7 @@ def _fits(name: str, value: Any, target: Any, casting: Any) -> Any:
         UnsupportedError: a number that the array's type does not hold as it is; an array of
             NumPy's own to write to.
     """
-    if not hasattr(target, "tracer"):
+    if not is_traced(target):
         raise UnsupportedError(f"{name}: writes into an array that no kernel holds")
     if is_number(value):
         if np.result_type(target.dtype, getattr(value, "example", value)) != target.dtype:
@@ -66,6 +67,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if not is_number(value):
         raise UnsupportedError("place: expected one number")
     mask = lifted(tracer_of(arr, mask), mask)
+    if not same_shape(mask, arr):
+        raise UnsupportedError("place: a mask of another shape than the array")
     arr[mask.astype(bool)] = _fits("place", value, arr, "same_kind")
 
 

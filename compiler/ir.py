@@ -84,7 +84,7 @@ TURNS = "#turns"
 def operand_key(item: Any) -> Any:
     """Hashable identity of an operand or an expression; 1 and 1.0 and True differ."""
     if isinstance(item, Scalar):
-        return item.dtype.name, operand_key(item.expr)
+        return item.dtype.numpy_name, operand_key(item.expr)
     if isinstance(item, Expr):
         if item.op == "literal":
             return item.op, value_key(item.args[0])
@@ -261,6 +261,7 @@ class Graph:
         outputs: what the function returns, in order.
         equal: pairs of extents, by name, that must agree at each call.
         boxed: outputs for which NumPy returns a 0-d array rather than a scalar.
+        truths: outputs for which NumPy returns Python's own bool.
         derived: extents that follow from those of the arguments, by name, in order.
         conditions: expressions of extents, and the value that each must have at each call.
         dropped: nodes that nobody reads, and that fail where their operands have no elements.
@@ -275,6 +276,7 @@ class Graph:
     outputs: tuple[Output, ...]
     equal: tuple[tuple[str, str], ...] = ()
     boxed: frozenset[int] = frozenset()
+    truths: frozenset[int] = frozenset()
     derived: tuple[tuple[str, Expr], ...] = ()
     conditions: tuple[tuple[Expr, Any], ...] = ()
     dropped: tuple[Node, ...] = ()

@@ -43,7 +43,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     same = first == second
     if equal_nan:
         same = same | ((first != first) & (second != second))
-    return same.all()
+    return tracer.truth(same.all(), "array_equal")
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
@@ -53,7 +53,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         same = first == second
     except ShapeError:
         return False
-    return same.all()
+    return tracer.truth(same.all(), "array_equiv")
 
 
 def isin(

@@ -7,27 +7,35 @@ assignment to elements) what was noted becomes a graph, a *segment*, and runs as
 
 from __future__ import annotations
 
+import functools
+import inspect
 import types
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.capture import Place
+from opweave.compiler.capture import Place, asks_truth, names_in
 from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Node, Value, Where
 from opweave.compiler.lazy_array import BREAKS, LazyArray
-from opweave.compiler.libraries import replaced
+from opweave.compiler.leaving import Departure, unwatched
+from opweave.compiler.modules import ARRAY_MODULES, creator_name, warn
+from opweave.compiler.purity import is_pure_in_c
 from opweave.compiler.segments import Given, Segment, cut, may_raise, shared_views
-from opweave.compiler.sight import Namespace, checked
+from opweave.compiler.settling import Settling
+from opweave.compiler.sight import KEEPING, TRUTHS, Seen, changes, meant_by, part_of, stand_in
 from opweave.compiler.trace import boxed
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import Alias, Tracer, is_array
 from opweave.compiler.tree import Identity, is_container
 from opweave.opcodes.allowed import is_number
@@ -36,12 +44,18 @@ from opweave.opcodes.errors import (
     ArgumentError,
     DTypeError,
     OpweaveError,
+    SubclassError,
     UnsupportedError,
 )
 
 RANDOM = ("numpy.random", "cupy.random")
+# What reads the frame that calls it: nothing of ours may stand between.
+OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 # Operations that are noted before they are computed, whether or not anybody asks for a value.
 MOST_PENDING = 1000
+if TYPE_CHECKING:
+    from opweave.compiler.changes import Changes
+
 Describe = Callable[[str, Any], Any]
 Run = Callable[[Segment], Sequence[Any]]
 
@@ -72,6 +86,7 @@ class LazyTracer(Tracer):
         run: runs a segment, returns its outputs.
     """
 
+    puts_back = True
     selects = False  # the arrays are there, and NumPy counts
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
@@ -88,10 +103,14 @@ class LazyTracer(Tracer):
         self.shown: list[Any] = []  # objects that the function sees themselves
         self.owners: list[Any] = []  # containers of which it sees a method
         self._live: dict[int, weakref.ref[LazyArray]] = {}
+        self.seen = Seen()
+        self.scopes: dict[int, dict[str, Any]] = {}  # the user's, by those of copied functions
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
         self._caught_up()
+        if self.asks_truth and is_traced_array(made) and made.dtype == np.bool_:
+            return self.concrete(made) if self.is_number(made.value) else made
         return made
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
@@ -112,19 +131,25 @@ class LazyTracer(Tracer):
 
     # What goes in
 
+    @unwatched
     def wrapped(self, value: Value) -> LazyArray:
         made = LazyArray(self, value)
         number = id(made)
         self._live[number] = weakref.ref(made, lambda _: self._live.pop(number, None))
         return made
 
+    def truth(self, array: TracedArray, what: str) -> Any:
+        """The bool itself, which Python may ask anything."""
+        return bool(array)
+
+    @unwatched
     def taken(self, item: Any, name: str = "") -> Any:
         """What the function sees of an array, of a number, or of anything else."""
-        if not is_array(item) or isinstance(item, np.ma.MaskedArray | np.matrix):
+        if not is_array(item):
             return item
         try:
             value = self._input(item, name)
-        except (DTypeError, ArgumentError):
+        except (DTypeError, ArgumentError, SubclassError):
             return item  # NumPy computes with it
         return self.wrapped(value)
 
@@ -133,6 +158,7 @@ class LazyTracer(Tracer):
         kind = self.describe(name, array)
         value = self.builder.new_input(kind.dtype, kind.shape)
         self._there(value, array, name)
+        self.array_class = np.ndarray if isinstance(array, np.ndarray) else type(array)
         return value
 
     def _there(self, value: Value, found: Any, name: str = "") -> None:
@@ -144,7 +170,7 @@ class LazyTracer(Tracer):
         if array is not found:
             self.unboxed.add(value.id)
 
-    def changed(self, array: Any) -> None:
+    def reshaped(self, array: Any) -> None:
         """An array that has another shape or type from now on, under each of its names."""
         for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
             given = self.given.get(held.value.id)
@@ -152,22 +178,130 @@ class LazyTracer(Tracer):
                 held.value = self._input(array, given.name)
 
     def plain(self, value: Any) -> Any:
-        """What the function sees of a module or an object."""
+        """What the function sees of a module or an object; always the same for the same."""
         found = value.value if isinstance(value, Identity) else value
+        self.seen.note(found)
+        is_unknown = isinstance(value, Identity)
+        return self.seen.once(id(found), found, lambda: self._plain(found, is_unknown))
+
+    def _plain(self, found: Any, is_unknown: bool) -> Any:
         name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
-        if name in ("numpy", "cupy"):
-            return LazyNamespace(found, self)
         is_random = type(found).__module__.startswith("numpy.random")
-        if name in RANDOM or is_random:
+        if found is warnings.warn:
+            return warn
+        if type(found) is types.BuiltinFunctionType and found.__name__ in OF_THE_FRAME:
+            return found
+        is_foreign = type(found) is types.BuiltinFunctionType and not is_pure_in_c(found)
+        if name in RANDOM or is_random or is_foreign or type(found) is KEEPING:
             return LazyCalls(found, self)
-        if isinstance(value, Identity):
+        if found is memoryview:
+            return LazyCalls(found, self)
+        if is_unknown:
             self.shown.append(found)
         elif isinstance(found, types.MethodType | types.BuiltinFunctionType):
             owner = found.__self__
             (self.owners if is_container(owner) and owner is not None else self.shown).append(
                 owner
             )
-        return checked(replaced(found))
+        made = stand_in(found, self)
+        return made if creator_name(found) is None else self._taking(found, made)
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        setattr(module, name, self.real(value))
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What the function sees of a part of a module; arrays that NumPy makes are taken."""
+        return self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+
+    def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        found = part_of(module, name, self)
+        if changes(found):
+            self.shown.append(found)
+        is_kept = isinstance(found, type | np.ufunc | LazyCalls) or not callable(found)
+        if module.__name__ not in ARRAY_MODULES or is_kept:
+            return found
+        return self._taking(getattr(module, name), found)
+
+    def _taking(self, plain: Any, found: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's or CuPy's, the arrays of whose result are taken."""
+        name = getattr(plain, "__name__", "")
+
+        @functools.wraps(plain)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            self.asking += 1
+            try:
+                return self.seen_of(found(*args, **kwargs))
+            except BREAKS as error:
+                if name not in CREATORS:
+                    raise  # NumPy has been asked
+                return self.eagerly(f"np.{name}", error, plain, args, kwargs)
+            finally:
+                self.asking -= 1
+
+        return function
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """What the function has changed is put back, at each call."""
+        self.scopes = changes.substituted.original_scopes()
+        changes.put_back(Settling(self.real, changes.originals()).settled)
+
+    def real(self, item: Any) -> Any:
+        """What the caller gets for what the function sees."""
+        if type(item) is types.FunctionType:
+            return self._outliving(item)
+        return self.concrete(meant_by(item))
+
+    def _outliving(self, function: types.FunctionType) -> types.FunctionType:
+        """A function that was made inside, of the user's own globals and of arrays themselves."""
+        scope = self.scopes.get(id(function.__globals__))
+        if scope is None:
+            return function
+        settling = Settling(self.real)
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # an empty one
+                cell.cell_contents = settling.settled(cell.cell_contents)
+        code, closure = function.__code__, function.__closure__
+        defaults = settling.settled(function.__defaults__)
+        made = types.FunctionType(code, scope, function.__name__, defaults, closure)
+        made.__kwdefaults__ = settling.settled(function.__kwdefaults__)
+        made.__doc__ = function.__doc__
+        made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+        made.__dict__.update(function.__dict__)
+        return made
+
+    def copies(self, code: types.CodeType) -> None:
+        self.asks_truth |= asks_truth(code) or not names_in(code).isdisjoint(TRUTHS)
+
+    def classes(self) -> Set[type]:
+        return self.seen.shown_classes
+
+    def left(self, departure: Departure) -> None:
+        """Code of others is given arrays and numbers, which it may keep, or ask for their types.
+
+        Not a function in C: it asks a stand-in for its value, or puts it into a container.
+        """
+        if departure.frame is None:
+            return
+        given = departure.frame.f_locals  # one look: each brings back what the frame has
+        code = departure.frame.f_code
+        count = code.co_argcount + code.co_kwonlyargcount
+        count += bool(code.co_flags & inspect.CO_VARARGS)
+        count += bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        settling = Settling(self._given_away)
+        for name in code.co_varnames[:count]:
+            if name in given:
+                settled = settling.settled(given[name])
+                if settled is not given[name]:
+                    given[name] = settled
+
+    def _given_away(self, item: Any) -> Any:
+        if is_traced_array(item) and not self.leaked:
+            self.broken("a call of what opweave does not know")
+            self.leaked = True
+        return self.real(item)
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        self.seen.made[id(value)] = value, made
 
     def unread(self, name: str, value: Any) -> Any:
         """Python runs at each call, and reads what is there."""
@@ -231,6 +365,7 @@ class LazyTracer(Tracer):
 
     # What comes out
 
+    @unwatched
     def flush(self) -> tuple[bool, int]:
         """Compute all arrays that the function still holds.
 
@@ -352,8 +487,26 @@ def _short(error: Exception) -> str:
 class LazyCalls:
     """Stands for what asks no array what to do, such as generators: it is given the arrays."""
 
+    __opweave_stands__ = True
+
     def __init__(self, found: Any, tracer: LazyTracer):
         self._found, self._tracer = found, tracer
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __eq__(self, other: object) -> Any:
+        return self._found == (other._found if type(other) is LazyCalls else other)
+
+    def __hash__(self) -> int:
+        return hash(self._found)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__getattr__("__call__")(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         found, tracer = getattr(self._found, name), self._tracer
@@ -363,33 +516,8 @@ class LazyCalls:
         def function(*args: Any, **kwargs: Any) -> Any:
             tracer.flush()
             made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
+            if type(self._found) is KEEPING:
+                return made  # what it keeps itself
             return tracer.plain(tracer.seen_of(made))
-
-        return function
-
-
-class LazyNamespace(Namespace):
-    """Stands for ``numpy`` or ``cupy``: arrays that its functions make are taken at once."""
-
-    def __init__(self, module: Any, tracer: LazyTracer):
-        super().__init__(module, tracer)
-        self._tracer = tracer
-
-    def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        if isinstance(found, type | np.ufunc) or not callable(found):
-            return found
-
-        def function(*args: Any, **kwargs: Any) -> Any:
-            self._tracer.asking += 1
-            try:
-                return self._tracer.seen_of(found(*args, **kwargs))
-            except BREAKS as error:
-                plain = getattr(self._module, name)
-                if name not in CREATORS:
-                    raise  # NumPy has been asked
-                return self._tracer.eagerly(f"np.{name}", error, plain, args, kwargs)
-            finally:
-                self._tracer.asking -= 1
 
         return function

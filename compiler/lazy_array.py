@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import operator as operator_module
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.numpy_functions import METHODS, PROPERTIES
+from opweave.compiler.numpy_functions import PROPERTIES, method_of
 from opweave.compiler.traced import TracedArray
+from opweave.compiler.traced_operators import BINARY, COMPARISONS, is_traced
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 
 if TYPE_CHECKING:
     from opweave.compiler.lazy import LazyTracer
 
+# Python's operators: an array compares with a text, and leaves it to others to add theirs, which
+# the ufuncs do not.
+BY_PYTHON: dict[str, Callable[..., Any]] = {
+    name: getattr(operator_module, f"{method}_", None) or getattr(operator_module, method)
+    for method, name in (*BINARY, *COMPARISONS)
+}
+# Attributes through which anybody may write to an array.
+MEMORY = ("__array_interface__", "__array_struct__")
 # What a trace refuses and NumPy may know.
 BREAKS = (UnsupportedError, TraceError, DTypeError)
 
@@ -48,20 +59,33 @@ class LazyArray(TracedArray):
             function, args, kwargs,
         )  # fmt: skip
 
+    def _left_to_python(self, name: str, other: Any) -> Any:
+        """An array of a class of its own has methods for operators, which NumPy leaves to it."""
+        if type(other) is np.ndarray or not isinstance(other, np.ndarray) or is_traced(other):
+            return NotImplemented
+        function = getattr(operator_module, f"{name}_", None) or getattr(operator_module, name)
+        error = UnsupportedError(f"{name}: an operand of type {type(other).__name__}")
+        return self.tracer.eagerly(name, error, function, (self, other), {})
+
     def _applied(self, operator: Operator, *operands: Any) -> Any:
         return self._or_eagerly(
             operator.name,
             lambda: super(LazyArray, self)._applied(operator, *operands),
-            getattr(np, operator.name, operator.numpy), operands,
+            BY_PYTHON.get(operator.name, getattr(np, operator.name, operator.numpy)), operands,
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
         is_part = name in ("real", "imag") and self.value.dtype.is_complex  # memory of its own
         if name in PROPERTIES and not is_part:
             return super().__getattr__(name)
-        if name.startswith("__") or not hasattr(np.ndarray, name):
+        if name in MEMORY:
+            self.tracer.broken(f".{name}")
+            self.tracer.leaked = True
+            return getattr(self._array(), name)
+        kind = self.__class__  # of a number NumPy's, which has methods of its own
+        if name.startswith("__") or not hasattr(kind, name):
             return super().__getattr__(name)
-        if not callable(getattr(np.ndarray, name)):
+        if not callable(getattr(kind, name)):
             self.tracer.broken(f".{name}")
             self.tracer.leaked |= name in ("flat", "data", "base")
             return self.tracer.seen_of(getattr(self._array(), name))
@@ -75,9 +99,10 @@ class LazyArray(TracedArray):
         return method
 
     def _method(self, name: str, args: Any, kwargs: Any) -> Any:
-        if name not in METHODS:
+        handler = method_of(name)
+        if handler is None:
             self._unsupported(f"ndarray.{name}")
-        return self._call(f".{name}", METHODS[name], (self, *args), kwargs)
+        return self._call(f".{name}", handler, (self, *args), kwargs)
 
     def _array(self) -> Any:
         """The array itself, or the number that NumPy has for one without dimensions."""
@@ -123,16 +148,24 @@ class LazyArray(TracedArray):
             if error is None or not isinstance(error, TypeError):
                 raise
             raise error from found
+        finally:
+            error = None  # whose frames hold this one
         return self
 
     def __matmul__(self, other: Any) -> Any:
         return self._or_eagerly(
-            "@", lambda: super(LazyArray, self).__matmul__(other), np.matmul, (self, other)
+            "@",
+            lambda: super(LazyArray, self).__matmul__(other),
+            operator_module.matmul,
+            (self, other),
         )
 
     def __rmatmul__(self, other: Any) -> Any:
         return self._or_eagerly(
-            "@", lambda: super(LazyArray, self).__rmatmul__(other), np.matmul, (other, self)
+            "@",
+            lambda: super(LazyArray, self).__rmatmul__(other),
+            operator_module.matmul,
+            (other, self),
         )
 
     def __imatmul__(self, other: Any) -> Any:
@@ -156,13 +189,16 @@ class LazyArray(TracedArray):
         self.tracer.broken(f"assignment to .{name}")
         setattr(self._array(), name, self.tracer.concrete(value))
         if name in ("shape", "strides", "dtype"):
-            self.tracer.changed(self._array())
+            self.tracer.reshaped(self._array())
 
     def __str__(self) -> str:
         return str(self._array())
 
     def __repr__(self) -> str:  # type: ignore[override]
         return repr(self._array())
+
+
+LazyArray.__name__ = "numpy.ndarray"  # as Python's own messages name it
 
 
 def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,6 +219,7 @@ for _name, _what, _of in (
     ("__format__", "formatting", format),
     ("__contains__", "'in'", lambda a, item: item in a),
     ("__round__", "round()", round),
+    ("__trunc__", "math.trunc()", math.trunc),
     ("__hash__", "the hash", hash),
 ):
     setattr(LazyArray, _name, _asked(_what, _of))

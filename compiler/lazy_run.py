@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from opweave.compiler.capture import Place
 from opweave.compiler.lazy import LazyTracer
 from opweave.compiler.settling import Settling
-from opweave.compiler.substitute import would_be_lost
-from opweave.compiler.trace import CONSTANTS, run
+from opweave.compiler.sight import would_be_lost
+from opweave.compiler.trace import result_of, run
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import is_array
-from opweave.compiler.tree import Constant, Tree, flatten
+from opweave.compiler.tree import Constant, Structure
 from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import TraceError
 
-Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
+Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
 
 
 def run_lazily(
@@ -26,13 +27,15 @@ def run_lazily(
     arguments: Mapping[str, Any],
     static: Sequence[bool],
     rebuilt: Rebuild,
-) -> tuple[list[Any], Tree | Constant | None]:
-    """Call a function on arrays; returns the leaves of its result, and their structure.
+    originals: Sequence[Any] = (),
+) -> Returned:
+    """Call a function on arrays.
 
     Args:
         arguments: the leaves of the arguments and of what the function reads from outside.
         static: those that select what it does.
         rebuilt: makes values by parameter, and captured ones by place, from leaves.
+        originals: the containers that were taken apart; changes of their copies are put back.
 
     Raises:
         TraceError: the function changes what a caller would not see changed.
@@ -42,35 +45,62 @@ def run_lazily(
         if not is_static and is_array(value):
             leaves.append(tracer.taken(value, name))
         else:
-            is_free = is_number(value) and not is_static
-            leaves.append(tracer.number(value) if is_free else tracer.plain(value))
+            # a number is itself: a segment takes it as an argument, see ``LazyTracer.literal``
+            leaves.append(value if is_number(value) else tracer.plain(value))
     tracer.arguments = set(tracer.given)
-    values = dict(rebuilt(leaves))
+    containers: list[Any] = []
+    values = dict(rebuilt(leaves, containers))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     watch = Watch((), tracer.owners)
-    result = run(fn, values, captured, tracer)
-    _settle(tracer, captured)
+    try:
+        result = run(fn, values, captured, tracer, containers, originals)
+    except Exception as error:
+        error.args = Settling(tracer.real).settled(error.args)
+        Settling(tracer.real).settled(vars(error))
+        raise
+    finally:
+        known = {id(copy): of for copy, of in zip(containers, originals, strict=True)}
+        _settle(tracer, captured, known)
     if (changed := watch.restored()) is not None:
         raise would_be_lost(
             getattr(fn, "__name__", "the function"), f"changes {changed} by a method of it"
         )
     if result is None:
         tracer.settle()
-        return [], Constant(None)
-    found, structure = flatten(result, "the output", CONSTANTS)
+        return Returned([], Constant(None), None)
+    given = tracer.arguments | tracer.borrowed
+    found, structure = result_of(result, containers, leaves, given)
     for path, item in found:
         if isinstance(item, types.GeneratorType | types.FunctionType):
             raise TraceError(
                 f"{path}: a {type(item).__name__} would run after the call; return its results"
             )
-    leaves = [tracer.concrete(item) for _, item in found]
+    own = set(map(id, leaves))
+    made: dict[int, tuple[Any, Any]] = {}  # each is held, so that nothing else gets its number
+
+    def real(item: Any) -> Any:
+        if id(item) not in made:
+            is_view = is_traced_array(item) and item.value.id in given and id(item) not in own
+            made[id(item)] = item, tracer.real(item)[...] if is_view else tracer.real(item)
+        return made[id(item)][1]
+
+    real_leaves = [tracer.real(item) for _, item in found]
+    whole = Settling(real, known).settled(result)
     tracer.settle()
-    return leaves, structure
+    return Returned(real_leaves, structure, whole)
 
 
-def _settle(tracer: LazyTracer, captured: Mapping[Any, Any]) -> None:
+class Returned(NamedTuple):
+    """What a function returned: its leaves, their structure, and the very object."""
+
+    leaves: list[Any]
+    structure: Structure | None
+    whole: Any
+
+
+def _settle(tracer: LazyTracer, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
     """What the function saw itself, and not as a copy, holds arrays and numbers again."""
-    settling = Settling(tracer.concrete)
+    settling = Settling(tracer.real, known)
     for place in captured:
         if place.watched and (value := place.read()) is not settling.settled(value):
             place.write(settling.settled(value))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.gathering import coordinate
+from opweave.compiler.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import I32
@@ -16,10 +17,6 @@ from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 # So many items of a list become code at most.
 MOST_ITEMS = 64
-
-
-def is_traced_array(item: Any) -> bool:
-    return hasattr(item, "__opweave_apply__") and hasattr(item, "value")
 
 
 def arrays_in(item: Any) -> Iterator[Any]:
@@ -52,7 +49,7 @@ def lifted(tracer: Any, item: Any) -> Any:
         return item
     if has_arrays(item):
         return _stacked([lifted(tracer, part) for part in item])
-    if hasattr(item, "expr"):
+    if is_traced_number(item):
         dtype = dtypes.of(np.asarray(item.example).dtype)
         return tracer.wrapped(tracer.builder.created(item.expr, dtype, (), tracer.where()))
     array = item if hasattr(item, "ndim") else np.asarray(tracer.concrete(item))

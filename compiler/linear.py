@@ -121,6 +121,8 @@ def multi_dot(arrays: Any) -> Any:
     """From left to right, whichever order would be the fewest operations."""
     if len(arrays) < 2:
         raise ShapeError("multi_dot: expected at least two arrays")
+    if not all(getattr(a, "ndim", 0) for a in arrays):
+        raise UnsupportedError("multi_dot: lists and numbers")
     return reduce(np.matmul, arrays)
 
 
@@ -159,10 +161,14 @@ def cov(
         UnsupportedError: no more observations than ``ddof``, where NumPy warns.
         ShapeError: more than two dimensions.
     """
+    if ddof is not None and ddof != int(ddof):
+        raise UnsupportedError(f"cov: ddof={ddof!r}: expected a whole number")
     tracer = tracer_of(m, y)
     given = [lifted(tracer, part) for part in (m, y) if part is not None]
     if any(part.ndim > 2 for part in given):
         raise ShapeError("cov: expected at most two dimensions")
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise UnsupportedError("cov: dtype= of whole numbers")
     to = dtype or np.result_type(*(part.dtype for part in given), np.float64)
     rows = [np.atleast_2d(part.astype(to)) for part in given]
     if not rowvar:

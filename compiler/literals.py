@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.dtypes import BOOL, F64, I64, U32, U64, DType
+from opweave.opcodes.dtypes import BOOL, F64, DType
 from opweave.opcodes.errors import DTypeError, OutOfRangeError
 
-# Of unsigned numbers, which have no sign in front.
-SUFFIXES = {U32: "u", U64: "ULL"}
+# Of integers by the names of their types.
+SUFFIXES = {"u32": "u", "u64": "ULL", "i64": "LL"}
 
 
 def converted(value: Any, dtype: DType) -> Any:
@@ -71,11 +71,11 @@ def shortest(value: float) -> str:
 
 
 def _integer(value: int, dtype: DType) -> str:
-    if dtype in SUFFIXES:
-        return f"{value}{SUFFIXES[dtype]}"
+    suffix = SUFFIXES.get(dtype.name, "")
+    if dtype.kind == "u" and suffix:  # which has no sign in front
+        return f"{value}{suffix}"
     if dtype.itemsize < 4:  # helpers deduce their type from their operands
         return f"({dtype.register}){value}" if value >= 0 else f"(({dtype.register})({value}))"
-    suffix = "LL" if dtype is I64 else ""
     lowest = -(1 << (8 * dtype.itemsize - 1))
     if value == lowest and dtype.kind == "i":  # the positive number alone would not fit
         return f"({value + 1}{suffix} - 1)"

@@ -23,6 +23,7 @@ from opweave.compiler.gathering import (
 from opweave.compiler.ir import Extent
 from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.reshaping import counted_axis
+from opweave.compiler.traced_operators import is_traced_number
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
@@ -71,7 +72,7 @@ def _as_many(items: Sequence[Any], count: int) -> Sequence[Any]:
 
 
 def at_least_one(extent: Any) -> Any:
-    return extent.__opweave_scalar__("max", 1) if hasattr(extent, "expr") else max(extent, 1)
+    return extent.__opweave_scalar__("max", 1) if is_traced_number(extent) else max(extent, 1)
 
 
 def _arrays(arrays: Any) -> list[Any]:
@@ -219,7 +220,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
     made = moved(array, places, dtype)
     if not outside:
         return made
-    with np.errstate(all="ignore"):
+    with tracer.errors():
         fill = np.asarray(constant_values).astype(array.dtype)[()]
     return np.where(reduce(np.logical_or, outside), fill, made)
 
@@ -287,7 +288,7 @@ def arange(tracer: Tracer, *args: Any, dtype: Any = None) -> Any:
     made = coordinate(tracer, tracer.steps(start, stop, step), 0, I64)
     if step != 1:
         made = made * step
-    if hasattr(start, "expr") or start != 0:
+    if is_traced_number(start) or start != 0:
         made = made + start
     return made if dtype is None else made.astype(dtype)
 

@@ -11,6 +11,8 @@ from opweave.compiler.complexes import conjugated
 from opweave.compiler.creation import spread_over_each_other
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.reshaping import counted_axis, number_of
+from opweave.compiler.traced_operators import is_traced, is_traced_array
+from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 # Up to so many terms of a convolution or a polynomial become code.
@@ -32,7 +34,7 @@ def polyval(p: Any, x: Any) -> Any:
     Raises:
         UnsupportedError: more coefficients than become code.
     """
-    p = p if hasattr(p, "value") else np.asarray(p)  # whose numbers have a dtype
+    p = p if is_traced_array(p) else np.asarray(p)  # whose numbers have a dtype
     found: Any = np.zeros_like(x)
     for n in range(_terms("polyval", p)):
         found = found * x + p[n]
@@ -72,7 +74,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 def _by_size(a: Any, v: Any) -> tuple[Any, Any]:
-    tracer = next(x.tracer for x in (a, v) if hasattr(x, "tracer"))
+    tracer = next(x.tracer for x in (a, v) if is_traced(x))
     sizes = [number_of(tracer, x.shape[0]) for x in (a, v)]
     return (v, a) if tracer.builder.require(Expr("lt", tuple(sizes))) else (a, v)
 
@@ -89,6 +91,8 @@ def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    if not all(getattr(x, "ndim", 0) for x in (a, v)):
+        raise UnsupportedError("correlate: expected two vectors")
     if mode == "same":  # whose middle depends on which operand is longer
         raise UnsupportedError("correlate: mode='same'; write it as a convolution")
     return convolve(a, conjugated(v)[::-1], mode)
@@ -101,7 +105,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         UnsupportedError: distances that are arrays, ends of second order, or integers.
         ShapeError: an axis with fewer than two points.
     """
-    if edge_order != 1 or f.dtype.kind != "f" or any(getattr(h, "ndim", 0) for h in varargs):
+    if edge_order != 1 or f.dtype.kind != "f" or not all(map(_is_step, varargs)):
         raise UnsupportedError("gradient: expected floats, evenly spaced, and edge_order=1")
     axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
@@ -112,6 +116,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         for d, h in zip(axes, steps, strict=True)
     )
     return found[0] if len(found) == 1 else found
+
+
+def _is_step(distance: Any) -> bool:
+    return is_number(distance) or getattr(distance, "ndim", 1) == 0
 
 
 def _differences(f: Any, axis: int, step: Any) -> Any:

@@ -7,7 +7,6 @@ it does not name is refused, never ignored.
 from __future__ import annotations
 
 import builtins
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,16 +19,24 @@ from opweave.compiler.contractions import CONTRACTIONS
 from opweave.compiler.creation import LIKE
 from opweave.compiler.inplace import WRITES
 from opweave.compiler.kinds import KINDS
-from opweave.compiler.lifting import has_arrays, lifted, tracer_of
+from opweave.compiler.lifting import lifted, tracer_of
 from opweave.compiler.linear import LINALG, LINEAR
 from opweave.compiler.movement import MOVES
 from opweave.compiler.numerics import NUMERICS
 from opweave.compiler.reducing import REDUCTIONS, apply, dtype_name, is_empty
 from opweave.compiler.scanning import SCANS
 from opweave.compiler.searching import SEARCHES
-from opweave.compiler.shaping import SHAPING, SHAPING_METHODS, SHAPING_PROPERTIES
+from opweave.compiler.shaping import (
+    SHAPING,
+    SHAPING_METHODS,
+    SHAPING_PROPERTIES,
+    in_order,
+    is_kept,
+)
+from opweave.compiler.signatures import NONE, Called, called, method
 from opweave.compiler.special import is_special
 from opweave.compiler.taking import TAKES
+from opweave.compiler.traced_operators import is_traced, is_traced_number
 from opweave.opcodes import ALIASES, OPERATORS, dtypes, rules
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import (
@@ -47,9 +54,23 @@ def _where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _clip(
-    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+    a: Any, a_min: Any = NONE, a_max: Any = NONE, *, min: Any = NONE, max: Any = NONE
 ) -> Any:
-    ends = [a_min if a_min is not None else min, a_max if a_max is not None else max]
+    """
+    Raises:
+        UnsupportedError: a bound under both of its names, or one where NumPy asks for both.
+    """
+    if a_min is not NONE and a_max is not NONE:
+        if min is not NONE or max is not NONE:
+            raise UnsupportedError("clip: a bound under two names")
+        return _between(a, a_min, a_max)
+    if a_min is not NONE or a_max is not NONE:
+        raise UnsupportedError("clip: a_min and a_max belong together")
+    return _between(a, None if min is NONE else min, None if max is NONE else max)
+
+
+def _between(a: Any, min: Any = None, max: Any = None) -> Any:
+    ends = [min, max]
     low, high = (
         _within(a, picks, end, other)
         for picks, end, other in zip(("max", "min"), ends, reversed(ends), strict=True)
@@ -72,8 +93,9 @@ def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
     limit = int(limits.min if picks == "max" else limits.max)
     if other is not None and other.__class__ is not int:
         return None if (bound <= limit if picks == "max" else bound >= limit) else bound
-    if hasattr(bound, "__opweave_scalar__"):
-        return bound.__opweave_scalar__(picks, limit)
+    if is_traced_number(bound):
+        traced: Any = bound
+        return traced.__opweave_scalar__(picks, limit)
     return (builtins.max if picks == "max" else builtins.min)(bound, limit)
 
 
@@ -100,10 +122,18 @@ def _rescaled(a: Any, scale: float, up: bool) -> Any:
     return apply(OPERATORS["rint"], a / scale) * scale
 
 
-def _astype(a: Any, dtype: Any, *, copy: bool = True) -> Any:
-    if not copy and dtype_name(dtype) == dtype_name(a.dtype):
+def _astype(
+    a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True
+) -> Any:
+    """
+    Raises:
+        DTypeError: a conversion that ``casting`` does not allow.
+    """
+    if casting != "unsafe" and not np.can_cast(a.dtype, dtype, casting):
+        raise DTypeError(f"astype: cannot cast {a.dtype} to {dtype_name(dtype)} by {casting!r}")
+    if not copy and is_kept(order) and dtypes.of(dtype).numpy == a.dtype:  # longlong is int64
         return a
-    return apply(OPERATORS["cast"], a, dtype=dtype_name(dtype))
+    return in_order(apply(OPERATORS["cast"], a, dtype=dtype_name(dtype)), order)
 
 
 def _matmul(x1: Any, x2: Any, /) -> Any:
@@ -119,7 +149,7 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
             f"matmul: expected arrays of at least one dimension, found a scalar among {kinds}"
         )
     x1, x2 = _traced(x1, x2)
-    if not all(hasattr(a, "tracer") for a in (x1, x2)):
+    if not all(is_traced(a) for a in (x1, x2)):
         return apply(OPERATORS["matmul"], x1, x2)  # says what is wrong with the other one
     x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1
     x2 = x2.tracer.hidden_view(x2, (0, None)) if ranks[1] == 1 else x2
@@ -131,11 +161,9 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
 
 def _traced(*operands: Any) -> tuple[Any, ...]:
     """Arrays that are no arguments as traced ones."""
-    tracer = next(o.tracer for o in operands if hasattr(o, "tracer"))
+    tracer = next(o.tracer for o in operands if is_traced(o))
     return tuple(
-        o
-        if hasattr(o, "tracer") or not getattr(o, "ndim", 0)
-        else tracer.wrapped(tracer.constant(o))
+        o if is_traced(o) or not getattr(o, "ndim", 0) else tracer.wrapped(tracer.constant(o))
         for o in operands
     )
 
@@ -150,9 +178,18 @@ def _dot(a: Any, b: Any) -> Any:
     return _matmul(a, b)
 
 
-def _method_copy(a: Any, order: str = "C") -> Any:
+def _method_copy(a: Any, order: Any = "C") -> Any:
     """Of a 0-d value a scalar or an array, as the value itself is; ``np.copy`` makes an array."""
     return _astype(a, a.dtype) if a.ndim == 0 else SHAPING["copy"](a, order)
+
+
+def method_of(name: str) -> Called | None:
+    """The handler of a method of arrays, if there is one."""
+    return method(name, METHODS[name]) if name in METHODS else None
+
+
+def _method_choose(a: Any, *choices: Any, mode: str = "raise") -> Any:
+    return FUNCTIONS["choose"](a, choices[0] if len(choices) == 1 else choices, mode=mode)
 
 
 def _fill(a: Any, value: Any) -> None:
@@ -222,27 +259,6 @@ FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items() if name 
 FUNCTIONS["around"] = _round
 
 
-def _with_lists(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that are given as lists, too."""
-
-    def taking(item: Any) -> Any:
-        if not isinstance(item, list | tuple):
-            return item
-        return lifted(tracer_of(item), item) if has_arrays(item) else np.asarray(item)
-
-    def handle(*args: Any, **kwargs: Any) -> Any:
-        return handler(*map(taking, args[:2]), *args[2:], **kwargs)
-
-    return functools.wraps(handler)(handle)
-
-
-FUNCTIONS |= {
-    name: _with_lists(FUNCTIONS[name])
-    for name in (
-        *("dot", "matmul", "vdot", "inner", "outer", "kron", "cross", "tensordot"),
-        *("convolve", "correlate", "vecdot", "matvec", "vecmat"),
-    )
-}
 # Of np.linalg: what it has besides np, and what means something else there.
 OF_LINALG = {
     "matmul": FUNCTIONS["matmul"],
@@ -251,12 +267,12 @@ OF_LINALG = {
 }
 
 
-def handler_of(function: Any) -> Callable[..., Any] | None:
+def handler_of(function: Any) -> Called | None:
     """The handler of a function of NumPy's itself; None for others, whatever their name is."""
     name = getattr(function, "__name__", "")
     for module, table in ((np, FUNCTIONS), (np.linalg, OF_LINALG)):
         if getattr(module, name, None) is function:
-            return table.get(name)
+            return called(name, function, table[name]) if name in table else None
     return None
 
 
@@ -276,12 +292,14 @@ REDUCES: dict[str, Callable[..., Any]] = {
 METHODS: dict[str, Callable[..., Any]] = {
     name: FUNCTIONS[name]
     for name in (
-        *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "clip", "round"),
-        *("take", "repeat", "argmax", "argmin", "diagonal", "trace", "searchsorted", "choose"),
+        *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "round"),
+        *("take", "repeat", "argmax", "argmin", "diagonal", "trace", "searchsorted"),
         *("cumsum", "cumprod"),
     )
 } | {
     **SHAPING_METHODS,
+    "clip": _between,
+    "choose": _method_choose,
     "copy": _method_copy,
     "astype": _astype,
     "dot": _dot,

@@ -11,6 +11,8 @@ import numpy as np
 from opweave.compiler.complexes import squared_size
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import counted_axis
+from opweave.compiler.signatures import NONE
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
@@ -20,7 +22,7 @@ from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
     """Apply an operator through the first operand that is traced."""
     for operand in operands:
-        if hasattr(operand, "__opweave_apply__"):
+        if is_traced(operand):
             return operand.__opweave_apply__(operator, operands, attrs)
     raise UnsupportedError(f"{operator.name}: no operand is traced")
 
@@ -71,15 +73,26 @@ def _extremum(name: str, pair: Callable[..., Any]) -> Callable[..., Any]:
         if is_empty(a, axis):
             nothing = np.any(a, axis=axis, keepdims=keepdims)
             return np.full_like(nothing, initial, dtype=a.dtype)[... if nothing.ndim else ()]
-        chosen = a if where is True else np.where(where, a, initial)
+        chosen = a if where is True else np.where(_mask(where, a), a, initial)
         return pair(plain(chosen, axis, keepdims=keepdims), initial)
 
     return handler
 
 
+def _mask(where: Any, a: Any) -> Any:
+    """Which elements are meant, of no more than there are.
+
+    Raises:
+        ShapeError: it does not broadcast to the array.
+    """
+    shape = getattr(where, "shape", ())
+    same = len(shape) == a.ndim and all(bool(m == n) for m, n in zip(shape, a.shape, strict=True))
+    return where if same or not shape else np.broadcast_to(lifted(a.tracer, where), a.shape)
+
+
 def _of_type(dtype: Any, initial: Any) -> Any:
     """What a reduction begins with, in the type that it computes in."""
-    if hasattr(initial, "__opweave_apply__"):
+    if is_traced(initial):
         return lifted(initial.tracer, initial).astype(dtype)
     if type(initial) is int and dtype.kind in "iu":
         return dtype.type(initial)  # refused where it does not fit, as by NumPy
@@ -100,7 +113,9 @@ def _decision(name: str) -> Callable[..., Any]:
 
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
         if where is not True:
-            a = np.logical_or(a, ~where) if name == "all" else np.logical_and(a, where)
+            chosen = _mask(where, a)
+            is_all = name == "all"
+            a = np.logical_or(a, np.logical_not(chosen)) if is_all else np.logical_and(a, chosen)
         return plain(a, axis, keepdims=keepdims)
 
     return handler
@@ -109,16 +124,25 @@ def _decision(name: str) -> Callable[..., Any]:
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Any:
+    if dtype is not None and dtypes.of(dtype).kind in "iu":
+        return _whole_mean(a, axis_of("mean", axis), dtype, keepdims, where)
     a = _in_type("mean", a, dtype)
     if where is True:
         return _statistic(OPERATORS["mean"])(a, axis, keepdims=keepdims)
     axis = axis_of("mean", axis)
     narrow = dtypes.of(a.dtype).round != ""
     wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
-    total = np.where(where, wide, 0).sum(axis=axis, keepdims=keepdims)
+    total = np.where(_mask(where, a), wide, 0).sum(axis=axis, keepdims=keepdims)
     count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)
     found = (total / count).astype(wide.dtype)
     return found.astype(a.dtype) if narrow else found
+
+
+def _whole_mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    """The sum in a type of integers, and what a division of it leaves there, as by NumPy."""
+    total = a.sum(axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    chosen = np.broadcast_to(where, a.shape) if where is not True else np.full_like(a, True, bool)
+    return (total / chosen.sum(axis=axis, keepdims=keepdims)).astype(total.dtype)
 
 
 def _in_type(name: str, a: Any, dtype: Any) -> Any:
@@ -135,13 +159,18 @@ def _summation(operator: Operator, pair: Callable[..., Any]) -> Callable[..., An
 
     def handler(
         a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False,
-        initial: Any = None, where: Any = True,
+        initial: Any = NONE, where: Any = True,
     ) -> Any:  # fmt: skip
         axis = axis_of(operator.name, axis)
+        if initial is None and is_empty(a, axis):
+            raise ShapeError(f"{operator.name}: initial=None of an axis without elements")
+        if initial is None and where is not True:
+            raise ShapeError(f"{operator.name}: where= asks for a number as initial=")
         name = None if dtype is None else dtype_name(dtype)
-        chosen = a if where is True else np.where(where, a, a.dtype.type(neutral))
+        chosen = a if where is True else np.where(_mask(where, a), a, a.dtype.type(neutral))
         found = apply(operator, chosen, axis=axis, keepdims=bool(keepdims), dtype=name)
-        return found if initial is None else pair(found, _of_type(found.dtype, initial))
+        begins = initial is not NONE and initial is not None
+        return pair(found, _of_type(found.dtype, initial)) if begins else found
 
     return handler
 

@@ -29,7 +29,8 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
         if not isinstance(output, Value):
             outputs.append(evaluate(output, env))
         elif output.shape == () and index not in graph.boxed:
-            outputs.append(held[output.id][()])
+            number = held[output.id][()]
+            outputs.append(bool(number) if index in graph.truths else number)
         else:
             outputs.append(held[output.id])
     return outputs

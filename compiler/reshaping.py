@@ -27,7 +27,7 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         ShapeError: the shapes do not have the same number of elements.
     """
     tracer, builder = array.tracer, array.tracer.builder
-    exprs = [OPEN if _is_open(item) else extent_of_item(tracer, item) for item in shape]
+    exprs = [_extent_or_open(tracer, item) for item in shape]
     total = _product([builder.extent_expr(e) for e in array.value.shape])
     if exprs.count(OPEN) > 1:
         raise ShapeError(f"reshape: -1 stands twice in {_shown(shape)}")
@@ -59,8 +59,14 @@ def _share(total: Expr, known: Expr) -> Expr:
     return ONE if known == total else Expr("share", (total, known))
 
 
-def _is_open(item: Any) -> bool:
-    return type(item) is int and item == -1
+def _extent_or_open(tracer: Tracer, item: Any) -> Expr:
+    """To NumPy whatever is negative stands for what is left."""
+    expr = number_of(tracer, item)
+    if evaluate(expr, tracer.builder.extents) >= 0:
+        return expr
+    if expr.op != "literal":
+        tracer.builder.require(Expr("lt", (expr, literal(0))))
+    return OPEN
 
 
 def extent_of_item(tracer: Tracer, item: Any) -> Expr:

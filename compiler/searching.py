@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.complexes import is_complex
 from opweave.compiler.expr import Expr, literal
 from opweave.compiler.gathering import gathered, place_type
 from opweave.compiler.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.reshaping import number_of
-from opweave.opcodes import dtypes
+from opweave.compiler.traced_operators import is_traced
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
@@ -79,7 +82,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         UnsupportedError: bins among the arguments, whose order NumPy looks at.
         ShapeError: bins that neither rise nor fall.
     """
-    if any(hasattr(b, "tracer") for b in (bins, *(bins if isinstance(bins, list) else ()))):
+    if any(is_traced(b) for b in (bins, *(bins if isinstance(bins, list) else ()))):
         raise UnsupportedError("digitize: bins that are traced; use np.searchsorted")
     edges = np.asarray(bins)
     side = "left" if right else "right"
@@ -94,16 +97,21 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """Straight lines between points, as NumPy computes them, in float64.
+    """Straight lines between points, as NumPy computes them, in float64, of each part alone.
 
     Raises:
-        UnsupportedError: a period, which sorts the points; fewer than two points.
+        UnsupportedError: a period, which sorts the points; fewer than two points; complex numbers
+            where NumPy takes none.
         ShapeError: not as many values as points.
     """
     if period is not None:
         raise UnsupportedError("interp: period= sorts the points; do it outside")
     tracer = tracer_of(x, xp, fp)
-    x, xp, fp = (lifted(tracer, a).astype(np.float64) for a in (x, xp, fp))
+    x, xp, fp = (lifted(tracer, a) for a in (x, xp, fp))
+    reals = (x, xp) if is_complex(fp) else (x, xp, *filter(_is_given, (left, right)))
+    if any(map(np.iscomplexobj, reals)):
+        raise UnsupportedError("interp: complex numbers beside real values, which NumPy refuses")
+    x, xp = x.astype(np.float64), xp.astype(np.float64)
     builder = tracer.builder
     if (xp.ndim, fp.ndim) != (1, 1):
         raise ShapeError("interp: data points must be 1-D sequences")
@@ -112,7 +120,23 @@ def interp(
         raise ShapeError("interp: fp and xp are not of the same length")
     if not builder.require(Expr("ge", (counts[0], literal(2)))):
         raise UnsupportedError("interp: fewer than two points")
-    return _unboxed(_on_lines(x, xp, fp, left, right))
+    if not is_complex(fp):
+        return _unboxed(_on_lines(x, xp, fp.astype(np.float64), left, right))
+    re, im = (
+        _on_lines(x, xp, part(fp).astype(np.float64), *(_part_of(e, part) for e in (left, right)))
+        for part in (OPERATORS["real"], OPERATORS["imag"])
+    )
+    made = OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
+    return _unboxed(made)
+
+
+def _is_given(end: Any) -> bool:
+    return end is not None
+
+
+def _part_of(end: Any, part: Operator) -> Any:
+    """A part of what stands beyond the points."""
+    return end if end is None else getattr(np, part.name)(end)
 
 
 def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:

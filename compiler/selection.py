@@ -16,7 +16,7 @@ import numpy as np
 from opweave.compiler.ir import Node, Scalar, operand_key
 from opweave.compiler.kinds import same_shape
 from opweave.compiler.numpy_functions import FUNCTIONS, operator_of
-from opweave.compiler.traced_operators import ArrayOperators
+from opweave.compiler.traced_operators import ArrayOperators, is_traced_array
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError
@@ -31,7 +31,7 @@ REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
 def is_selection(array: TracedArray, key: Any) -> bool:
     """True for a traced mask of an array's own shape."""
     return (
-        hasattr(key, "value")
+        is_traced_array(key)
         and key.dtype == np.bool_
         and key.ndim == array.ndim > 0
         and same_shape(array, key)
@@ -57,7 +57,7 @@ class MaskSelection(ArrayOperators):
         """An operand over the whole array: of one element each, or one for all."""
         if isinstance(item, MaskSelection) and is_same(self.mask, item.mask):
             return item.whole
-        if is_number(item) or (hasattr(item, "value") and item.ndim == 0):
+        if is_number(item) or (is_traced_array(item) and item.ndim == 0):
             return item
         return self.refuse()
 
@@ -145,7 +145,7 @@ def stored(target: TracedArray, key: Any, value: MaskSelection) -> Any:
     Raises:
         UnsupportedError: they were selected by another mask.
     """
-    if not hasattr(key, "value") or not is_same(value.mask, key):
+    if not is_traced_array(key) or not is_same(value.mask, key):
         value.refuse()
     chosen = value.whole.astype(target.dtype)
     return np.where(key, chosen, target)

@@ -7,35 +7,45 @@ not as a copy, may hold some when it returns: these are replaced by what they st
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from opweave.compiler.capture import is_own_class
-from opweave.compiler.traced import TracedArray
-from opweave.compiler.traced_numbers import TracedScalar
+from opweave.compiler.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.
 HOLDING = ("collections", "queue", "types", "argparse")
 
 
 class Settling:
-    """Replaces stand-ins within objects; ``concrete`` says by what."""
+    """Replaces stand-ins within objects.
 
-    def __init__(self, concrete: Callable[[Any], Any]):
+    Args:
+        concrete: says by what.
+        known: what else is replaced, by the identities of copies.
+    """
+
+    def __init__(self, concrete: Callable[[Any], Any], known: Mapping[int, Any] = {}):
         self.concrete = concrete
+        self.known = known
         self.seen: dict[int, Any] = {}
 
     def settled(self, value: Any) -> Any:
         """What a value is; an object is the same one, settled inside."""
         kind = type(value)
-        if issubclass(kind, TracedArray | TracedScalar):
+        if id(value) in self.known:
+            return self.known[id(value)]
+        if stands_in(kind) or kind is FunctionType:
             return self.concrete(value)
         if id(value) in self.seen:
-            return value
-        self.seen[id(value)] = value  # held, so that nothing else gets its number
+            return self.seen[id(value)][1]
+        self.seen[id(value)] = value, value  # held, so that nothing else gets its number
         if issubclass(kind, tuple):
-            return self._tuple(value)
+            self.seen[id(value)] = value, self._tuple(value)
+            return self.seen[id(value)][1]
         if issubclass(kind, dict):
+            self._keys(value)
             self._fill(list(value.items()), value.__setitem__)
         elif issubclass(kind, list | deque):
             self._fill(list(enumerate(value)), value.__setitem__)
@@ -50,6 +60,12 @@ class Settling:
             made = self.settled(item)
             if made is not item:
                 put(key, made)
+
+    def _keys(self, value: dict[Any, Any]) -> None:
+        if any(stands_in(type(key)) for key in value):
+            items = [(self.settled(key), item) for key, item in value.items()]
+            value.clear()
+            value.update(items)
 
     def _tuple(self, value: Any) -> Any:
         items = list(map(self.settled, value))

@@ -10,6 +10,7 @@ import numpy as np
 from opweave.compiler.creation import in_rows
 from opweave.compiler.reducing import apply
 from opweave.compiler.reshaping import counted_axis, reshaped
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -77,33 +78,89 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         if axis is None
         else _axes_of("squeeze", axis, a.ndim)
     )
-    return _view(a, tuple(d for d in range(a.ndim) if d not in dropped))
+    return _view(a, tuple(d for d in range(a.ndim) if d not in dropped)) if dropped else a
 
 
-def reshape(a: Any, shape: Any, order: str = "C") -> Any:
-    if order != "C":
-        raise UnsupportedError(f"reshape: order={shown(order)}: expected 'C'; transpose instead")
-    return reshaped(a, shape if isinstance(shape, tuple | list) else (shape,))
+def _order(name: str, order: Any) -> str:
+    """A memory order by its letter.
+
+    Raises:
+        UnsupportedError: another one than NumPy's.
+    """
+    found = "K" if order is None else order.upper() if isinstance(order, str) else ""
+    if found not in ("C", "F", "A", "K"):
+        raise UnsupportedError(f"{name}: order={shown(order)}: expected C, F, A or K")
+    return found
 
 
-def method_reshape(a: Any, *shape: Any, order: str = "C") -> Any:
-    return reshape(a, shape[0] if len(shape) == 1 else shape, order)
+def _reading_order(name: str, a: Any, order: Any) -> str:
+    """In which order elements are read: by rows, or by columns.
+
+    Raises:
+        UnsupportedError: it follows from how the array lies, which a kernel does not know.
+    """
+    found = _order(name, order)
+    if found in ("C", "F"):
+        return found
+    if name == "reshape" and found == "K":
+        raise UnsupportedError("reshape: order='K': expected C, F or A")
+    if a.ndim > 1 and not a.tracer.lies_in_rows(a.value):
+        raise UnsupportedError(f"{name}: order={shown(order)}: expected C or F")
+    return "C"
 
 
-def ravel(a: Any, order: str = "C") -> Any:
-    made = reshape(a, (-1,), order)
+def is_kept(order: Any) -> bool:
+    """The order in which an array lies already will do."""
+    return order in ("K", "A", "k", "a", None)
+
+
+def in_order(a: Any, order: Any) -> Any:
+    """An array of its own in a memory order: by columns if asked for, else as it is made."""
+    return _by_columns(a) if _order("copy", order) == "F" and a.ndim > 1 else a
+
+
+def _by_columns(a: Any) -> Any:
+    return transpose(apply(OPERATORS["copy"], transpose(a)))
+
+
+def reshape(a: Any, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    """
+    Raises:
+        UnsupportedError: ``copy=False`` of what NumPy may have to copy.
+    """
+    given = shape if isinstance(shape, tuple | list) else _extents(shape)
+    by_rows = _reading_order("reshape", a, order) == "C"
+    if copy is False and not (by_rows and a.tracer.lies_in_rows(a.value)):
+        raise UnsupportedError("reshape(copy=False): expected an array that lies in rows")
+    made = reshaped(a, given) if by_rows else transpose(reshaped(transpose(a), given[::-1]))
+    return apply(OPERATORS["copy"], made) if copy else made
+
+
+def _extents(shape: Any) -> tuple[Any, ...]:
+    """A shape that is given as one number, or as a range, an array or another sequence."""
+    is_sequence = hasattr(shape, "__len__") and not is_traced(shape)
+    return tuple(shape) if is_sequence and np.ndim(shape) else (shape,)
+
+
+def method_reshape(a: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+    return reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def ravel(a: Any, order: Any = "C") -> Any:
+    by_rows = _reading_order("ravel", a, order) == "C"
+    made = reshaped(a if by_rows else transpose(a), (-1,))
     if a.ndim == 1:
         return in_rows(made, np.ravel)
     # of what lies backwards NumPy makes a copy, where a reshape is a view
-    return a.tracer.alias(a, made, lambda array, _: np.ravel(array))
+    return a.tracer.alias(a, made, lambda array, _: np.ravel(array, order))
 
 
-def flatten(a: Any, order: str = "C") -> Any:
+def flatten(a: Any, order: Any = "C") -> Any:
     return copy(ravel(a, order))
 
 
-def copy(a: Any, order: str = "C") -> Any:
-    return apply(OPERATORS["copy"], a)
+def copy(a: Any, order: Any = "C") -> Any:
+    return _by_columns(a) if _order("copy", order) == "F" else apply(OPERATORS["copy"], a)
 
 
 SHAPING: dict[str, Callable[..., Any]] = {

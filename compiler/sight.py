@@ -8,31 +8,67 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import random
+import sys
 import types
-from collections.abc import Mapping, Set
-from typing import Any, NoReturn, Protocol
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from opweave.compiler.capture import Place, is_own_module
-from opweave.compiler.creation import COUNTED, SHAPED, creator
-from opweave.compiler.libraries import replaced
+from opweave.compiler.capture import (
+    Place,
+    asks_identity,
+    asks_truth,
+    is_constant,
+    is_own_class,
+    is_own_module,
+)
+from opweave.compiler.creation import CREATORS, creator
+from opweave.compiler.foreign import remedy
+from opweave.compiler.leaving import Departure, unwatched
+from opweave.compiler.modules import (
+    ARRAY_MODULES,
+    GIVERS,
+    Module,
+    Modules,
+    array_function,
+    asking,
+    creator_name,
+    giving,
+    has_stand_in,
+)
+from opweave.compiler.purity import OURS, is_pure_in_c
+from opweave.compiler.traced_operators import is_traced
 from opweave.compiler.tracer import Tracer, is_array, users_line
 from opweave.compiler.tree import Identity, flatten
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import TraceError, UnsupportedError
 
-# Functions that make arrays of what is no array.
-MAKERS = frozenset(
-    "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
-)
+if TYPE_CHECKING:
+    from opweave.compiler.changes import Changes
+
 # Modules whose functions give another value at each call.
 VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
 # Functions that do so, or that read what nobody can tell beforehand.
 UNFORESEEN = tuple(
-    getattr(builtins, name) for name in ("globals", "eval", "exec", "open", "input")
+    getattr(builtins, name)
+    for name in (
+        "globals",
+        "eval",
+        "exec",
+        "open",
+        "input",
+        "print",
+        "id",
+        "vars",
+        "breakpoint",
+        "memoryview",
+    )
 )
+# Functions that remember what they returned.
+KEEPING = type(functools.lru_cache(len))
 CLOCKS = (datetime.datetime, datetime.date)
 # Types of the standard library and NumPy whose objects stay what they are; none is imported here.
 STEADY = frozenset(
@@ -42,16 +78,32 @@ STEADY = frozenset(
     datetime.timezone decimal.Decimal fractions.Fraction re.Pattern uuid.UUID
     types.GenericAlias types.UnionType pathlib.PosixPath pathlib.PurePosixPath
     pathlib._local.PosixPath zoneinfo.ZoneInfo operator.itemgetter operator.attrgetter
-    operator.methodcaller logging.Logger logging.RootLogger _thread.lock _thread.RLock
+    operator.methodcaller logging.Logger logging.RootLogger
     numpy.finfo numpy.iinfo numpy._globals._NoValueType
     """.split()
 )
 STEADY_MODULES = ("opweave", "typing", "numpy.lib")
 # What is asked for by its class alone.
 PLAIN = (str, bytes, int, float, complex, tuple, list, dict, np.generic, np.ndarray)
+# Types of what a module holds that are no objects which may change.
+FIXED = (
+    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    str, bytes, int, float, complex, np.generic,
+)  # fmt: skip
+# Of which there is one each.
+TRUTHS = ("True_", "False_")
 VARIES = (
     "gives another value at each call, which a compiled function would take once",
     "draw it outside and pass it in",
+)
+LEAVES = (
+    "is not known to compute only, and may do something at each call that a compiled function "
+    "would do once",
+    "call it outside the fused function",
+)
+KEEPS = (
+    "keeps results from call to call, which a compiled function would take once",
+    "call the function itself, or pass the result in",
 )
 CHANGES = (
     "may hold other things at each call, which a compiled function would not see",
@@ -60,13 +112,45 @@ CHANGES = (
 
 
 class Sight(Protocol):
-    """What a function sees of what is no traced value."""
+    """What a function sees of what is no traced value.
+
+    Attributes:
+        seen: what was shown so far.
+        puts_back: changes outside of the function are done to the originals, not refused.
+    """
+
+    seen: Seen
+    puts_back: bool
 
     def plain(self, value: Any) -> Any:
         """What stands for a value of the guard."""
 
     def unread(self, name: str, value: Any) -> Any:
         """What stands for a value that no guard knows."""
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        """From now on this is what ``plain`` gives for a value."""
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What stands for a part of a module that has a stand-in, see ``modules.py``."""
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        """The function assigns a part of such a module."""
+
+    def left(self, departure: Departure) -> None:
+        """The function calls what is not known to be pure, see ``leaving.py``."""
+
+    def classes(self) -> Set[type]:
+        """The user's classes that the function has been shown."""
+
+    def copies(self, code: types.CodeType) -> None:
+        """Code of which the function runs a copy."""
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """The function is done; what it may have changed outside of itself, see ``changes.py``."""
+
+    def errors(self) -> Any:
+        """NumPy's settings of floating-point errors while the function runs."""
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
         """Refuse watched places that are asked for by their names, and that no guard knows."""
@@ -76,6 +160,7 @@ class Refusing:
     """Stands for what a compiled function would ask once: it refuses to be asked."""
 
     __slots__ = ("_found", "_name", "_tracer", "_why")
+    __opweave_stands__ = True
     _found: Any
     _name: str
     _tracer: Tracer
@@ -90,7 +175,7 @@ class Refusing:
         (text, advice), tracer = self._why, self._tracer
         raise tracer.noted(TraceError(f"{self._name}: {text} ({tracer.where()}); {advice}"))
 
-    __getattr__ = _refused
+    __getattr__: Any = _refused
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -111,8 +196,26 @@ for _name in (
     setattr(Refusing, f"__{_name}__", Refusing._refused)
 
 
+class Remembering(Refusing):
+    """Stands for a function that remembers what it returned: ``functools.cache`` and its kin.
+
+    What it returns for what is no traced value it would return at each call.
+    """
+
+    __slots__ = ()
+
+    @unwatched
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(map(is_traced, (*args, *kwargs.values()))):
+            self._refused()
+        made = self._found(*args, **kwargs)
+        return made if is_constant(made) else self._refused()
+
+
 class Clock:
     """Stands for a class of the standard library's dates, whose clock gives another value."""
+
+    __opweave_stands__ = True
 
     def __init__(self, found: type, tracer: Tracer):
         self._found, self._tracer = found, tracer
@@ -126,56 +229,191 @@ class Clock:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._found(*args, **kwargs)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._found)
+
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._found
+
+    def __hash__(self) -> int:
+        return hash(self._found)
+
+
+class Seen:
+    """What was shown of each value: always the same for the same, so that ``is`` holds."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, Any] = {}
+        self.shown_classes: set[type] = set()
+
+    def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a key; ``found`` is held, so that nothing else gets its number."""
+        if key not in self.made:
+            self.made[key] = found, make()
+        return self.made[key][1]
+
+    def clear(self) -> None:
+        """Let go of all, when the function is done: stand-ins hold the sight that made them."""
+        self.made.clear()
+
+    def note(self, found: Any) -> None:
+        """Remember a class of the user's that the function sees, or may make objects of."""
+        kind = found.__self__ if type(found) is types.MethodType else found
+        if isinstance(kind, type) and is_own_class(kind):
+            self.shown_classes.add(kind)
 
 
 class Traced:
     """The sight of a function that is traced; its tracer remembers what was refused."""
 
+    puts_back = False
+
     def __init__(self, tracer: Tracer):
         self.tracer = tracer
-        self.made: dict[int, Any] = {}
+        self.seen = Seen()
 
     def plain(self, value: Any) -> Any:
         """What stands for a value; always the same for the same."""
         found = value.value if isinstance(value, Identity) else value
-        if id(found) not in self.made:
-            self.made[id(found)] = found, self._seen(found, isinstance(value, Identity))
-        return self.made[id(found)][1]
+        self.seen.note(found)
+        is_unknown = isinstance(value, Identity)
+        return self.seen.once(id(found), found, lambda: self._seen(found, is_unknown))
 
     def unread(self, name: str, value: Any) -> Any:
-        return Refusing(value, name, CHANGES, self.tracer)
+        written = remedy(value)
+        why = (CHANGES[0], f"pass {written} as an argument") if written else CHANGES
+        return Refusing(value, name, why, self.tracer)
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        self.seen.made[id(value)] = value, made
+
+    def classes(self) -> Set[type]:
+        return self.seen.shown_classes
+
+    def copies(self, code: types.CodeType) -> None:
+        tracer = self.tracer
+        tracer.asks_truth |= asks_truth(code)
+        tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """A trace changes nothing.
+
+        Raises:
+            TraceError: the function would.
+        """
+        found = changes.first()
+        if found is not None:
+            raise self.tracer.noted(would_be_lost(name, found))
+
+    def left(self, departure: Departure) -> None:
+        """A trace stops before the call.
+
+        Raises:
+            TraceError: names what is called, and the line.
+        """
+        why, advice = LEAVES
+        where = departure.where(self.tracer.first_line)
+        raise self.tracer.noted(TraceError(f"{departure.name}: {why} ({where}); {advice}"))
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        raise self.tracer.noted(
+            would_be_lost(f"{module.__name__}.{name}", "is assigned by the function")
+        )
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        return self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+
+    def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        if module is np and name in TRUTHS:
+            raise self.tracer.noted(TraceError(
+                f"np.{name}: there is one, and a truth that is computed may be it, as 'is' can "
+                f"tell ({self.tracer.where()}); compare with == True"
+            ))  # fmt: skip
+        found = part_of(module, name, self)
+        return self.unread(f"{module.__name__}.{name}", found) if changes(found) else found
+
+    def errors(self) -> Any:
+        return self.tracer.errors()
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
         for place, value in captured.items():
             if place.watched and (place.name in names or place.name.startswith("__")):
                 for path, leaf in flatten(value, place.label)[0]:
-                    if type(leaf) is Refusing:
+                    if issubclass(type(leaf), Refusing):
                         self.unread(path, leaf)()
 
     def _seen(self, found: Any, is_unknown: bool) -> Any:
         if is_array(found):
             return found
-        name = _name_of(found)
+        name = name_of(found)
         if _varies(found):
             return Refusing(found, name, VARIES, self.tracer)
+        if type(found) is KEEPING and str(found.__module__).split(".")[0] not in OURS:
+            return Remembering(found, name, KEEPS, self.tracer)
+        if type(found) is types.BuiltinFunctionType and not is_pure_in_c(found):
+            return Refusing(found, name, LEAVES, self.tracer)
         if any(found is clock for clock in CLOCKS):
             return Clock(found, self.tracer)
         is_method = isinstance(found, types.BuiltinFunctionType | types.MethodType)
         if type(found) is not np.errstate and (is_unknown or is_method) and not is_steady(found):
             return self.unread(name, found)
-        if isinstance(found, types.ModuleType):
-            if found.__name__ in ("numpy", "cupy"):
-                return Namespace(found, self)
-            if found.__name__ in ("datetime", "os"):
-                return Module(found, self)
-            if is_own_module(found):
-                return self.unread(name, found)
-        return checked(replaced(found))
+        if is_own_module(found):
+            return self.unread(name, found)
+        return stand_in(found, self)
 
 
-def _name_of(found: Any) -> str:
+def meant_by(item: Any) -> Any:
+    """What a stand-in for a module, a function or an object stands for; anything else itself."""
+    return item._found if hasattr(type(item), "__opweave_stands__") else item
+
+
+def would_be_lost(function: str, what: str) -> TraceError:
+    """The refusal of a change outside of a function."""
+    return TraceError(
+        f"{function}: {what}, which a compiled function would do once and not at each call; "
+        "return the value instead"
+    )
+
+
+def stand_in(found: Any, sight: Sight) -> Any:
+    """What any function sees of a module, or of a function, that is replaced; else itself."""
+    if has_stand_in(found):
+        return Module(found, sight)
+    if any(found is giver for giver in GIVERS):
+        return giving(found, sight)
+    name = creator_name(found)
+    return checked(asking(found)) if name is None else creator(name, found, _holder(sight))
+
+
+def _holder(sight: Sight) -> Any:
+    """Who remembers the arrays that a function makes: the tracer of a whole one."""
+    return getattr(sight, "tracer", None)
+
+
+def part_of(module: types.ModuleType, name: str, sight: Sight) -> Any:
+    """A part of a module that has a stand-in."""
+    if module is sys and name == "modules":
+        return Modules(sight)
+    if module.__name__ not in ARRAY_MODULES:
+        found = getattr(module, name)
+        known = found is None or isinstance(found, FIXED) or changes(found)
+        return found if changes(found) else sight.plain(found if known else Identity(found))
+    found = array_function(module, name)
+    if name == "get_array_module":  # CuPy's
+        return lambda *args: sight.plain(found(*args))
+    return creator(name, found, _holder(sight)) if name in CREATORS else sight.plain(found)
+
+
+def changes(found: Any) -> bool:
+    """True for what a module holds that may hold other things at each call."""
+    return isinstance(found, list | set | dict | Mapping) and not isinstance(found, Modules)
+
+
+def name_of(found: Any) -> str:
     name = getattr(found, "__name__", None)
     return name if isinstance(name, str) else f"an object of type {type(found).__name__}"
 
@@ -200,6 +438,8 @@ def _varies(value: Any) -> bool:
     """True for clocks, generators of random numbers, their functions and modules."""
     if isinstance(value, types.ModuleType):
         return value.__name__ in VARYING
+    if value is memoryview:
+        return True
     if isinstance(value, types.BuiltinFunctionType | types.MethodType):
         owner = getattr(value, "__self__", None)
         if any(owner is clock for clock in CLOCKS):
@@ -209,42 +449,6 @@ def _varies(value: Any) -> bool:
     return isinstance(value, random.Random) or (
         type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
     )
-
-
-class Module:
-    """Stands for a module of which some parts have stand-ins."""
-
-    def __init__(self, module: types.ModuleType, sight: Sight):
-        self._module, self._sight = module, sight
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        return self._sight.plain(Identity(found) if name == "environ" else found)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._module)
-
-
-class Namespace:
-    """Stands for ``numpy`` or ``cupy`` inside a traced function.
-
-    Functions of arrays are NumPy's, which asks a traced value what to do; those that make arrays
-    are the module's own, unless a shape is traced.
-    """
-
-    def __init__(self, module: types.ModuleType, sight: Sight):
-        self._module = module
-        self._sight = sight
-
-    def __getattr__(self, name: str) -> Any:
-        if name in SHAPED or name in COUNTED:
-            return creator(name, getattr(self._module, name))
-        makes = name in MAKERS or not hasattr(np, name)
-        found = getattr(self._module if makes else np, name)
-        return self._sight.plain(found) if isinstance(found, types.ModuleType) else checked(found)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._module)
 
 
 def checked(found: Any) -> Any:
@@ -268,6 +472,11 @@ def _errstate(**kinds: Any) -> Any:
                 f"'ignore' or 'warn' ({users_line()}); look at the results, with np.isfinite for "
                 "instance, or compute this by NumPy outside the fused function"
             )
+    tracer = getattr(np.geterrcall(), "__self__", None)  # see Tracer.errors
+    if isinstance(tracer, Tracer):
+        tracer.sets_errors = True
+        heard = "call" if tracer.watches else "warn"
+        kinds = {name: heard if kind == "warn" else kind for name, kind in kinds.items()}
     return np.errstate(**kinds)
 
 

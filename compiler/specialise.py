@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from opweave.compiler.alarms import narrowed, with_alarms
 from opweave.compiler.assemble import shape_class
 from opweave.compiler.builder import scalar_type
 from opweave.compiler.device import Device
@@ -51,6 +52,11 @@ class Variant:
         """The guard depends on the value of a number, besides what the arrays are."""
         leaves = {str(leaf.args[0]) for c, _ in self.graph.conditions for leaf in c.leaves()}
         return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
+
+    @cached_property
+    def narrowed(self) -> tuple[tuple[Expr, Any], ...]:
+        """Numbers in which there may be an error, and the type that may be too narrow."""
+        return (*((expr, None) for expr in self.trace.numbers), *narrowed(self.trace.graph))
 
     def serves(self, values: Mapping[str, Any]) -> bool:
         """True where extents and numbers, by name, are such as the guard asks for."""
@@ -100,7 +106,7 @@ def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
     for item in types:
         if isinstance(item, ArrayType):
             ones = tuple(e == 1 for e in item.shape)
-            out.append((item.dtype, ones, item.layout, item.aligned))
+            out.append((item.dtype, ones, item.layout, item.aligned, item.library))
         elif isinstance(item, Static):
             try:
                 hash(static_key(item.value))  # before it becomes part of a key
@@ -183,9 +189,10 @@ class Specialisations:
         rebuilt: Rebuild | None,
     ) -> Variant:
         self.traces += 1
-        repeated = self.options.repeated
-        made = trace(self.fn, arguments, rebuilt, self.describe, repeated)
-        graph = verify_graph(simplify(verify_graph(made.graph)))
+        repeated, watched = self.options.repeated, self.options.watched
+        made = trace(self.fn, arguments, rebuilt, self.describe, repeated, watched)
+        graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
+        graph = verify_graph(simplify(verify_graph(graph)))
         graph = replace(graph, repeated=repeated)
         static = {
             name: value

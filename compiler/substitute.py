@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
 from opweave.compiler.capture import (
@@ -17,25 +19,36 @@ from opweave.compiler.capture import (
     is_own_module,
     names_in,
 )
+from opweave.compiler.modules import importer
+from opweave.compiler.python_functions import BUILTINS as PYTHON
+from opweave.compiler.questions import QUESTIONS
 from opweave.compiler.sight import UNFORESEEN, Sight
-from opweave.compiler.traced_numbers import TracedScalar
-from opweave.compiler.tree import MAPPINGS, is_namespace, is_object
-from opweave.opcodes.errors import TraceError
+from opweave.compiler.tree import MAPPINGS, is_container, is_namespace, is_object
 
-BUILTINS = {function.__name__: function for function in UNFORESEEN}
+# What sets an object's class, whatever its own has under that name.
+OWN_CLASS: Any = vars(object)["__class__"]
 
 
 class Outside:
     """A module as a traced function sees it: those of its names that are known to be read."""
 
-    __slots__ = ("_known", "_names", "_sight")
+    __slots__ = ("_found", "_known", "_names", "_sight")
+    __opweave_stands__ = True
+    _found: types.ModuleType
     _known: set[str]
     _names: dict[str, Any]
     _sight: Sight
 
-    def __init__(self, names: dict[str, Any], known: set[str], sight: Sight):
-        for name, value in (("_names", names), ("_known", known), ("_sight", sight)):
+    def __init__(
+        self, found: types.ModuleType, names: dict[str, Any], known: set[str], sight: Sight
+    ):
+        slots = {"_found": found, "_names": names, "_known": known, "_sight": sight}
+        for name, value in slots.items():
             object.__setattr__(self, name, value)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return types.ModuleType
 
     def __getattr__(self, name: str) -> Any:
         if name == "__dict__":
@@ -52,40 +65,44 @@ class Outside:
         return list(self._names)
 
 
-class TypeOf:
-    """``type`` as a copied function sees it: of a stand-in the class of what it stands for."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = type(*args, **kwargs)
-        if found is TracedScalar:
-            return args[0].__class__
-        return vars(found).get("__opweave_of__", found)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(type, name)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, type)
-
-    def __subclasscheck__(self, cls: type) -> bool:
-        return issubclass(cls, type)
-
-
 class Substituted:
     """A function and its helpers, copied so that they see other values in given places."""
 
-    def __init__(self, fn: Callable[..., Any], values: Mapping[Place, Any], sight: Sight):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        values: Mapping[Place, Any],
+        sight: Sight,
+        containers: Sequence[Any] = (),
+        originals: Sequence[Any] = (),
+    ):
         self.values = dict(values)
+        self.origins = {id(copy): of for copy, of in zip(containers, originals, strict=False)}
+        self.ours = set(map(id, containers))  # copies, which may be changed
+        # what is a copy where the function reads it, by the identity of what it was made from
+        self.copies = {id(place.read()): v for place, v in values.items() if is_container(v)}
         self.sight = sight
         self.names: set[str] = set()  # that stand in the code, of attributes among others
         self.adopted_places: set[Place] = set()
         self.scopes: dict[int, dict[str, Any]] = {}
         self.known: dict[int, set[str]] = {}
         self.owners: dict[int, str] = {}  # functions, by the numbers of their attributes' scopes
-        self.cells: list[tuple[str, types.CellType]] = []
+        self.originals: dict[int, dict[str, Any]] = {}  # that the scopes are copies of
+        self.cells: list[tuple[str, types.CellType, types.CellType]] = []  # copy and original
+        self.functions: list[tuple[Function, Function]] = []  # original and copy
+        self.made_cells: dict[int, types.CellType] = {}  # by their originals
         self.made: dict[int, Any] = {}
+        self.outside: dict[int, Outside] = {}
+        self.builtins = {
+            **vars(builtins),
+            **{function.__name__: sight.plain(function) for function in UNFORESEEN},
+            **PYTHON,
+            **QUESTIONS,
+            "__import__": importer(sight),
+        }
         self.dressed: dict[type, type] = {}
-        self.before: list[tuple[str, str, Any]] = []
+        self.before: dict[int, dict[str, Any]] = {}
+        self.held: list[Any] = []
         self.function = self._copy(fn)
 
     def adopted(self, value: Any) -> Any:
@@ -99,28 +116,38 @@ class Substituted:
             func, *args = map(self.adopted, (value.func, *value.args))
             return kind(func, *args, **{k: self.adopted(v) for k, v in value.keywords.items()})
         if issubclass(kind, tuple):
-            items = map(self.adopted, value)
+            items = list(map(self.adopted, value))
+            if all(a is b for a, b in zip(items, value, strict=True)):
+                return value
             return kind(*items) if hasattr(kind, "_fields") else tuple(items)
+        if id(value) not in self.ours:
+            return value  # the user's own, which the function sees itself
         if kind is list:
             value[:] = map(self.adopted, value)
         elif kind in MAPPINGS:
             value.update([(k, self.adopted(v)) for k, v in value.items()])
+        elif "__opweave_of__" in vars(kind):
+            pass  # it stands somewhere else, too
         elif is_object(value) or is_namespace(kind):
             vars(value).update([(k, self.adopted(v)) for k, v in vars(value).items()])
             if is_object(value):
-                object.__setattr__(value, "__class__", self._dressed(kind))  # also of the frozen
+                OWN_CLASS.__set__(value, self._dressed(kind))  # also of the frozen
         return value
 
     def _dressed(self, kind: type) -> type:
         """A class of objects made again from their attributes, with copies of its methods."""
         if kind not in self.dressed:
-            attributes = {"__module__": kind.__module__, "__opweave_of__": kind}
-            made = self.dressed[kind] = type(kind.__name__, (kind,), attributes)
+            self.sight.plain(kind)  # whose own methods it may find through the class
             found = {n: v for base in reversed(kind.__mro__) for n, v in vars(base).items()}
-            for name, value in found.items():
-                copied = self._method(value)
-                if copied is not None:
-                    setattr(made, name, copied)
+            copies = {name: self._method(value) for name, value in found.items()}
+            attributes = {
+                "__class__": property(lambda self: kind),
+                **_identity(kind, self.origins, None if self.origins else self.sight),
+                **{name: copied for name, copied in copies.items() if copied is not None},
+                "__module__": kind.__module__,
+                "__opweave_of__": kind,
+            }
+            self.dressed[kind] = type(kind.__name__, (kind,), attributes)
         return self.dressed[kind]
 
     def _method(self, value: Any) -> Any:
@@ -133,22 +160,59 @@ class Substituted:
             return type(value)(*copies)
         return None if isinstance(value, functools.cached_property) else copies[0]
 
-    def begin(self) -> None:
-        """Remember what there is before the function runs, see ``check``."""
-        self.before = list(self._assignable())
+    @property
+    def known_scopes(self) -> Set[int]:
+        """Identities of the globals of copied functions."""
+        return {id(scope) for scope in self.scopes.values()}
 
-    def _assignable(self) -> Iterator[tuple[str, str, Any]]:
-        """What the function may assign outside of itself: how a message says it, and the value."""
-        for name, cell in self.cells:
-            yield "the variable '{}' of an enclosing function", name, _contents(cell)
+    def original_scopes(self) -> dict[int, dict[str, Any]]:
+        """The globals of functions, by the identities of their copies."""
+        return {id(scope): self.originals[number] for number, scope in self.scopes.items()}
+
+    def release(self) -> None:
+        """Let go of what stood in for others: a module's names and its functions hold each other.
+
+        A generator that is left works on with what there is outside.
+        """
         for number, scope in self.scopes.items():
-            text = f"{self.owners[number]}.{{}}" if number in self.owners else "the global '{}'"
-            for name, value in scope.items():
-                if not name.startswith("__"):
-                    yield text, name, value
-        for kind in self.dressed.values():
-            for name, value in vars(kind).items():
-                yield f"{kind.__name__}.{{}}", name, value
+            scope.clear()
+            scope.update(self.originals[number])
+        self.builtins.clear()
+        self.builtins.update(vars(builtins))
+        for _, cell, original in self.cells:
+            with suppress(ValueError):  # an empty one
+                cell.cell_contents = original.cell_contents
+
+    def begin(self) -> None:
+        """Remember what there is before the function runs."""
+        self.before = {number: dict(scope) for number, scope in self.scopes.items()}
+        self.held = [_contents(cell) for _, cell, _ in self.cells]
+
+    def _assigned(self) -> Iterator[tuple[str, Any, str, Any]]:
+        """What the function has assigned outside of itself: text, scope, name and value."""
+        for (name, cell, original), old in zip(self.cells, self.held, strict=False):
+            new = _contents(cell)
+            if new is not old:
+                yield f"the variable '{name}' of an enclosing function", original, name, new
+        for number, before in self.before.items():
+            text = f"{self.owners[number]}." if number in self.owners else "the global "
+            for name, value in differences(before, self.scopes[number]):
+                shown = f"{text}{name}" if number in self.owners else f"{text}'{name}'"
+                yield shown, self.originals[number], name, value
+
+    def assigned(self) -> str | None:
+        """The first thing that the function has assigned outside of itself, for a message."""
+        return next((text for text, *_ in self._assigned()), None)
+
+    def put_back(self, meant: Callable[[Any], Any]) -> None:
+        """Assign it where the function read it; ``meant`` makes a value the caller's."""
+        for _, scope, name, value in self._assigned():
+            if isinstance(scope, types.CellType):
+                scope.cell_contents = meant(value)
+            elif value is Missing:
+                scope.pop(name, None)
+            else:
+                scope[name] = meant(value)
 
     def _copy(self, fn: Any) -> Any:
         """The function to trace; what is no function of Python's stays as it is."""
@@ -157,39 +221,63 @@ class Substituted:
         if id(fn) in self.made:
             return self.made[id(fn)]
         self.names |= names_in(fn.__code__)
-        cells = tuple(types.CellType() for _ in fn.__closure__ or ())
+        self.sight.copies(fn.__code__)
+        shared = [id(cell) in self.made_cells for cell in fn.__closure__ or ()]
+        cells = tuple(self._cell(cell) for cell in fn.__closure__ or ())
         scope = self._scope(fn.__globals__)
-        made = Function(fn.__code__, scope, fn.__name__, fn.__defaults__, cells or None)
-        made.__kwdefaults__ = fn.__kwdefaults__
+        made = Function(fn.__code__, scope, fn.__name__, None, cells or None)
         made.__module__, made.__qualname__ = fn.__module__, fn.__qualname__
         made.__dict__ = self._scope(fn.__dict__)
         self.owners[id(fn.__dict__)] = fn.__name__
         self.made[id(fn)] = made
+        self.functions.append((fn, made))
+        made.__defaults__ = fn.__defaults__ and tuple(map(self._default, fn.__defaults__))
+        keywords = fn.__kwdefaults__
+        made.__kwdefaults__ = keywords and {k: self._default(v) for k, v in keywords.items()}
         ways = list(chains(fn))
-        for cell, (place,) in zip(cells, ways, strict=False):
+        for cell, (place,), is_there in zip(cells, ways, shared, strict=False):
+            if is_there:
+                continue
             if place.read() is not Missing:
                 cell.cell_contents = self._value(place)
-            self.cells.append((place.name, cell))
+            self.cells.append((place.name, cell, place.scope))
         for place in (place for way in ways[len(cells) :] for place in way):
             if isinstance(place.scope, dict):
                 self._scope(place.scope)[place.name] = self._value(place)
                 self.known.setdefault(place.number, set()).add(place.name)
-        for name in BUILTINS.keys() & names_in(fn.__code__):
-            scope.setdefault(name, self.sight.plain(BUILTINS[name]))
-        if "type" in names_in(fn.__code__):
-            scope.setdefault("type", TypeOf())
         return made
+
+    def _cell(self, original: types.CellType) -> types.CellType:
+        """One copy of a variable for all functions that share it: one may assign it."""
+        return self.made_cells.setdefault(id(original), types.CellType())
+
+    def _default(self, value: Any) -> Any:
+        """A default argument, where it has a stand-in elsewhere, too; what it holds is watched."""
+        if is_helper(value):
+            return self._copy(value)
+        is_code = isinstance(value, types.ModuleType | types.BuiltinFunctionType | Function)
+        return self.sight.plain(value) if is_code else self.copies.get(id(value), value)
 
     def _scope(self, names: dict[str, Any]) -> dict[str, Any]:
         """One copy of a module's names for all that read them."""
-        return self.scopes.setdefault(id(names), dict(names))
+        if id(names) not in self.scopes:
+            if "__builtins__" in names:  # a module's, where warnings remember what they have shown
+                names.setdefault("__warningregistry__", {})
+            self.scopes[id(names)], self.originals[id(names)] = dict(names), names
+            if "__builtins__" in names:
+                self.scopes[id(names)]["__builtins__"] = self.builtins
+        return self.scopes[id(names)]
 
     def _value(self, place: Place) -> Any:
         value = place.read()
         if is_own_module(value):
             number = id(vars(value))
             known = self.known.setdefault(number, set())
-            return Outside(self._scope(vars(value)), known, self.sight)
+            if number not in self.outside:
+                scope = self._scope(vars(value))
+                self.outside[number] = Outside(value, scope, known, self.sight)
+                self.sight.stands_for(value, self.outside[number])
+            return self.outside[number]
         same = getattr(value, "__globals__", None) is place.scope
         if is_helper(value) or same:
             return self._copy(value)
@@ -202,31 +290,33 @@ class Substituted:
             self.values[place] = self.adopted(self.values[place])
         return self.values[place]
 
-    def check(self, function: str) -> None:
-        """Refuse what the function assigned outside of itself: its copy has it, the user not.
 
-        Raises:
-            TraceError: names it.
-        """
-        after = list(self._assignable())
-        if len(after) == len(self.before):
-            pairs = zip(self.before, after, strict=True)
-            found = [(text, name) for (*_, old), (text, name, new) in pairs if old is not new]
-        else:  # a name that was not there, or that is no more
-            known, now = (
-                {(text, name) for text, name, _ in what} for what in (self.before, after)
-            )
-            found = [*(now - known), *(known - now)]
-        for text, name in found[:1]:
-            raise would_be_lost(function, f"assigns {text.format(name)}")
+def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> dict[str, Any]:
+    """Hash and equality of copies of objects that have those of their identity: the originals'.
+
+    ``sight`` refuses to be asked where the originals are not known.
+    """
+    own = ("__hash__", "__eq__")
+    if any(getattr(kind, name) is not getattr(object, name) for name in own):
+        return {}
+
+    def equal(self: Any, other: Any) -> Any:
+        same = origins.get(id(self), self) is origins.get(id(other), other)
+        return True if same else NotImplemented
+
+    def hashed(self: Any) -> int:
+        if sight is not None:
+            sight.unread(f"the hash of an object of type {kind.__name__}", None)()
+        return object.__hash__(origins.get(id(self), self))
+
+    return {"__hash__": hashed, "__eq__": equal}
 
 
-def would_be_lost(function: str, what: str) -> TraceError:
-    """The refusal of a change outside of a function."""
-    return TraceError(
-        f"{function}: {what}, which a compiled function would do once and not at each call; "
-        "return the value instead"
-    )
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Names of a scope that have another value, ``Missing`` where they have none any more."""
+    names = dict.fromkeys((*before, *after))
+    pairs = ((n, before.get(n, Missing), after.get(n, Missing)) for n in names)
+    return [(n, new) for n, old, new in pairs if old is not new and not n.startswith("__")]
 
 
 def _contents(cell: types.CellType) -> Any:

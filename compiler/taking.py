@@ -10,6 +10,7 @@ from opweave.compiler.creation import created
 from opweave.compiler.gathering import checked, moved, place_type
 from opweave.compiler.movement import at_least_one
 from opweave.compiler.reshaping import counted_axis
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 
@@ -41,7 +42,7 @@ def _are_whole(indices: Any) -> bool:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    if not hasattr(indices, "tracer") or indices.dtype.kind not in "iu":
+    if not is_traced(indices) or indices.dtype.kind not in "iu":
         raise UnsupportedError("take_along_axis: expected indices among the arguments")
     if axis is None:
         arr, axis = arr.reshape(-1), 0

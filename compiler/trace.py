@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence, Set
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -14,20 +17,25 @@ import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
 from opweave.compiler.capture import Place
+from opweave.compiler.changes import Changes
+from opweave.compiler.choices import Choice
 from opweave.compiler.expr import Expr, literal
-from opweave.compiler.ir import Graph, Input, Output, Symbol, Value
+from opweave.compiler.ir import Graph, Input, Output, Scalar, Symbol, Value
+from opweave.compiler.leaving import Leaving
 from opweave.compiler.names import c_names, function_name
 from opweave.compiler.selection import MaskSelection
-from opweave.compiler.sight import Sight, Traced
-from opweave.compiler.substitute import Substituted, would_be_lost
+from opweave.compiler.sight import Refusing, Sight, Traced, would_be_lost
+from opweave.compiler.substitute import Substituted
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar
+from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import Tracer, is_array, is_boxed
-from opweave.compiler.tree import Constant, Tree, flatten
+from opweave.compiler.tree import Structure, flatten
+from opweave.compiler.truths import Truth
 from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import TraceError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
 
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
@@ -43,6 +51,7 @@ class ArrayType:
         layout: layout class, see ``ir.Input``.
         aligned: the first element lies on a 16-byte boundary.
         span: largest offset of the layout from the first element, in elements.
+        library: whose array it is, "numpy" or "cupy", as the function may ask.
     """
 
     dtype: DType
@@ -50,6 +59,7 @@ class ArrayType:
     layout: str = "C"
     aligned: bool = False
     span: int = field(default=0, compare=False)
+    library: str = "numpy"
 
 
 @dataclass(frozen=True)
@@ -75,19 +85,28 @@ class Trace:
         constants: arrays that the function made or found while it was traced; the last inputs.
         constant_types: what is static of them.
         following: which of them may lie elsewhere than the arguments.
+        has_faulted: NumPy found a floating-point error in what it computed at once.
+        sets_errors: the function has settings of such errors itself.
+        suspects: values of which NumPy tells where they are not finite.
+        numbers: what numbers of the call are computed of others, where errors are looked for.
     """
 
     graph: Graph
-    structure: Tree | Constant | None
+    structure: Structure | None
     static: frozenset[str]
     extents: Mapping[str, int]
     scalar_types: Mapping[str, Any]
     constants: tuple[Any, ...] = ()
     constant_types: tuple[ArrayType, ...] = ()
     following: tuple[bool, ...] = ()
+    has_faulted: bool = False
+    sets_errors: bool = False
+    numbers: tuple[Expr, ...] = ()
+    suspects: tuple[Value, ...] = ()
 
 
-Rebuild = Callable[[Sequence[Any]], Mapping[Any, Any]]
+# (leaves, list for the containers) -> values by parameter and place
+Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
 # (name, array) -> its type
 Describe = Callable[[str, Any], ArrayType]
 
@@ -98,10 +117,14 @@ def trace(
     rebuilt: Rebuild | None = None,
     describe: Describe | None = None,
     repeated: bool = False,
+    watches: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
     x: f32[n0, n1], s -> x * s            gives  v1: f32[n0, n1] = multiply(v0, s: f32)
+
+    An array that the function makes of nothing (``w = np.zeros(3)``) is NumPy's own; where it is
+    written to, in which NumPy's fails, a second run has it traced.
 
     Args:
         arguments: the leaves of the arguments, by name.
@@ -109,6 +132,7 @@ def trace(
             where arguments are the leaves.
         describe: says what is static of an array that is no argument; None refuses those.
         repeated: results become the first arguments again, see ``Graph.repeated``.
+        watches: errors are looked for in what NumPy computes at once.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -118,18 +142,73 @@ def trace(
     code = getattr(fn, "__code__", None)
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
     first_line = code.co_firstlineno if code else 0
-    tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
+
+    def traced(holds_made: bool) -> Trace:
+        tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
+        tracer.holds_made, tracer.watches = holds_made, watches
+        _ask(tracer, arguments)
+        try:
+            return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
+        except (TraceError, UnsupportedError) as error:
+            if holds_made or not tracer.made:
+                raise
+            with suppress(OpweaveError):
+                return traced(True)
+            raise error from None
+
+    return traced(False)
+
+
+def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:
+    """What the tracer has to know of the arguments."""
+    if any(isinstance(a, ArrayType) and a.library == "cupy" for a in arguments.values()):
+        tracer.array_class = sys.modules["cupy"].ndarray
+
+
+def _trace(
+    fn: Callable[..., Any], arguments: Mapping[str, Argument], rebuilt: Rebuild | None,
+    names: Mapping[str, str], scalars: Mapping[str, Any], tracer: Tracer, repeated: bool,
+) -> Trace:  # fmt: skip
     sight = Traced(tracer)
     inputs, call = _entered(arguments, names, tracer, sight)
-    values = dict(call if rebuilt is None else rebuilt(list(call.values())))
-    result = _watched(fn, values, tracer, sight)
-    leaves, structure = flatten(result, "the output", CONSTANTS)
+    containers: list[Any] = []
+    values = dict(call if rebuilt is None else rebuilt(list(call.values()), containers))
+    result = _watched(fn, values, tracer, sight, containers)
+    given = tracer.inputs | tracer.borrowed
+    if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
+        leaves, structure = flatten(result, "the output", CONSTANTS)
+    else:
+        leaves, structure = result_of(result, containers, call.values(), given)
     copies = _copies(tracer, [item for _, item in leaves])
     outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
     if repeated and all(isinstance(o, Value) for o in outputs):
         states = [item.value.shape for item in inputs]
         tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
-    return _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
+    made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
+    truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
+    return replace(made, graph=replace(made.graph, truths=truths)) if truths else made
+
+
+def result_of(
+    result: Any, containers: Sequence[Any], given: Iterable[Any], inputs: Set[int]
+) -> tuple[list[tuple[str, Any]], Structure | None]:
+    """The leaves of a result and its structure, in which one object is one.
+
+    Args:
+        containers: of the arguments, of which it may return some.
+        given: what the function sees of its arguments.
+        inputs: values that lie in arguments; what is one of them and no argument itself is a view.
+    """
+    seen = {id(container): container for container in containers}
+    own = set(map(id, given))
+    leaves, structure = flatten(result, "the output", CONSTANTS, seen=dict(seen))
+    arrays = {id(item): item for _, item in leaves if is_traced_array(item)}
+    views = {n for n, item in arrays.items() if item.value.id in inputs and n not in own}
+    often = Counter(id(item) for _, item in leaves)
+    marks = {n: n in views for n in arrays if n in views or often[n] > 1}
+    if not marks:
+        return leaves, structure
+    return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
 
 
 def _entered(
@@ -152,12 +231,15 @@ def _entered(
     return inputs, call
 
 
-def _watched(fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced) -> Any:
+def _watched(
+    fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced,
+    containers: Sequence[Any],
+) -> Any:  # fmt: skip
     """What the function returns; what it refused, or would have changed outside, is an error."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     watch = Watch(place for place in captured if place.watched)
     try:
-        result = run(fn, values, captured, sight)
+        result = run(fn, values, captured, sight, containers)
     except Exception as error:
         if tracer.refused is not None and error is not tracer.refused:
             raise tracer.refused from error  # NumPy, or the function, made another of it
@@ -168,8 +250,6 @@ def _watched(fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sig
         raise would_be_lost(getattr(fn, "__name__", "the function"), f"changes {changed}")
     if tracer.refused is not None:  # and the function went on without
         raise tracer.refused
-    if result is None:
-        raise TraceError("the function returns None: expected arrays or numbers; add a return")
     return result
 
 
@@ -182,42 +262,55 @@ def _traced(
     for made in constants:
         made.check()
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
+    _guard_divisors(tracer, outputs)
     graph = _finish(name, inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
     static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
     following = tuple(c.follows for c in constants)
-    return Trace(graph, structure, static, builder.extents, types_of, arrays, kinds, following)
+    return Trace(
+        graph, structure, static, builder.extents, types_of, arrays, kinds, following,
+        tracer.has_faulted, tracer.sets_errors, tuple(tracer.numbers),
+        tuple(builder.resolved(value) for value in tracer.suspects),
+    )  # fmt: skip
 
 
 def run(
-    fn: Callable[..., Any], values: Mapping[str, Any], captured: Mapping[Place, Any], sight: Sight
-) -> Any:
+    fn: Callable[..., Any], values: Mapping[str, Any], captured: Mapping[Place, Any], sight: Sight,
+    containers: Sequence[Any] = (), originals: Sequence[Any] = (),
+) -> Any:  # fmt: skip
     """Call the function, with other values in the places that it reads from outside.
 
+    Args:
+        containers: those of the values and of what is captured.
+        originals: what they are copies of.
+
     Raises:
-        TraceError: it changed what a caller would see changed, besides arrays.
+        TraceError: it changed what a caller would see changed, and the sight puts nothing back.
     """
     copied = {place: value for place, value in captured.items() if not place.watched}
-    substituted = Substituted(fn, copied, sight)
+    substituted = Substituted(fn, copied, sight, containers, originals)
     call = {name: substituted.adopted(value) for name, value in values.items()}
     sight.check(captured, substituted.names)
     held = [*call.items(), *((p.name, substituted.values[p]) for p in copied)]
-    substituted.begin()
-    before = [flatten(value, name) for name, value in held]
-    with np.errstate(
-        all="ignore"
-    ):  # of what NumPy computes at once: as kernels, which warn of nothing
-        result = invoke(substituted.function, call)
+    held = [] if sight.puts_back else held
+    changes = Changes(substituted, held, containers, originals)
+    leaving = Leaving(substituted.known_scopes, sight.classes, sight.left)
     name = getattr(fn, "__name__", "the function")
-    substituted.check(name)
-    after = [flatten(value, name) for name, value in held]
-    for (what, _), (old, tree), (new, other) in zip(held, before, after, strict=True):
-        lost = [path for (path, a), (_, b) in zip(old, new, strict=False) if a is not b]
-        if lost or tree != other:
-            raise would_be_lost(name, f"changes {(lost or [what])[0]}")
-    return result
+    try:
+        try:
+            with sight.errors(), leaving:
+                result = invoke(substituted.function, call)
+        except Exception:
+            sight.changed(changes, name)  # also before an exception, but for Ctrl-C
+            raise
+        sight.changed(changes, name)
+        return result
+    finally:
+        leaving.end()  # where Ctrl-C came in the middle of it
+        sight.seen.clear()
+        substituted.release()
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
@@ -265,12 +358,39 @@ def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
     return fn(*args, **kwargs)
 
 
+def is_of_function(error: BaseException) -> bool:
+    """Raised while a function was traced, by it or by what it calls."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not invoke.__code__:
+        traceback = traceback.tb_next
+    return traceback is not None
+
+
 def _takes_keyword(fn: Any, name: str) -> bool:
     """False for a wrapper that has its signature from another function, and takes ``*args``."""
     code = getattr(getattr(fn, "__opweave_of__", fn), "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
         return True
     return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:
+    """A number that nobody reads is divided at no call: the guard asks whether Python raised."""
+    if not tracer.divisors:
+        return
+    read = {o.expr for n in tracer.builder.nodes for o in n.operands if isinstance(o, Scalar)}
+    read |= {o for o in outputs if isinstance(o, Expr)}
+    parts = {part for expr in read for part in _parts_of(expr)}
+    for quotient, divisor in tracer.divisors:
+        if quotient not in parts:
+            tracer.decide(Expr("ne", (divisor, literal(0))), True)
+
+
+def _parts_of(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for part in expr.args:
+        if isinstance(part, Expr):
+            yield from _parts_of(part)
 
 
 def _resolved_name(builder: Builder, name: str) -> str:
@@ -294,7 +414,9 @@ def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
 
 
 def _output(tracer: Tracer, item: Any, path: str) -> Output:
-    if isinstance(item, MaskSelection):
+    if issubclass(type(item), Refusing):
+        item._refused()
+    if type(item) in (MaskSelection, Choice):
         item.refuse()
     if isinstance(item, TracedArray):
         return item.value

@@ -15,17 +15,18 @@ from opweave.compiler.assignment import assign, check_assigned, fitted, put
 from opweave.compiler.expr import Expr
 from opweave.compiler.indexing import indexed, length, rows
 from opweave.compiler.ir import Symbol, Value
-from opweave.compiler.lifting import has_arrays, is_traced_array, lifted
+from opweave.compiler.lifting import has_arrays, lifted
 from opweave.compiler.numpy_functions import (
     FUNCTIONS,
-    METHODS,
     PROPERTIES,
     REDUCES,
     handler_of,
+    method_of,
     operator_of,
 )
 from opweave.compiler.scanning import ACCUMULATES, accumulated
 from opweave.compiler.selection import MaskSelection, is_selection, stored
+from opweave.compiler.signatures import NONE, Called
 from opweave.compiler.special import special_function
 from opweave.compiler.traced_numbers import TracedScalar
 from opweave.compiler.traced_operators import POWERS, ArrayOperators
@@ -56,7 +57,8 @@ def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
 class TracedArray(ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
-    __array_priority__ = 1000
+    __array_priority__ = 0.0  # as of arrays; NumPy asks __array_ufunc__
+    __opweave_traced__ = "array"
     __slots__ = ("__weakref__", "origin", "tracer", "value")
 
     def __init__(self, tracer: Tracer, value: Value):
@@ -75,6 +77,13 @@ class TracedArray(ArrayOperators):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of what it stands for, for ``isinstance``: an array's, or a NumPy number's."""
+        if self.value.shape or not self.tracer.is_number(self.value):
+            return self.tracer.array_class
+        return self.value.dtype.numpy.type
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -126,13 +135,14 @@ class TracedArray(ArrayOperators):
         name = f"np.{ufunc.__name__}"
         asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
         args = self._call(name, asked.operands, (args,), {})
-        if not any(map(is_traced_array, args)):  # but out= alone
-            args = tuple(
-                lifted(self.tracer, a) if isinstance(a, list | tuple) else a for a in args
-            )
+        args = tuple(
+            lifted(self.tracer, a) if isinstance(a, list | tuple | range) else a for a in args
+        )
         result = self.tracer.apply(operator, args)
         if out is None:
-            return result
+            made = result if isinstance(result, tuple) else (result,)
+            laid = tuple(map(asked.laid_out, made)) if asked.order != "K" else made
+            return laid if isinstance(result, tuple) else laid[0]
         return self._stored(asked, out, result if len(out) > 1 else [result])
 
     def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
@@ -151,12 +161,9 @@ class TracedArray(ArrayOperators):
 
     def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
         """``np.add.reduce`` and its kin, whose axis is 0 unless given."""
-        if out is not None:
-            self._unsupported(f"np.{name}.reduce(out=...)")
-        if kwargs.get("dtype", 0) is None:
-            del kwargs["dtype"]
-        handler = REDUCES[name]
-        return self._call(f"np.{name}.reduce", handler, (a,), {"axis": axis, **kwargs})
+        asked = {k: v for k, v in kwargs.items() if v is not NONE and (k, v) != ("dtype", None)}
+        asked |= {"axis": axis} if out is None else {"axis": axis, "out": out}
+        return self._call(f"np.{name}.reduce", REDUCES[name], (a,), asked)
 
     def _accumulate(self, name: str, out: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
         """``np.add.accumulate`` and its kin, whose axis is 0 unless given."""
@@ -166,7 +173,7 @@ class TracedArray(ArrayOperators):
         return self._call(shown, accumulated, given, {})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        handler = handler_of(function)
+        handler: Callable[..., Any] | Called | None = handler_of(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         given = {key: item for key, item in kwargs.items() if key != "out"}
@@ -175,8 +182,13 @@ class TracedArray(ArrayOperators):
             handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
 
-    def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _call(
+        self, name: str, handler: Callable[..., Any] | Called, args: Any, kwargs: Any
+    ) -> Any:
         try:
+            if isinstance(handler, Called):
+                args, kwargs = handler.bound(self.tracer, args, kwargs)
+                handler = handler.handler
             result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
             out = kwargs.get("out")
             return result if out is None else into(result, out, name)
@@ -185,23 +197,30 @@ class TracedArray(ArrayOperators):
             if not place or place in str(error):
                 raise self.tracer.noted(error) from None
             raise self.tracer.noted(type(error)(f"{error} ({place})")) from None
-        except TypeError as error:
-            if "argument" not in str(error):
-                raise
-            text = f"{name}: {str(error).split('() ')[-1]} in traced code ({self.tracer.where()})"
-            raise self.tracer.noted(UnsupportedError(text)) from None
+        except Exception as error:  # of arguments that the handler has no meaning for
+            text = f"{name}: {type(error).__name__}: {error} ({self.tracer.where()})"
+            raise self.tracer.noted(UnsupportedError(text)) from error
 
     def __getattr__(self, name: str) -> Any:
-        if name in METHODS:
-            handler = METHODS[name]
+        handler = method_of(name)
+        if handler is not None:
             return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
         if name in PROPERTIES:
             return self._call(f".{name}", PROPERTIES[name], (self,), {})
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             self._unsupported(f"ndarray.{name}")
+        if name == "__array_interface__":
+            self.__array__()  # refuses, as NumPy would be that asks for it
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"a traced array has no attribute {name!r} ({self.tracer.where()})")
+        kind = self.__class__
+        if hasattr(kind, name):  # a number's own method
+            self._unsupported(f"{kind.__name__}.{name}")
+        error = AttributeError(
+            f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
+        )
+        error.add_note(f"at {self.tracer.where()}, in a fused function")
+        raise error
 
     def of(self, value: Value) -> TracedArray:
         """Another value of the same trace."""
@@ -253,10 +272,15 @@ class TracedArray(ArrayOperators):
             raise self.tracer.noted(error) from None
 
     def __matmul__(self, other: Any) -> Any:
-        return self._call("@", FUNCTIONS["matmul"], (self, other), {})
+        return self._call("@", FUNCTIONS["matmul"], (self, self._beside(other)), {})
 
     def __rmatmul__(self, other: Any) -> Any:
-        return self._call("@", FUNCTIONS["matmul"], (other, self), {})
+        return self._call("@", FUNCTIONS["matmul"], (self._beside(other), self), {})
+
+    def _beside(self, other: Any) -> Any:
+        """An operand of ``@``: NumPy makes an array of a list."""
+        is_list = isinstance(other, list | tuple)
+        return self._call("@", lifted, (self.tracer, other), {}) if is_list else other
 
     def __imatmul__(self, other: Any) -> Any:
         return self._assigned(self @ other, "__imatmul__")
@@ -282,5 +306,7 @@ class TracedArray(ArrayOperators):
     __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
     __index__ = _refuse("an index", "compute it outside the fused function")
     __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
+    __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
+    __trunc__ = _refuse("math.trunc()", "use np.trunc")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")

@@ -6,6 +6,7 @@ value (``if n > 3``, ``range(n)``, ``math.log(s)``) makes it static, with a guar
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.expr import NUMBER_METHODS, Expr, literal, scalar_function
-from opweave.compiler.lifting import is_traced_array
-from opweave.compiler.traced_operators import NumberOperators
+from opweave.compiler.traced_operators import NumberOperators, is_traced_array
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
@@ -24,6 +24,8 @@ from opweave.opcodes.errors import DTypeError
 if TYPE_CHECKING:
     from opweave.compiler.tracer import Tracer
 
+# Functions that raise where the second number is 0.
+DIVIDING = ("truediv", "floordiv", "mod")
 # Attributes of a number that its type decides, which belongs to the guard.
 OF_A_TYPE = ("dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides")
 
@@ -50,7 +52,14 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
             tracer.concrete(item)
     elif name == "pow":
         _decide_root(tracer, *pairs)
-    return TracedScalar(tracer, Expr(name, tuple(expr for expr, _ in pairs)), example)
+    expr = Expr(name, tuple(expr for expr, _ in pairs))
+    if name in DIVIDING and expr.args[1].op != "literal":
+        tracer.divisors.append((expr, expr.args[1]))
+    if tracer.watches:
+        tracer.numbers.append(expr)  # which may be an error, though nobody reads it
+    if tracer.asks_truth and type(example) is bool:
+        return tracer.decide(expr, example)
+    return TracedScalar(tracer, expr, example)
 
 
 def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
@@ -70,11 +79,18 @@ class TracedScalar(NumberOperators):
     """Stands for a Python (or NumPy) number that may differ from call to call."""
 
     __array_priority__ = 1001
+    __opweave_traced__ = "number"
 
     def __init__(self, tracer: Tracer, expr: Expr, example: Any):
         self.tracer = tracer
         self.expr = expr
         self.example = example
+
+    def __copy__(self) -> TracedScalar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TracedScalar:
+        return self
 
     def __repr__(self) -> str:
         return repr(self.tracer.concrete(self))
@@ -172,6 +188,18 @@ class TracedScalar(NumberOperators):
 
     def __index__(self) -> int:
         return operator.index(self.tracer.concrete(self))
+
+    def __complex__(self) -> complex:
+        return complex(self.tracer.concrete(self))
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.tracer.concrete(self))
+
+    def __floor__(self) -> Any:
+        return math.floor(self.tracer.concrete(self))
+
+    def __ceil__(self) -> Any:
+        return math.ceil(self.tracer.concrete(self))
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.tracer.concrete(self), digits)

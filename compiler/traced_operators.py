@@ -38,6 +38,24 @@ UNARY = (("neg", "negative"), ("pos", "positive"), ("abs", "absolute"), ("invert
 POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
 
+def is_traced_array(item: Any) -> bool:
+    """True for what stands for an array; the type is asked, never the instance.
+
+    A user's object may answer to every name, as a dict with ``__getattr__ = dict.get`` does.
+    """
+    return getattr(type(item), "__opweave_traced__", None) == "array"
+
+
+def is_traced_number(item: Any) -> bool:
+    """True for what stands for a number that may differ from call to call."""
+    return getattr(type(item), "__opweave_traced__", None) == "number"
+
+
+def is_traced(item: Any) -> bool:
+    """True for what stands for an array or a number."""
+    return hasattr(type(item), "__opweave_traced__")
+
+
 class ArrayOperators:
     """The operator methods of a traced array, over three hooks."""
 
@@ -55,6 +73,10 @@ class ArrayOperators:
         """Make this name stand for a new value, for the in-place operators."""
         raise NotImplementedError
 
+    def _left_to_python(self, name: str, other: Any) -> Any:
+        """What Python makes of an operator where the other operand has a say in it."""
+        return NotImplemented
+
 
 class NumberOperators:
     """The operator methods of a traced number."""
@@ -66,6 +88,9 @@ class NumberOperators:
 
 def _binary(name: str, operator: Operator) -> Callable[..., Any]:
     def method(self: ArrayOperators, other: Any) -> Any:
+        left_to_python = self._left_to_python(name, other)
+        if left_to_python is not NotImplemented:
+            return left_to_python
         found = self._power(other) if name == "pow" else operator
         return self._applied(found, *((self, other) if found.arity == 2 else (self,)))
 
@@ -78,6 +103,9 @@ def _reflected(operator: Operator) -> Callable[..., Any]:
 
 def _in_place(name: str) -> Callable[..., Any]:
     def method(self: ArrayOperators, other: Any) -> Any:
+        found = self._left_to_python(f"i{name}", other)
+        if found is not NotImplemented:
+            return found
         return self._assigned(getattr(self, f"__{name}__")(other), f"__i{name}__")
 
     return method
@@ -89,6 +117,8 @@ def _unary(operator: Operator) -> Callable[..., Any]:
 
 def _number(name: str, flip: bool = False) -> Callable[..., Any]:
     def method(self: NumberOperators, other: Any) -> Any:
+        if hasattr(type(other), "_applied"):  # an array, which takes the number
+            return NotImplemented
         if not isinstance(other, NumberOperators) and not is_number(other):
             return NotImplemented
         return self._scalar(name, [other, self] if flip else [self, other])

@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
+from opweave.compiler.choices import resolved
 from opweave.compiler.complexes import defined
 from opweave.compiler.expr import Expr, evaluate, literal
+from opweave.compiler.foreign import remedy
 from opweave.compiler.ir import Extent, Node, Value, Where
+from opweave.compiler.leaving import unwatched
 from opweave.compiler.lifting import lifted
 from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.selection import MaskSelection
@@ -24,13 +27,16 @@ from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
 
 _INTERNAL = ("opweave", "numpy", "cupy")
+# Whose loops in NumPy compare with NaN, which is an error there.
+COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
 
 
 def is_array(item: Any) -> bool:
     """True for an array of NumPy's or CuPy's."""
-    return isinstance(item, np.ndarray) or hasattr(type(item), "__cuda_array_interface__")
+    kind = type(item)  # not isinstance: a traced array says that it is one
+    return issubclass(kind, np.ndarray) or hasattr(kind, "__cuda_array_interface__")
 
 
 def is_boxed(
@@ -108,10 +114,16 @@ def contents_of(array: Any) -> Any:
 class Tracer:
     """One trace: the builder, the scalar arguments' example values, and what became static.
 
-    ``selects``: what a mask selects may stay the whole array, see ``selection.py``.
+    Attributes:
+        selects: what a mask selects may stay the whole array, see ``selection.py``.
+        asks_truth: the function may ask whether something is True, and not only whether it is
+            true: each comparison of numbers is part of the guard then.
+        array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
     """
 
     selects = True
+    array_class: type = np.ndarray
+    asks_truth = False
 
     def __init__(
         self,
@@ -132,16 +144,37 @@ class Tracer:
         self.borrowed: set[int] = set()  # views of arguments
         self.strided: set[int] = set()  # arguments that do not lie row by row
         self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
+        self.watches = False  # what NumPy computes at once is asked for errors
+        self.has_faulted = False  # there was one
+        self.numbers: list[Expr] = []  # that were computed of others
+        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and what divides
+        self.suspects: list[Value] = []  # of which NumPy tells where they are not finite
+        self.sets_errors = False  # the function has settings of NumPy's errors itself
+        self.asks_identity = False  # the function asks whether two things are one
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
+        self.holds_made = False  # arrays that NumPy would make are traced, see ``trace``
+        self.made = False  # the function made one
+
+    def errors(self) -> Any:
+        """NumPy's settings for what it computes at once: as kernels, which warn of nothing."""
+        kind: Any = "call" if self.watches else "ignore"
+        return np.errstate(
+            divide=kind, over=kind, invalid=kind, under="ignore", call=self.has_heard
+        )
+
+    def has_heard(self, kind: str, flag: int) -> None:
+        """NumPy has found an error."""
+        self.has_faulted = True
 
     def where(self) -> Where:
         """The user's line: the innermost frame that is neither ours nor NumPy's."""
         return users_line(self.first_line)
 
+    @unwatched
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""
-        where = self.where()
+        where, operands = self.where(), resolved(operator, operands)
         if not any(isinstance(o, TracedArray) for o in operands):
             return self._apply_to_scalars(operator, operands, attrs or {})
         if operator.kind is Kind.COMPOSITE:
@@ -149,6 +182,7 @@ class Tracer:
         self.check_length(where)
         typed = [self._operand(operator, o, where) for o in operands]
         if (found := defined(operator, operands, typed)) is not None:
+            self.suspects += [o for o in typed if isinstance(o, Value)]
             return found
         results = self.builder.apply(operator, typed, attrs, where)
         wrapped = tuple(map(self.wrapped, results))
@@ -257,6 +291,8 @@ class Tracer:
     def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         """Trace the definition in place of the composite."""
         plain = check_attrs(operator, attrs)
+        if operator.name in COMPARING:
+            self.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
         try:
             return operator.numpy(*operands, **plain)
         except OpweaveError as error:
@@ -271,17 +307,19 @@ class Tracer:
             return item.expr, scalar_type(item.example)
         if isinstance(item, MaskSelection):
             item.refuse()
-        if isinstance(item, list | tuple):
+        if isinstance(item, list | tuple | range):
             return lifted(self, item).value
-        if isinstance(item, np.ndarray) and item.ndim == 0:
+        if type(item) is np.ndarray and item.ndim == 0:
             item = item[()]
         if self.describe is not None and is_array(item):
             return self.constant(item)
         if isinstance(item, bool | int | float | complex | np.generic):
+            if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
+                item = np.asarray(item)[()]  # a class of its own, whose type NumPy does not weaken
             return self.literal(item), scalar_type(item)
-        hint = (
-            "pass the array as an argument" if hasattr(item, "shape") else "it has no meaning here"
-        )
+        getattr(item, "shape", None)  # what stands for another object refuses by itself
+        written = "the array as an argument" if is_array(item) else remedy(item)
+        hint = f"pass {written}" if written else "it has no meaning here"
         raise TraceError(
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
@@ -294,6 +332,18 @@ class Tracer:
     def wrapped(self, value: Value) -> TracedArray:
         """A value as the user's function sees it."""
         return TracedArray(self, value)
+
+    def truth(self, array: TracedArray, what: str) -> Any:
+        """A bool of Python's, from an array without dimensions; ``what`` gives it.
+
+        Raises:
+            UnsupportedError: the function may ask whether it is ``True`` itself.
+        """
+        from opweave.compiler.truths import Truth
+
+        if self.asks_identity:
+            raise UnsupportedError(f"{what}: a bool beside a comparison by 'is'; use == or 'if'")
+        return Truth(self, array.value)
 
     def copied(self, array: Any) -> TracedArray:
         """A copy of an array that is no argument."""

@@ -1,6 +1,6 @@
 """Trees: tuples, lists, dicts, objects and None, taken apart into leaves and put together.
 
-    tree ::= leaf | None | type keys tree*
+    tree ::= leaf | None | type keys tree* | again number
 
 A tree is the structure alone, hashable, so that it can be part of a guard; the leaves, arrays and
 numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
@@ -11,30 +11,38 @@ from __future__ import annotations
 import dataclasses
 import sys
 import types
+from abc import ABCMeta
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache, partial
-from typing import Any, cast
+from functools import partial, wraps
+from itertools import islice
+from typing import Any
+from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from opweave.compiler.foreign import is_foreign
+from opweave.compiler.traced_operators import is_traced
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
 
 # Nesting beyond this is taken for a container that holds itself.
 DEEPEST = 64
 # More numbers than this are one array.
 MOST_LEAVES = 1024
-# Classes of which it is remembered what they are.
-MOST_CLASSES = 1024
 # Whose objects are never taken apart.
 LIBRARIES = frozenset(
     {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
 )
+# Types of most leaves.
+COMMON = (np.ndarray, float, int)
 # Dicts of these very types.
 MAPPINGS = (dict, OrderedDict)
 # Protocols of arrays, which are leaves.
-ARRAYS = ("__array__", "__dlpack__", "__cuda_array_interface__")
+ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interface__")
 Path = str
 
 
@@ -51,13 +59,31 @@ class Tree:
 
     type: type
     keys: tuple[Any, ...]
-    children: tuple[Tree | Constant | None, ...]
+    children: tuple[Structure | None, ...]
 
-    def built(self, leaves: Iterator[Any]) -> Any:
-        """The container with these leaves, as many as it needs."""
-        items = [next(leaves) if c is None else c.built(leaves) for c in self.children]
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        """The container with these leaves, as many as it needs.
+
+        Args:
+            made: what ``Again`` counts, to which this and the containers in it are added.
+        """
+        if self.is_flat:
+            made.append(tuple(islice(leaves, len(self.children))))
+            return made[-1]
+        items = [next(leaves) if c is None else c.built(leaves, made) for c in self.children]
         if self.type is type(None):
             return None
+        found = self._filled(items)
+        if has_identity(self):
+            made.append(found)
+        return found
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """A tuple of leaves, as most functions return that return several arrays."""
+        return self.type is tuple and bool(self.children) and not any(self.children)
+
+    def _filled(self, items: list[Any]) -> Any:
         if self.type in MAPPINGS:
             return self.type(zip(self.keys, items, strict=True))
         if self.type is partial:
@@ -80,8 +106,41 @@ class Constant:
 
     value: Any
 
-    def built(self, leaves: Iterator[Any]) -> Any:
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
         return self.value
+
+
+@dataclass(frozen=True)
+class Again:
+    """A container or array that stands somewhere before: one object, as ``is`` can tell.
+
+    Attributes:
+        number: which of those that were taken apart, counted as each was done.
+    """
+
+    number: int
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        return made[self.number]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array of a result that stands there again, or that is a view of an argument.
+
+    Attributes:
+        is_view: an object of its own on an argument's memory.
+    """
+
+    is_view: bool
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        found = next(leaves)
+        made.append(found[...] if self.is_view else found)
+        return made[-1]
+
+
+Structure = Tree | Constant | Again | Leaf
 
 
 class Identity:
@@ -97,9 +156,23 @@ class Identity:
         return id(self.value)
 
 
+def has_identity(tree: Tree) -> bool:
+    """True for containers that can be told apart; there is one None, and one empty tuple."""
+    return bool(tree.children) or not issubclass(tree.type, tuple | type(None))
+
+
 def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
-    """What a class is does not change."""
-    return cast(Callable[[type], bool], lru_cache(MOST_CLASSES)(function))
+    """What a class is does not change; one that nobody else holds is forgotten."""
+    known: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+
+    @wraps(function)
+    def asked(kind: type) -> bool:
+        found = known.get(kind)
+        if found is None:
+            found = known[kind] = function(kind)
+        return found
+
+    return asked
 
 
 def is_container(value: Any) -> bool:
@@ -108,7 +181,7 @@ def is_container(value: Any) -> bool:
     return (
         kind in (tuple, list, type(None), partial, *MAPPINGS)
         or is_namespace(kind)
-        or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
         or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
         or is_object(value)
     )
@@ -129,7 +202,10 @@ def is_class_of_objects(kind: type) -> bool:
     return (
         all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
         and not _is_of_library(kind)
+        and not is_foreign(kind)
         and not issubclass(kind, type | Enum)
+        and type(kind) in (type, ABCMeta)  # others, and the next, may keep a list of subclasses
+        and not any("__init_subclass__" in vars(b) for b in kind.__mro__ if not _is_of_library(b))
         and not any(hasattr(kind, protocol) for protocol in ARRAYS)
         and not any(vars(base).get("__slots__") for base in kind.__mro__)
     )
@@ -148,11 +224,15 @@ def flatten(
     name: Path = "",
     constants: tuple[type, ...] = (),
     attribute: Callable[[Any], Any] = lambda value: value,
-) -> tuple[list[tuple[Path, Any]], Tree | Constant | None]:
+    seen: dict[int, Any] | None = None,
+    marks: Mapping[int, bool] = {},
+) -> tuple[list[tuple[Path, Any]], Structure | None]:
     """Leaves with their paths, as a user writes them, and the structure; a leaf has none.
 
     Leaves of the types ``constants`` go into the structure; ``attribute`` says what stands for a
-    leaf within an object.
+    leaf within an object.  ``seen`` has the containers that were taken apart before, by their
+    identities and in order, and gets those of this value.  ``marks`` are the identities of leaves
+    that become a ``Leaf``, and whether it is a view.
 
     >>> flatten({"w": 1, "b": (2, None)}, "params")[0]
     [("params['w']", 1), ("params['b'][0]", 2)]
@@ -160,8 +240,18 @@ def flatten(
     Raises:
         ArgumentError: nested too deep, as a container that holds itself is, or too many leaves.
     """
-    taker = _Taker(name, constants, attribute)
+    taker = _Taker(name, constants, attribute, {} if seen is None else seen, marks)
     return taker.leaves, taker.taken(value, name, 0)
+
+
+class CycleError(ArgumentError):
+    """A container that holds itself, of which there is no structure."""
+
+
+def forget(seen: dict[int, Any], count: int) -> None:
+    """Leave only the first of the containers that were taken apart."""
+    while len(seen) > count:
+        seen.popitem()
 
 
 class _Taker:
@@ -171,18 +261,31 @@ class _Taker:
     """
 
     def __init__(
-        self, name: Path, constants: tuple[type, ...], attribute: Callable[[Any], Any]
+        self,
+        name: Path,
+        constants: tuple[type, ...],
+        attribute: Callable[[Any], Any],
+        seen: dict[int, Any],
+        marks: Mapping[int, bool],
     ) -> None:
         self.name = name
         self.constants = constants
         self.attribute = attribute
+        self.seen = seen
+        self.marks = marks
         self.leaves: list[tuple[Path, Any]] = []
+        self.open: set[int] = set()  # what is being taken apart
 
-    def taken(self, value: Any, path: Path, depth: int) -> Tree | Constant | None:
+    def taken(self, value: Any, path: Path, depth: int) -> Structure | None:
         """The structure of a value, whose leaves are added to the others."""
-        if isinstance(value, self.constants):
+        if type(value) in COMMON and not self.marks and len(self.leaves) < MOST_LEAVES:
+            self.leaves.append((path, value))
+            return None
+        if issubclass(type(value), self.constants):  # a stand-in is asked nothing
             return Constant(value)
         leaves = self.leaves
+        if id(value) in self.seen:
+            return Again(list(self.seen).index(id(value)))
         if not is_container(value):
             if len(leaves) == MOST_LEAVES:
                 raise ArgumentError(
@@ -190,12 +293,36 @@ class _Taker:
                     "make one array of them with np.asarray"
                 )
             leaves.append((path, value))
-            return None
+            if id(value) not in self.marks:
+                return None
+            self.seen[id(value)] = value
+            return Leaf(self.marks[id(value)])
         start = len(leaves)
-        tree = self._apart(value, path, depth)
+        if id(value) in self.open:
+            raise CycleError(f"argument {path[:40]}: a container that holds itself")
+        self.open.add(id(value))
+        try:
+            tree = self._apart(value, path, depth)
+        finally:
+            self.open.discard(id(value))
+        if has_identity(tree):
+            self.seen[id(value)] = value
         if is_object(value) or is_namespace(type(value)):
             leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
         return tree
+
+    def _attribute_taken(self, value: Any, path: Path, depth: int) -> Structure | None:
+        """An attribute of an object; one too large stays whole."""
+        leaves, seen = len(self.leaves), len(self.seen)
+        try:
+            return self.taken(value, path, depth)
+        except ArgumentError as error:
+            if isinstance(error, CycleError) or depth == DEEPEST or not is_container(value):
+                raise
+            del self.leaves[leaves:]
+            forget(self.seen, seen)
+            self.leaves.append((path, value))
+            return None
 
     def _apart(self, value: Any, path: Path, depth: int) -> Tree:
         if depth == DEEPEST:
@@ -205,7 +332,8 @@ class _Taker:
             )
         keys, items, paths = _parts(value, path)
         pairs = zip(items, paths, strict=True)
-        children = tuple(self.taken(item, p, depth + 1) for item, p in pairs)
+        take = self._attribute_taken if is_object(value) else self.taken
+        children = tuple(take(item, p, depth + 1) for item, p in pairs)
         kind = type(value)
         return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
 
@@ -215,14 +343,17 @@ def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequ
     if value is None:
         return (), (), ()
     if type(value) in MAPPINGS:
-        return tuple(value), list(value.values()), [f"{path}[{shown(key)}]" for key in value]
+        keys = tuple(k.tracer.concrete(k) if is_traced(k) else k for k in value)
+        return keys, list(value.values()), [f"{path}[{shown(key)}]" for key in value]
     if type(value) is partial:
         args, given = value.args, value.keywords
         steps = ["func", *(f"args[{i}]" for i in range(len(args))), *given]
         items = [value.func, *args, *given.values()]
         return (len(args), *given), items, [f"{path}.{step}" for step in steps]
     if dataclasses.is_dataclass(value):
-        names = tuple(f.name for f in dataclasses.fields(value))
+        declared = [f.name for f in dataclasses.fields(value)]
+        others = list(getattr(value, "__dict__", {}))
+        names = tuple(dict.fromkeys([*declared, *others]))
         return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
     if is_object(value) or is_namespace(type(value)):
         names = tuple(vars(value))

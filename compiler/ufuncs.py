@@ -10,11 +10,11 @@ import numpy as np
 
 from opweave.compiler.assignment import assign, check_assigned, fitted
 from opweave.compiler.lifting import lifted
-from opweave.opcodes import OPERATORS
+from opweave.compiler.traced_operators import is_traced_array, is_traced_number
+from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
-# Memory orders: results are C-contiguous whatever is asked for, but for this one.
-ORDERS = ("K", "A", "C")
+ORDERS = ("K", "A", "C", "F")
 # Functions whose ``out=`` may be larger than the result, as a ufunc's.
 SPREAD = ("clip",)
 
@@ -27,12 +27,14 @@ class Keywords:
         dtype: what to compute in; None for what the operands give.
         casting: how far operands and results may be converted.
         where: the elements that are written.
+        order: in which results lie in memory, where no array is given for them.
     """
 
     ufunc: np.ufunc
     dtype: Any = None
     casting: Any = "same_kind"
     where: Any = True
+    order: Any = "K"
 
     @classmethod
     def of(cls, ufunc: np.ufunc, given: Mapping[str, Any], has_out: bool) -> Keywords:
@@ -43,10 +45,10 @@ class Keywords:
         """
         rest = dict(given)
         name = ufunc.__name__
-        if rest.pop("order", "K") not in ORDERS or rest.pop("subok", True) not in (True, False):
+        if rest.get("order", "K") not in ORDERS or rest.pop("subok", True) not in (True, False):
             raise UnsupportedError(f"np.{name}: order= and subok= other than NumPy's own")
         made = cls(ufunc, *(rest.pop(key, default) for key, default in (
-            ("dtype", None), ("casting", "same_kind"), ("where", True),
+            ("dtype", None), ("casting", "same_kind"), ("where", True), ("order", "K"),
         )))  # fmt: skip
         if made.where is not True and not has_out:
             raise UnsupportedError(
@@ -79,6 +81,12 @@ class Keywords:
             return args
         return [_converted(a, dtype) for a, dtype in zip(args, found, strict=False)]
 
+    def laid_out(self, result: Any) -> Any:
+        """A result in the order that is asked for."""
+        if self.order not in ("C", "F") or getattr(result, "ndim", 0) < 2:
+            return result
+        return np.copy(result, order=self.order)
+
     def stored(self, value: Any, target: Any) -> Any:
         """A result as its target holds it, where more is allowed than a conversion in kind."""
         dtype = getattr(target, "dtype", value.dtype)
@@ -99,9 +107,10 @@ def _type_of(operand: Any) -> Any:
 
 
 def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
-    if hasattr(operand, "value"):
-        return operand if operand.dtype == dtype else operand.astype(dtype)
-    if hasattr(operand, "expr"):
+    if is_traced_array(operand):
+        same = operand.value.dtype is dtypes.of(dtype)  # which equal ones may not be
+        return operand if same else operand.astype(dtype)
+    if is_traced_number(operand):
         return lifted(operand.tracer, operand).astype(dtype)
     return np.asarray(operand).astype(dtype)[()]
 
@@ -123,7 +132,7 @@ def into(result: Any, out: Any, name: str) -> Any:
         ShapeError: it has another shape.
     """
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    if not hasattr(target, "origin") or not hasattr(result, "value"):
+    if not is_traced_array(target) or not is_traced_array(result):
         raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
     if target.dtype != result.dtype:
         raise UnsupportedError(f"{name}: out= of {target.dtype} for a result of {result.dtype}")

@@ -45,7 +45,7 @@ class Watch:
         """Put back what was changed; the first thing that was."""
         changed = []
         for cls, before in self.classes:
-            added = [name for name in vars(cls) if name not in before]
+            added = [n for n in vars(cls) if n not in before and n != "__slotnames__"]  # copyreg's
             for name in added:
                 delattr(cls, name)
             changed += [f"{cls.__name__}.{name}" for name in added]

@@ -68,12 +68,18 @@ def check_name(name: Any, what: str) -> None:
 
 def is_number(value: Any) -> bool:
     """True for a number in a kernel: Python's bool, int, float and complex, NumPy's scalars."""
-    if isinstance(value, np.timedelta64):  # a np.number to NumPy
+    if hasattr(type(value), "__opweave_traced__"):  # its class is that of what it stands for
+        return type(value).__opweave_traced__ == "number" and _is_of_kernels(value.__class__)
+    return _is_of_kernels(type(value))
+
+
+def _is_of_kernels(kind: type) -> bool:
+    """True for the types of numbers that kernels take."""
+    if issubclass(kind, np.timedelta64):  # a np.number to NumPy
         return False
-    if isinstance(value, np.generic):  # what stands for one has nothing but its class
-        is_bfloat16 = value.__class__ is dtypes.BF16.numpy.type
-        return isinstance(value, np.number | np.bool_) or is_bfloat16
-    return isinstance(value, bool | int | float | complex)
+    if issubclass(kind, np.generic):
+        return issubclass(kind, np.number | np.bool_) or kind is dtypes.BF16.numpy.type
+    return issubclass(kind, bool | int | float | complex)
 
 
 def plain_number(value: Any) -> Any:

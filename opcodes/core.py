@@ -223,7 +223,7 @@ class Operator:
         operands = operands[: self.arity]
         attrs = check_attrs(self, attrs)
         for operand in operands:
-            if hasattr(operand, "__opweave_apply__"):
+            if hasattr(type(operand), "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
         if any(not isinstance(o, str | int | float | complex | np.generic) for o in operands):
             if len(operands) < self.arity:

@@ -88,9 +88,14 @@ BOOL = DType("b1", "bool", "b", 1, "bool", "bool")
 C64 = DType("c64", "complex64", "c", 8, "complex64", "complex64", "", 24, -149)
 C128 = DType("c128", "complex128", "c", 16, "complex128", "complex128", "", 53, -1074)
 
+# Of the same bits as int64 and uint64, and other characters to NumPy, which promotes them apart.
+LONGLONG = DType("i64", "longlong", "i", 8, "int64", "int64")
+ULONGLONG = DType("u64", "ulonglong", "u", 8, "uint64", "uint64")
+
 ALL: tuple[DType, ...] = (
     F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL, C64, C128,
 )  # fmt: skip
+EVERY: tuple[DType, ...] = (*ALL, LONGLONG, ULONGLONG)
 FLOATS: tuple[DType, ...] = (F16, BF16, F32, F64)
 COMPLEX: tuple[DType, ...] = (C64, C128)
 PARTS = {"c64": F32, "c128": F64}
@@ -108,6 +113,9 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
+_BY_CHAR = {d.numpy.char: d for d in (LONGLONG, ULONGLONG, I64, U64)}
+
+
 def of(dtype: Any) -> DType:
     """Return the row for a NumPy dtype, a scalar type or a name.
 
@@ -115,6 +123,8 @@ def of(dtype: Any) -> DType:
         DTypeError: opweave has no kernels for that type.
     """
     try:
+        if isinstance(dtype, np.dtype) and dtype.isnative and dtype.char in _BY_CHAR:
+            return _BY_CHAR[dtype.char]  # which equals another one
         return _of(dtype)
     except DTypeError:
         raise
@@ -130,13 +140,15 @@ SPELT = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")
 @cache
 def _of(dtype: Any) -> DType:
     if isinstance(dtype, DType):
-        if not any(dtype is row for row in ALL):
+        if not any(dtype is row for row in EVERY):
             raise DTypeError(f"{dtype.name!r} is no row of the table: expected one of {_EXPECTED}")
         return dtype
     if isinstance(dtype, str) and not SPELT.fullmatch(dtype):
         raise ValueError(dtype)  # NumPy takes the character NUL for bool
     found = np.dtype(_numpy_dtype(dtype) if dtype == "bfloat16" else dtype)
     name = found.name if found.isnative else str(found)
+    if name in ("int64", "uint64"):
+        return _BY_CHAR[found.char]
     if name not in _BY_NAME:
         raise DTypeError(
             f"dtype {name[:80]} is not supported: expected one of {_EXPECTED}; convert with "

@@ -13,6 +13,10 @@ class OpweaveError(Exception):
     """Base of all errors raised by opweave."""
 
 
+class OpweaveWarning(RuntimeWarning):
+    """A call is right but not fused as one would think; told once for a function and place."""
+
+
 class ShapeError(OpweaveError, ValueError):
     """Extents do not broadcast, or an axis does not exist."""
 
@@ -43,6 +47,10 @@ class TraceError(OpweaveError, TypeError):
 
 class UnsupportedError(OpweaveError, NotImplementedError):
     """A NumPy function or argument that opweave does not compile."""
+
+
+class SubclassError(UnsupportedError):
+    """An array of a class that gives it a meaning of its own, such as a unit or a mask."""
 
 
 class ArgumentError(OpweaveError, TypeError):

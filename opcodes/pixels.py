@@ -133,7 +133,7 @@ def hue(x: Any, degrees: Any) -> Any:
 
 def of_number(name: str, value: Any) -> Any:
     """``math.NAME`` of a number, also of a traced one: computed on the host, at each call."""
-    if hasattr(value, "__opweave_scalar__"):
+    if hasattr(type(value), "__opweave_scalar__"):
         return value.__opweave_scalar__(name)
     return getattr(math, name)(value)
 

@@ -138,7 +138,7 @@ def cuda(
             f"{len(operands)}"
         )
     for operand in operands:
-        if hasattr(operand, "__opweave_apply__"):
+        if hasattr(type(operand), "__opweave_apply__"):
             return operand.__opweave_apply__(row, operands, {})
     return numpy(*operands)
 

@@ -134,7 +134,9 @@ def summation(types: Types, attrs: Any = ()) -> Signature:
     """sum and prod widen small integers: bool and int32 to int64, uint8 to uint64."""
     (source,) = types
     asked = dict(attrs).get("dtype")
-    to = dtypes.of(asked) if asked is not None else {"b": I64, "i": I64, "u": U64}.get(source.kind)
+    narrow = source.itemsize < 8
+    to = {"b": I64, "i": I64, "u": U64}.get(source.kind) if narrow else source
+    to = to if asked is None else dtypes.of(asked)
     return (to or source,), (to or source,)
 
 

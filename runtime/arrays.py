@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.foreign import remedy
 from opweave.compiler.specialise import static_key
 from opweave.compiler.trace import ArrayType, Static
 from opweave.compiler.tree import Identity
 from opweave.opcodes import dtypes
-from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError
+from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError, SubclassError
 
 _from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, complex, np.generic)
 # What selects what a function does, and is part of the guard wherever it stands.
 STATIC_TYPES = (
-    str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType, FunctionType,
-    BuiltinFunctionType, MethodType, Identity,
+    bool, np.bool_, str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType,
+    FunctionType, BuiltinFunctionType, MethodType, Identity,
 )  # fmt: skip
 
 
@@ -30,16 +31,36 @@ def is_cupy(value: Any) -> bool:
     if type(value) is np.ndarray:
         return False
     cupy = sys.modules.get("cupy")
-    return cupy is not None and isinstance(value, cupy.ndarray)
+    return cupy is not None and issubclass(type(value), cupy.ndarray)
 
 
 def is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or is_cupy(value)
+    return issubclass(type(value), np.ndarray) or is_cupy(value)
+
+
+def is_plain(kind: type) -> bool:
+    """True for NumPy's and CuPy's own classes of arrays, and for files in memory.
+
+    What other classes add, by ``__array_ufunc__`` or ``__array_finalize__`` for instance, a kernel
+    would lose.
+    """
+    cupy = sys.modules.get("cupy")
+    return kind in (np.ndarray, np.memmap) or (cupy is not None and kind is cupy.ndarray)
 
 
 def is_scalar(value: Any) -> bool:
-    """True for a number, which may differ from call to call."""
-    return isinstance(value, NUMBERS) and not isinstance(value, Enum)
+    """True for a number that may differ from call to call.
+
+    A bool is part of the guard, and what is of a class of its own, which the function may ask.
+    """
+    kind = type(value)
+    return kind in (int, float, complex) or (
+        issubclass(kind, np.generic) and kind is not np.bool_ and _is_numpys(kind)
+    )
+
+
+def _is_numpys(kind: type) -> bool:
+    return kind.__module__.split(".")[0] in ("numpy", "ml_dtypes")
 
 
 def layout_of(array: Any) -> str:
@@ -76,9 +97,16 @@ def array_type(name: str, array: Any) -> ArrayType:
     """Describe an array argument.
 
     Raises:
+        SubclassError: it is of a class of its own.
         DTypeError: its dtype is not supported.
         AlignmentError: it is not aligned to its own items.
     """
+    if not is_plain(type(array)):
+        what = f"argument {name}" if name else "an array"
+        raise SubclassError(
+            f"{what}: {type(array).__name__} gives an array a meaning of its own, which a kernel "
+            "does not have; pass np.asarray(x) where the elements alone are meant"
+        )
     try:
         dtype = dtypes.of(array.dtype)
     except DTypeError as error:
@@ -90,7 +118,8 @@ def array_type(name: str, array: Any) -> ArrayType:
             "copy it with np.ascontiguousarray"
         )
     aligned = pointer(array) % 16 == 0
-    return ArrayType(dtype, tuple(array.shape), layout_of(array), aligned, span(array))
+    library = "cupy" if is_cupy(array) else "numpy"
+    return ArrayType(dtype, tuple(array.shape), layout_of(array), aligned, span(array), library)
 
 
 def argument_type(name: str, value: Any, static: bool) -> Any:
@@ -99,33 +128,49 @@ def argument_type(name: str, value: Any, static: bool) -> Any:
     Raises:
         ArgumentError: not an array, a number or a static value.
     """
-    if static or isinstance(value, STATIC_TYPES):
+    if static or isinstance(value, STATIC_TYPES) or type(value) is object:  # a sentinel
         return Static(value)
-    if isinstance(value, np.ma.MaskedArray | np.matrix):
-        raise ArgumentError(
-            f"argument {name}: {type(value).__name__} has semantics of its own; pass np.asarray(x)"
-        )
     if is_array(value):
         return array_type(name, value)
-    if isinstance(value, NUMBERS):
+    if is_scalar(value):
         return value
+    if isinstance(value, NUMBERS):
+        return Static(value)
     parameter = name.split("[")[0].split(".")[0]
+    written = remedy(value, name)
+    selects = f"name {parameter!r} in static_argnames if it selects what the function does"
     raise ArgumentError(
         f"argument {name}: expected a NumPy or CuPy array, a number, or a tuple, list, dict or "
-        f"dataclass of them, found {type(value).__name__}; name {parameter!r} in static_argnames "
-        "if it selects what the function does"
+        f"dataclass of them, found {_called(type(value))}; "
+        + (f"pass {written}" if written else selects)
     )
 
 
+def _called(kind: type) -> str:
+    """A class as people know it, of a library with its name.
+
+    >>> import fractions
+    >>> _called(fractions.Fraction), _called(set)
+    ('fractions.Fraction', 'set')
+    """
+    library = kind.__module__.split(".")[0]
+    return kind.__name__ if library == "builtins" else f"{library}.{kind.__name__}"
+
+
 def argument_key(value: Any, static: bool, aligned: bool) -> Any:
-    """What must be equal for a prepared call to serve another: exact shapes and strides."""
+    """What must be equal for a prepared call to serve another: exact shapes and strides.
+
+    Dtypes have their characters beside them, which tell apart int64 and ``np.longlong``.
+    """
     if type(value) is np.ndarray and not aligned:
-        return value.dtype, value.shape, value.strides, value.flags.aligned
-    if is_cupy(value):  # what is prepared runs on one device
-        place = value.device.id, pointer(value) % 16
-        return value.dtype, value.shape, value.strides, type(value), place
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.shape, value.strides, type(value), pointer(value) % 16
+        dtype = value.dtype
+        return dtype, dtype.char, value.shape, value.strides, value.flags.aligned
+    if is_array(value):
+        place: Any = pointer(value) % 16
+        if is_cupy(value):  # what is prepared runs on one device
+            place = value.device.id, place
+        dtype = value.dtype
+        return dtype, dtype.char, value.shape, value.strides, type(value), place
     if static or not is_scalar(value):
         return static_key(value)
     return type(value)
@@ -134,7 +179,7 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
 def argument_kind(value: Any, static: bool) -> Any:
     """What calls of other extents have in common: dtype and dimensions, or the static value."""
     if isinstance(value, np.ndarray) or is_cupy(value):
-        return type(value), value.dtype, value.ndim
+        return type(value), value.dtype, value.dtype.char, value.ndim
     return type(value) if is_scalar(value) and not static else static_key(value)
 
 

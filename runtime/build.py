@@ -6,14 +6,16 @@ import re
 import threading
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from opweave.compiler.kernel import Kernel
 from opweave.compiler.names import TEMPLATES
 from opweave.opcodes.errors import CompileError
-from opweave.runtime import environment, hostcc, locks, nvrtc
+from opweave.runtime import clang_ir, environment, hostcc, locks, nvrtc
 from opweave.runtime.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.debuginfo import KERNEL_FILE
+from opweave.runtime.dialect import gapped
 
 VERSION = "0.1.0"
 KINDS = {True: "so", False: "cubin"}  # of binaries, by whether the host's compiler makes them
@@ -33,10 +35,10 @@ class Binary:
 
 @cache
 def header_digest() -> str:
-    """Hash of every device helper, by name."""
+    """Hash of every device helper, by name, and of what is done to clang's IR."""
     paths = sorted([*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/**/*.*h")])
     parts = {str(p.relative_to(TEMPLATES)): digest(p.read_bytes()) for p in paths}
-    return key_of(parts)
+    return key_of(parts | {"clang_ir": digest(Path(clang_ir.__file__).read_bytes())})
 
 
 def on_host(arch: str, mode: str) -> bool:
@@ -93,7 +95,7 @@ class Builder:
         if on_host(arch, mode):
             source = f"{source}\nOW_ENTRY({name})\n"
         if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
-            source = f'#line 1 "{KERNEL_FILE}"\n{source}'
+            source = f'#line 1 "{KERNEL_FILE}"\n{gapped(source)}'
         if not cached:
             key = key_of(key_parts(source, arch, fast=fast, mode=mode))
             payload = self._compile(source, arch, fast=fast, mode=mode)

@@ -21,6 +21,7 @@ from opweave.runtime.regions import DYNAMIC_SHARED, GLOBAL, STATIC_SHARED, Memor
 EXAMPLES = 8
 MOST_FAULTS = 2048
 OF_AN_INDEX = -2  # the region of such a fault
+WRITE = 1  # of an access, see shadow.h
 COMPILERS_OWN = 0xFFFF  # owner of what the compiler put beside the variables; see shadow.h
 
 Name = tuple[str, int]  # of a region: what messages call it, and its bytes
@@ -245,7 +246,17 @@ def _run_locked(
         count = _run(launch, regions, found, kernel.base)
     del owner  # the checker has read it till now
     names = [name for _, name in named]
-    return [_fault(kernel, raw, names, variables) for raw in found[:count]]
+    seen = (_fault(kernel, raw, names, variables) for raw in found[:count])
+    return _that_mean_something([fault for fault in seen if fault is not None])
+
+
+def _that_mean_something(faults: list[Fault]) -> list[Fault]:
+    """Faults, without those that were first seen after a write outside of a local array.
+
+    It changes other variables of its thread; which ones is the compiler's choice.
+    """
+    first = next((n for n, f in enumerate(faults) if f.of_index and f.access & WRITE), len(faults))
+    return [f for n, f in enumerate(faults) if n <= first or f.of_index]
 
 
 def _run(launch: Launch, regions: Any, found: Any, base: int) -> int:
@@ -260,8 +271,15 @@ LINE = 1 << 31  # marks a program counter that is a line
 
 def _fault(
     kernel: Checked, raw: Any, names: Sequence[Name], variables: Sequence[Variable]
-) -> Fault:
+) -> Fault | None:
+    """What the checker saw; None for an index that no access in its line belongs to."""
     memory, offset = None, raw.offset
+    line = raw.line or _line(kernel, raw.pc)
+    other_line = raw.other_line or _line(kernel, raw.other_pc)
+    if raw.region == OF_AN_INDEX:
+        if line != other_line:
+            return None
+        other_line = 0
     if 0 < raw.variable <= len(variables):  # beyond: the compiler's own
         variable = variables[raw.variable - 1]
         memory = (f"shared {variable.name}", variable.bytes)
@@ -270,8 +288,8 @@ def _fault(
         memory = names[raw.region]
     return Fault(
         raw.kind,
-        raw.line or _line(kernel, raw.pc),
-        raw.other_line or _line(kernel, raw.other_pc),
+        line,
+        other_line,
         raw.access,
         raw.other_access,
         raw.bytes,

@@ -32,6 +32,7 @@ HEADERS = {
     "cuda_fp16.hpp": "cuda/fp16.cuh",
     "cuda_bf16.h": "cuda/fp16.cuh",
     "cooperative_groups.h": "cuda/groups.cuh",
+    "cooperative_groups/reduce.h": "cuda/reduce.cuh",
 }
 INCLUDE = re.compile(r'^([ \t]*#[ \t]*)include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s,:<>*&-]*>)?")
@@ -57,6 +58,7 @@ namespace {
 OWN_STDINT = re.compile(r"\btypedef\b[^;]*\bu?int(8|16|32|64)_t\s*;")
 # What may stand in front of __shared__ and belongs behind it.
 QUALIFIERS = ("static", "volatile", "const", "alignas", "__align__", "__attribute__")
+SHARED = re.compile(r"//.*|(?<!extern )\b__shared__\b")
 ASM = ("asm", "__asm__", "__asm")
 MOST_BYTES = 4 << 20
 
@@ -205,6 +207,30 @@ def rewritten(tokens: Sequence[Token]) -> str:
         line += consumed.count("\n")
         at = end
     return "".join(out)
+
+
+def gapped(text: str) -> str:
+    """A source with a gap between the shared variables of one declaration, as between all others.
+
+    >>> gapped("__shared__ float a[2], b[sizeof(P<int, 4>)];")
+    '__shared__ float a[2], ow_gap_d0[64], b[sizeof(P<int, 4>)];'
+    """
+    made: list[str] = []
+    start = count = 0
+    for word in SHARED.finditer(text):
+        depth = angles = 0
+        if word[0].startswith("//"):
+            continue
+        for at in range(word.end(), len(text)):
+            char = text[at]
+            depth += (char in "([{") - (char in ")]}")
+            angles += ((char == "<") - (char == ">")) if depth == 0 else 0
+            if depth < 0 or (char == ";" and depth == 0):
+                break
+            if char == "," and depth == angles == 0:
+                made.append(f"{text[start:at]}, ow_gap_d{count}[64]")
+                start, count = at, count + 1
+    return "".join([*made, text[start:]])
 
 
 def _qualified(tokens: Sequence[Token], at: int) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from opweave.runtime.checker import Fault
@@ -41,6 +41,12 @@ ADVICE: Mapping[str, str] = {
 }
 
 
+# What a launch without dynamic shared memory is told, by ow.sanitize_source's name for it.
+NO_DYNAMIC = "dynamic shared memory", 0
+GIVE_DYNAMIC = "pass shared_bytes=BYTES"
+MOST_TEXT = 160  # characters of a line that are shown
+
+
 class Thread(NamedTuple):
     """A thread of a launch: index of its block and of itself in it, (x, y, z)."""
 
@@ -64,6 +70,7 @@ class Finding:
             down); the asynchronous copy; where others wait; or 0.
         kernel: name of the kernel.
         count: how often it was seen, over all schedules.
+        text: the line of the source, and ``other_text`` the other one; "" where there is none.
     """
 
     kind: str
@@ -73,12 +80,16 @@ class Finding:
     other_line: int = 0
     kernel: str = ""
     count: int = 1
+    text: str = ""
+    other_text: str = ""
 
     def __str__(self) -> str:
         place = f"{self.kernel}:{self.line}" if self.kernel else f"line {self.line}"
         shown = "; ".join(map(str, self.threads[:MOST_THREADS_SHOWN]))
         more = ", ..." if len(self.threads) > MOST_THREADS_SHOWN else ""
-        return f"{place}: {self.kind}: {self.message} ({shown}{more})"
+        lines = {self.other_line: self.other_text, self.line: self.text}
+        quoted = [f"\n{n:6} | {lines[n]}" for n in sorted(lines) if n and lines[n]]
+        return f"{place}: {self.kind}: {self.message} ({shown}{more}){''.join(quoted)}"
 
 
 @dataclass
@@ -94,8 +105,9 @@ def findings(
     kernel: str,
     grid: Sequence[int],
     block: Sequence[int],
+    source: str = "",
 ) -> list[Finding]:
-    """Merge the faults of all schedules: one finding for each kind and place."""
+    """Merge the faults of all schedules: one finding for each kind and place of a source."""
     merged: dict[tuple[str, tuple[int, int], str], _Merged] = {}
     faults = list(faults)
     outside = {f.line for f in faults if KINDS[f.kind] == "out-of-bounds" and not f.text}
@@ -124,7 +136,20 @@ def findings(
     for (_, lines, _), m in merged.items():
         m.crosses |= bool(wide.intersection(lines))
     made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
-    return sorted(made, key=lambda f: (f.line, f.kind))
+    texts = source.split("\n")
+    quoted = [
+        replace(f, text=_text(texts, f.line), other_text=_text(texts, f.other_line)) for f in made
+    ]
+    return sorted(quoted, key=lambda f: (f.line, f.kind))
+
+
+def _text(lines: Sequence[str], number: int) -> str:
+    """A line of a source as it can be printed; "" where there is no such line."""
+    if not 1 <= number <= len(lines):
+        return ""
+    text = lines[number - 1].strip().expandtabs(4)
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= MOST_TEXT else f"{shown[:MOST_TEXT]}..."
 
 
 def _is_flag(fault: Fault, waits: set[int]) -> bool:
@@ -142,9 +167,11 @@ def _finding(
         kind = "warp-sync-missing"
     threads = tuple(Thread(_unflattened(b, grid), _unflattened(t, block)) for b, t in m.threads)
     says = SENTENCES.get(kind, _plain)(m)
-    advice = None if says.startswith("no thread can go on") else ADVICE.get(kind)
-    message = f"{says}; {advice}" if advice else says
     fault = m.first
+    advice = None if says.startswith("no thread can go on") else ADVICE.get(kind)
+    if fault.memory == NO_DYNAMIC:
+        advice = GIVE_DYNAMIC
+    message = f"{says}; {advice}" if advice else says
     return Finding(kind, fault.line, message, threads, fault.other_line, kernel, m.count)
 
 
@@ -163,12 +190,17 @@ def _race(m: _Merged) -> str:
 def _outside(m: _Merged) -> str:
     f = m.first
     if f.text:
-        return f"{f.text} is outside of it" if f.of_index else f.text
+        if not f.of_index:
+            return f.text
+        rest = "; what the kernel does after that write is not checked" if f.access & WRITE else ""
+        return f"{f.text} is outside of it{rest}"
     if f.memory is None:
         return (
             f"{_verb(f.access)} {f.bytes} bytes at address {f.offset:#x}, outside of every array"
         )
     name, size = f.memory
+    if f.memory == NO_DYNAMIC:
+        return f"{_verb(f.access)} {f.bytes} bytes of {name}, and the launch gives none"
     if f.offset < 0:
         return f"{_verb(f.access)} {f.bytes} bytes {-f.offset} bytes in front of {name}"
     return f"{_verb(f.access)} {f.bytes} bytes at byte {f.offset} of {name}, which has {size}"

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.clang_ir import EMIT, told
 from opweave.runtime.compilers import communicate
 from opweave.runtime.environment import for_compilers
 from opweave.runtime.locks import Once
@@ -34,26 +35,43 @@ COMMON = (
     "-fno-rtti", "-fno-builtin", "-w",
 )  # fmt: skip
 # What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
-# made, even if its value is not used.  To sanitize, the compiler puts a call in front of every
-# access (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has
-# those names) and line tables into the object; it is linked apart, without anybody's runtime.
+# made, even if its value is not used, and without a canary that ends the process where a kernel
+# writes past a local array.  To sanitize, the compiler puts a call in front of every access
+# (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has those
+# names) and line tables into the object; it is linked apart, without anybody's runtime.
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("-fno-sanitize=all",),
-    "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0"),
+    "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0", "-fno-stack-protector"),
     "sanitize": (
-        "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-g1", "-gdwarf-4",
-        "-fno-sanitize=undefined", "-fsanitize=thread,bounds,alignment",
+        "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-fno-stack-protector", "-g1", "-gdwarf-4",
+        "-fno-sanitize=undefined",
     ),
 }  # fmt: skip
-# The same two settings for either front end: volatile accesses are told apart, calls are not told.
+# The same for either front end: every access, index and address is told to the checker, volatile
+# accesses are told apart, calls are not told.
 GCC_HOOKS = (
-    "--param",
-    "tsan-distinguish-volatile=1",
-    "--param",
-    "tsan-instrument-func-entry-exit=0",
-)
-CLANG_HOOKS = (
+    "-fsanitize=thread,bounds,alignment",
+    "--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0",
+)  # fmt: skip
+# Past clang's driver, which would add what traps, and past zig's, which takes the three for
+# `undefined`, to be had as a whole or, behind -fno-sanitize=undefined, not at all, and which puts
+# its own ThreadSanitizer into an object (zig 0.13).
+# ThreadSanitizer leaves out a read in front of a write of the same element, which can race no
+# further; but nobody may have written the element.  It leaves out local arrays whose address goes
+# nowhere: here it goes to what the checks of alignment and, for bytes, of null would call.
+CLANG_TELLS = (
+    "-Xclang", "-fsanitize=thread",
     "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+    "-mllvm", "-tsan-instrument-read-before-write=1",
+)  # fmt: skip
+CLANG_HOOKS = (
+    *CLANG_TELLS, *EMIT,
+    "-Xclang", "-fsanitize=array-bounds,alignment,null",
+    "-Xclang", "-fsanitize-recover=array-bounds,alignment,null",
+)  # fmt: skip
+# From IR, see clang_ir.py, to an object.
+CLANG_OF_IR = (
+    "-O0", "-fPIC", "-w", "-fno-stack-protector", "-fno-sanitize=undefined", *CLANG_TELLS,
 )  # fmt: skip
 
 
@@ -214,12 +232,24 @@ def compile_host(
             parts = [*options, *paths, "-o", target, "-", *libraries]
             run_compiler([*command, *parts], source, folder)
         else:
-            object_file = os.path.join(folder, "kernel.o")
-            parts = [*(o for o in options if o != "-shared"), *paths, "-c", "-o", object_file, "-"]
-            run_compiler([*command, *parts], source, folder)
+            parts = [*(o for o in options if o != "-shared"), *paths]
+            object_file = _compiled_apart(parts, source, folder)
             parts = ["-shared", "-o", target, object_file, *libraries]
             run_compiler([*command, *parts], source, folder)
         return Path(target).read_bytes()
+
+
+def _compiled_apart(options: list[str], source: str, folder: str) -> str:
+    """The object file of a kernel that is sanitized, in a folder; by clang in two steps."""
+    command, made = host_compiler().command, os.path.join(folder, "kernel.o")
+    if is_gcc():
+        run_compiler([*command, *options, "-c", "-o", made, "-"], source, folder)
+        return made
+    ir = Path(folder, "kernel.ll")
+    run_compiler([*command, *options, "-o", str(ir), "-"], source, folder)
+    ir.write_text(told(ir.read_text()))
+    run_compiler([*command, *CLANG_OF_IR, "-c", "-o", made, str(ir)], "", folder)
+    return made
 
 
 def run_compiler(command: list[str], source: str, temporary: str = "") -> str:
@@ -231,16 +261,18 @@ def run_compiler(command: list[str], source: str, temporary: str = "") -> str:
     Raises:
         CompileError: it refuses the source.
     """
-    environment = for_compilers()
+    environment, folder = for_compilers(), None
     if "zig" in command[0]:
-        for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
-            environment[name] = zig_cache()
+        # by short names: it takes -x at the front of a path for an option, a line end for its end
+        environment |= dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), ".")
+        folder = zig_cache()
     if temporary:
         environment["TMPDIR"] = temporary
     pipe = subprocess.PIPE
     started = subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0
-    )
+        command,
+        stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=folder, process_group=0,
+    )  # fmt: skip
     printed, log = communicate(started, source.encode())
     if started.returncode:
         text = log.decode(errors="replace")

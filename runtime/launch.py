@@ -30,6 +30,8 @@ from opweave.runtime.compilers import at_once
 from opweave.runtime.layouts import Layouts
 from opweave.runtime.steps import Launch, Step, by_library, scalar_value, step_of
 
+# What NumPy returns besides numbers of its own: an array, or Python's bool.
+BOXED, TRUTH = "boxed", "truth"
 # (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
 Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
 # (arrays, numbers, how often) -> the results of the last call, in new arrays
@@ -125,6 +127,11 @@ class Prepared:
             if isinstance(o, Value) and self.graph.base(o).id in self.shapes
         }
         self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in self.graph.outputs)
+        # of outputs without dimensions
+        self.kinds = tuple(
+            BOXED if n in self.graph.boxed else TRUTH if n in self.graph.truths else None
+            for n in range(len(self.outputs))
+        )
         # arrays of the last call that was given some, and which are written straight
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
         self.needs_env = (
@@ -303,7 +310,8 @@ class Prepared:
             array = held[self.graph.base(output).id]
             array = self.layouts.viewed(array, output.id)
             if output.shape == ():
-                return self.executor.result(array, index in self.graph.boxed)
+                found = self.executor.result(array, self.kinds[index] is BOXED)
+                return found if self.kinds[index] is not TRUTH else truth(found)
             return array
         return evaluate(output, env)
 
@@ -335,6 +343,11 @@ def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
     count = evaluate(size.expr, env)
     at = f" ({node.where})" if node.where.file else ""
     return BoundsError(f"index {index} is out of bounds for an axis of {count} elements{at}")
+
+
+def truth(number: Any) -> Any:
+    """Python's bool, of NumPy's; CuPy's functions return arrays."""
+    return bool(number) if isinstance(number, np.bool_) else number
 
 
 def array_scalar(array: np.ndarray[Any, Any], boxed: bool) -> Any:

@@ -214,6 +214,44 @@ def marked(text, *marks):
     return "\n".join(lines)
 
 
+SHARED64 = "    __shared__ float s[64];\n    s[t] = x[i];\n    __syncthreads();\n"
+# What compilers see, and read in between, differs by what an element is and what it is used for.
+LOCAL = [
+    ("bytes", "    char r[4] = {1, 2, 3, 4};\n    y[i] = r[t % 5];  // FAULT", {}),
+    ("bytes that are written", "    signed char r[4] = {1, 2, 3, 4};\n    if (t % 32 == 31) r[t % 5] += 1;\n    r[t % 5 - 1] = 1;  // FAULT\n    y[i] = r[3];", {}),
+    ("of shared memory", SHARED64 + "    float r[4], after[4];\n    for (int j = 0; j <= 4; ++j) r[j] = s[t];  // FAULT\n    y[i] = r[0] + (after[0] = 1);", {}),
+    ("the first of shared memory", SHARED64 + "    float r[4], after[4];\n    for (int j = 0; j <= 4; ++j) r[j] = s[0];  // FAULT\n    y[i] = r[0] + (after[0] = 1);", {}),
+    ("and shared memory by it", SHARED64 + "    int r[4] = {0, 1, 2, 3}, four = 4;\n    s[t] = s[t] + r[four];  // FAULT\n    y[i] = r[3];", {}),
+    ("beside a row of a tile", "    __shared__ float tile[4][16];\n    float r[4] = {1, 2, 3, 4};\n    tile[0][t] = r[t / 4];  // FAULT\n    __syncthreads();\n    y[i] = tile[0][t];", {}),
+    ("a row", "    int r[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};\n    y[i] = r[0][t % 5];  // FAULT", {}),
+    ("in a struct", "    R r = {{1, 2, 3}, 4};\n    y[i] = r.first[t % 4];  // FAULT", {"before": "struct R { float first[3], rest; };"}),
+    ("of structs", "    float4 r[2] = {};\n    y[i] = r[t % 3].x;  // FAULT", {}),
+    ("of pointers", "    const float* r[2] = {x, y};\n    y[i] = r[t % 3] == x;  // FAULT", {}),
+    ("in front of it", "    float r[4] = {1, 2, 3, 4};\n    y[i] = r[0 - (t & 1)];  // FAULT", {}),
+    ("in a lambda", "    float r[4] = {1, 2, 3, 4};\n    auto at = [&](int j) { return r[j]; };  // FAULT\n    y[i] = at(t % 5);", {}),
+]  # fmt: skip
+ODDLY = [
+    ("a copy of a float4", "    float4 v = *(const float4*)(x + 1); y[i] = v.x;", {}),
+    ("a float4 that is stored", "    if (i < 16) ((float4*)(y + 1))[i] = float4{1, 2, 3, 4};", {}),
+    ("a float4 that is cleared", "    if (i == 0) *(float4*)(y + 2) = float4{};", {}),
+    ("__ldg of a float2", "    y[i] = __ldg((const float2*)(x + 1)).x;", {}),
+    ("a reference to an int4", "    const int4& v = *(const int4*)(x + 2); y[i] = v.w;", {}),
+    ("an own struct", "    V v = ((const V*)(x + 1))[0]; y[i] = v.b;", {"before": "struct __align__(8) V { float a, b; };"}),
+    ("a struct in a struct", "    W v = ((const W*)(x + 1))[0]; y[i] = v.v.y;", {"before": "struct W { float2 v; int n; };"}),
+    ("a double", "    const double* d = (const double*)(x + 1); y[i] = d[0];", {}),
+    ("a short", "    y[i] = *(const short*)((const char*)x + 1);", {}),
+    ("a volatile int", "    y[i] = *(const volatile int*)((const char*)x + 1);", {}),
+    ("an atomic", "    if (i == 0) atomicAdd((int*)((char*)y + 2), 1);", {}),
+]  # fmt: skip
+UNWRITTEN = [
+    ("an element that is doubled", "    y[i] *= 2;", {"args": ("x", "raw")}),
+    ("an element that is counted up", "    ++y[i];", {"args": ("x", "raw")}),
+    ("a sum of itself", "    y[i] = x[i] + y[i];", {"args": ("x", "raw")}),
+    ("a count in shared memory", "    __shared__ int s[64]; s[t]++; y[i] = 0;", {}),
+    ("a member", "    float2* z = (float2*)y; if (i < 64) z[i].y += x[i];", {"args": ("x", "raw")}),
+    ("a struct as a whole", "    float4 v = ((const float4*)y)[t]; if (v.x == 7) y[i] = 0;", {"args": ("x", "raw")}),
+    ("one of two that are exchanged", "    if (i < 64) { float v = y[i]; y[i] = y[127 - i]; y[127 - i] = v; }", {"args": ("x", "raw")}),
+]  # fmt: skip
 PLANE = {"grid": (4, 4), "block": (16, 16), "args": ("big", "out")}
 QUADS = {"grid": 1, "block": 64, "args": ("big", "y"), "before": ASYNC_PTX}
 CORRECT = [
@@ -357,6 +395,39 @@ template <int N> __device__ float turned(float v) {
     memcpy(b, a, sizeof a);
     y[i] = s[t] + r[t] + q[t] + b[0] + (clock64() < begun) + warpSize;""",
             before="typedef unsigned long long uint64_t;\n#define SIDE 4\nconst int sides = SIDE;"),
+    correct("pointers and references into rows of a tile", """    __shared__ float tile[4][16];
+    __shared__ double wide[4][16];
+    float* p = &tile[0][t]; double* q = &wide[0][t]; double** qq = &q;
+    *p = x[i]; **qq = x[i];
+    __syncthreads();
+    float& r = tile[0][63 - t]; const double* d = &wide[0][63 - t];
+    y[i] = r + *d;"""),
+    correct("row of a tile from a local array", """    __shared__ float tile[4][16];
+    float r[4] = {1, 2, 3, 4};
+    tile[0][t] = r[t % 4];
+    __syncthreads();
+    r[t % 4] = tile[0][63 - t];
+    y[i] = r[t % 4];"""),
+    correct("row of a tile handed to a function", """    __shared__ float tile[4][16];
+    __shared__ int counts[4][16];
+    counts[0][t] = 0;
+    put(&tile[0][t], x[i]);
+    __syncthreads();
+    atomicAdd(&counts[0][63 - t], 1);
+    y[i] = tile[0][63 - t];""", before="__device__ void put(float* to, float v) { float kept = v; *to = kept; }"),
+    correct("bit-fields of what nobody wrote", """    __shared__ B s[64];
+    s[t].low = 1;
+    y[i] = s[t].low;""", before="struct B { unsigned low : 4, high : 28; };"),
+    correct("structs that need no alignment", """    P v = ((const P*)(x + 1))[t];
+    if (i < 32) ((P*)(y + 1))[i] = v;""", before="struct P { float x, y, z, w; };", args=("big", "out")),
+    correct("copies of bytes at any address", """    char text[5];
+    memcpy(text, (const char*)x + t + 1, 5);
+    y[i] = text[0];"""),
+    correct("reductions of cooperative groups", """    namespace cg = cooperative_groups;
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    y[i] = cg::reduce(tile, x[i], cg::plus<float>());
+    if (t % 3 == 0) y[i] += cg::reduce(cg::coalesced_threads(), t, cg::greater<int>());""",
+            before="#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>"),
     correct("in place", "    y[i] = y[i] * 2;", parameters="float* y", args=("y",)),
     correct("several kernels in one source", "    y[i] = x[i];", before='__global__ void other(float* y) { __shared__ float s[8]; s[0] = y[0]; }'),
     correct("one thread per row of a struct", "    P& p = rows[i];\n    p.x += p.y;", before="struct P { float x, y; };", parameters="P* rows", args=("big",)),
@@ -420,6 +491,14 @@ FAULTY = [
     faulty("end of a shared array", "out-of-bounds", "    __shared__ float s[63];\n    __shared__ float other[64];\n    other[t] = 0;\n    float* p = s;\n    p[t] = x[i];  // FAULT"),
     faulty("too little dynamic shared memory", "out-of-bounds", "    extern __shared__ float s[];\n    s[t] = x[i];  // FAULT", shared=64),
     faulty("end of a local array", "out-of-bounds", "    float r[4];\n    for (int j = 0; j <= 4; ++j) r[j] = x[i];  // FAULT\n    y[i] = r[0];"),
+    *(faulty(f"end of a local array: {what}", "out-of-bounds", body, **more) for what, body, more in LOCAL),
+    faulty("array of the same declaration", "out-of-bounds", "    __shared__ float r[64], s[64], u[64];\n    r[t] = u[t] = x[i];\n    s[t + 1] = x[i];  // FAULT\n    y[i] = r[t] + u[t];"),
+    faulty("end of an array of half", "out-of-bounds", "    __shared__ half a[64], b[64];\n    a[t] = x[i];\n    b[t + 1] = x[i];  // FAULT\n    y[i] = a[t];", before=HALF),
+    *(faulty(f"misaligned: {what}", "misaligned", body + "  // FAULT", **more) for what, body, more in ODDLY),
+    *(faulty(f"unwritten: {what}", "uninitialised", body + "  // FAULT", **more) for what, body, more in UNWRITTEN),
+    faulty("lanes that a reduction of a group waits for", "shuffle-mask", """    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    if (t % 32 < 20) y[i] = cg::reduce(warp, x[i], cg::plus<float>());  // FAULT""",
+           before="#include <cooperative_groups/reduce.h>\nnamespace cg = cooperative_groups;"),
     faulty("float4 of an odd pointer", "misaligned", "    y[i] = reinterpret_cast<const float4*>(x + 1)[t / 4].x;  // FAULT"),
     faulty("float2 of a slice", "misaligned", "    y[i] = reinterpret_cast<const float2*>(x)[t].y;  // FAULT", args=("odd", "y")),
     faulty("misaligned asynchronous copy", "misaligned", ASYNC.replace("x + 4 * t", "x + 4 * t + 1"),

@@ -35,7 +35,8 @@ class Layer:
     calls: int = field(default=0, init=False)
 
     def __post_init__(self):
-        assert isinstance(self.gain, float), "made again from traced values"
+        if not isinstance(self.gain, float):
+            raise TypeError("made again from traced values")
 
 
 @dataclass(frozen=True, slots=True)

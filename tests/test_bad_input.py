@@ -36,7 +36,7 @@ FUNCTIONS = [
     (lambda x: x if x > 0 else -x, (X,), e.TraceError, ["truth value", "np.where", SOURCE]),
     (lambda x: float(x), (X,), e.TraceError, ["float()", SOURCE]),
     (lambda x: int(x), (X,), e.TraceError, ["int()", SOURCE]),
-    (lambda x: np.asfortranarray(x) * 2, (X,), e.TraceError, ["np.asarray()", SOURCE]),
+    (lambda x: np.asarray_chkfinite(x) * 2, (X,), e.TraceError, ["np.asarray()", SOURCE]),
     (lambda x: x[x > 0], (X,), e.UnsupportedError, ["indexing", "np.where", SOURCE]),
     (lambda x: 1.0 in x, (X,), e.TraceError, ["any()"]),
     (lambda x: np.full(3, x), (X,), e.ShapeError, ["does not broadcast to (3,)", SOURCE]),
@@ -44,23 +44,22 @@ FUNCTIONS = [
     (lambda x: np.zeros((x.shape[0], -1)), (X,), e.ShapeError, ["cannot be negative", "-1"]),
     (lambda x: x + Y, (X,), e.ShapeError, ["add", "(4, 8)", "(8, 4)", SOURCE]),
     (lambda x: x + object(), (X,), e.TraceError, ["add", "found object", SOURCE]),
-    (lambda x: None, (X,), e.TraceError, ["returns None"]),
     (lambda x: x @ x, (X,), e.ShapeError, ["matmul", "do not multiply", "against", SOURCE]),
     (lambda x: f"{x:.2f}", (X,), e.TraceError, ["formatting", SOURCE]),
-    (lambda x: x.meen(), (X,), AttributeError, ["'meen'", SOURCE]),
+    (lambda x: x.meen(), (X,), AttributeError, ["'meen'"]),
     (lambda x: {"a": [x, object()]}, (X,), e.TraceError, ["the output['a'][1]", "object"]),
     (lambda x: x.nonsense, (X,), AttributeError, ["nonsense"]),
     (lambda x: x.max(axis=1), (np.ones((3, 0), np.float32),), e.ShapeError, ["max", "zero"]),
     (lambda x: x + 300, (np.ones(3, np.uint8),), e.DTypeError, ["300", "uint8"]),
-    (lambda x: x, ({1, 2},), e.ArgumentError, ["argument x", "set", "static_argnames"]),
+    (lambda x: x, ({1, 2},), e.TraceError, ["set", "pass what it holds"]),
     (lambda x: x, ([[X, {"k": {1}}]],), e.ArgumentError, ["argument x[0][1]['k']", "'x' in"]),
     (lambda x: x, ([1.0] * 1025,), e.ArgumentError, ["argument x", "1024", "np.asarray"]),
-    (lambda x: x, (RING,), e.ArgumentError, ["argument x[0][0]", "holds itself"]),
+    (lambda x: x, (RING,), e.ArgumentError, ["argument x[0]", "holds itself"]),
     (lambda x, *rest: x, (), e.ArgumentError, ["missing a required argument: 'x'"]),
     (lambda x: x + 1, (np.ones(3, np.clongdouble),), e.DTypeError, ["argument x", "complex256"]),
     (lambda x: x + 1, (np.ones(3, ">f4"),), e.DTypeError, ["argument x", ">f4"]),
     (lambda x: x + 1, (np.array(["a"]),), e.DTypeError, ["argument x"]),
-    (lambda x: x + 1, (np.ma.masked_array([1.0]),), e.ArgumentError, ["MaskedArray"]),
+    (lambda x: x + 1, (np.ma.masked_array([1.0]),), e.SubclassError, ["MaskedArray"]),
     (lambda x: x + 1, (X, X), e.ArgumentError, ["takes 1 arguments", "found 2"]),
     (lambda x, y: x + y, (X,), e.ArgumentError, ["'y' is missing"]),
 ]  # fmt: skip
@@ -230,7 +229,7 @@ def test_an_impossible_combination_is_refused_before_compilation(
 def test_a_toggle_of_another_template_is_ignored_and_named():
     fused = ow.fuse(lambda x: x + 1).with_toggles(USE_WARP_SHUFFLE=0)
 
-    assert "not in this template: USE_WARP_SHUFFLE" in str(fused.explain(X, target="sm_80"))
+    assert "not in this template: USE_WARP_SHUFFLE" in fused.explain(X, target="sm_80").text
 
 
 def test_an_unknown_target_is_refused():

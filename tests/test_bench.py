@@ -236,7 +236,7 @@ def test_the_machine_is_described():
     assert set(machine.describe()) == set(documents.MACHINE)
 
 
-@pytest.mark.parametrize("name", ["plots", "reading", "chains", "experiments.shapes"])
+@pytest.mark.parametrize("name", ["plots", "reading", "chains", "against", "experiments.shapes"])
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import opweave as ow
-from opweave.cli.arguments import bind, make_array
+from opweave.cli.arguments import bind, made_up, make_array
 from opweave.cli.main import main
 from opweave.opcodes.errors import RequestError
 
@@ -46,6 +46,19 @@ def fails(x):
 def prints(x):
     print("said while traced")
     return x + 1
+
+def ranks(x, k):
+    y = np.sort(x * 2) + 1
+    return y * k if y.sum() > 0 else y
+
+def deep(x):
+    for _ in range(30):
+        x = x / x.sum(axis=-1, keepdims=True) @ x
+    return x
+
+def fails_in_parts(x):
+    np.sort(x)
+    return x / (1 // 0)
 
 number = 3
 
@@ -146,7 +159,8 @@ def test_options_change_the_kernels(app, capsys, options, piece, count):
 
 
 def test_inspect_json_has_source_toggles_and_op_codes(app, capsys):
-    status, out, _ = ran(capsys, "inspect", "app.py:prints", "--arg", "f32[64]", "--json")
+    arguments = ("--arg", "f32[64]", "--arg", "1.4")
+    status, out, _ = ran(capsys, "inspect", "app.py:tonemap", *arguments, "--json")
     kernel = json.loads(out)["kernels"][0]
 
     assert status == 0
@@ -202,6 +216,48 @@ def test_explain_prints_what_the_function_explains(app, capsys):
     assert found["kernels"] == ["tonemap_map_f32"]
 
 
+def test_a_function_in_parts_is_run_on_made_up_numbers(app, capsys):
+    arguments = ["explain", "app.py:ranks", "--arg", "f32[64,8]", "--arg", "2"]
+    status, out, err = ran(capsys, *arguments)
+    _, made, _ = ran(capsys, *arguments, "--json")
+    found = json.loads(made)
+
+    assert (status, err) == (0, "")
+    assert out.index("np.sort") < out.index("memory traffic") < out.index("kernels:")
+    assert "app.py:" in out
+    assert out.endswith("run for host, on made-up numbers: others may take other branches\n")
+    assert (found["made_up"], found["target"]) == (True, "host")
+    assert len(found["sources"]) == len(found["kernels"]) == 3
+
+
+def test_full_prints_every_line_as_it_is(app, capsys):
+    arguments = ["explain", "app.py:deep", "--arg", "f32[16,16]"]
+    _, short, _ = ran(capsys, *arguments)
+    _, full, _ = ran(capsys, *arguments, "--full")
+
+    lines = short.rstrip("\n").split("\n")
+    assert len(lines) == 60
+    assert max(map(len, lines)) <= 100
+    assert "more lines: print(explain(...).text), or --full" in lines[-1]
+    assert "more lines" not in full
+    assert max(map(len, full.split("\n"))) > 100
+
+
+@pytest.mark.parametrize(("dtype", "order"), [
+    ("f32", "C"), ("f64", "F"), ("b1", "C"), ("i8", "C"), ("u64", "F"), ("c64", "C"), ("bf16", "C"),
+])  # fmt: skip
+def test_numbers_are_made_up_of_any_kind(dtype, order):
+    given = make_array(dtype, "3,4", order, "")
+    found = made_up(given)
+
+    assert (found.dtype, found.shape) == (given.dtype, given.shape)
+    assert found.flags.c_contiguous == (order == "C")
+    assert found.any()
+    assert found.flags.writeable
+    assert (made_up(given) == found).all()
+    assert made_up(2.5) == 2.5
+
+
 # Mistakes: command line, exit status, pieces of the one line
 
 TONEMAP = ["inspect", "app.py:tonemap", "--arg", "f32[8]"]
@@ -251,6 +307,9 @@ MISTAKES = [
     (["inspect", "app.py:norm", "--arg", "f32[]"], 1, ["sum", "axis -1", "app.py:23"]),
     (["inspect", "app.py:two", "--arg", "f32[8]"], 1, ["does not fit one kernel"]),
     (["explain", "app.py:tonmap"], 2, ["did you mean tonemap?"]),
+    (["explain", "app.py:ranks", "--arg", "f32[90000,90000]", "--arg", "2"], 2,
+     ["runs in parts", "float32 (90000, 90000)", "too large"]),
+    (["explain", "app.py:fails_in_parts", "--arg", "f32[8]"], 1, ["ZeroDivisionError", "app.py:"]),
     (["cache"], 2, ["required: ACTION"]),
     (["cache", "list"], 2, ["'list'", "prune"]),
     (["doctor", "now"], 2, ["unrecognized arguments: now"]),

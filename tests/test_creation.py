@@ -159,8 +159,8 @@ def written_first(a):
 
 @pytest.mark.host
 @pytest.mark.parametrize(("function", "is_whole"), [
-    (used_before, False), (used_before_and_after, False), (changed_by_a_loop, False),
-    (places_changed, False), (returned_too, False), (changed_under_a_view, False),
+    (used_before, True), (used_before_and_after, True), (changed_by_a_loop, True),
+    (places_changed, True), (returned_too, True), (changed_under_a_view, True),
     (written_first, True),
 ])  # fmt: skip
 def test_an_array_of_the_functions_own_is_read_as_it_was(function, is_whole):

@@ -30,7 +30,8 @@ def test_the_flags_of_the_host_are_these():
     assert set(hostcc.flags("run", fast=False)) >= PINNED_HOST
     assert not set(hostcc.flags("run", fast=False)) & set(UNWANTED)
     verify = hostcc.flags("verify", fast=False)
-    assert verify[-2:] == ("-DOW_VERIFY", "-O0")  # the last -O counts
+    assert "-DOW_VERIFY" in verify
+    assert [flag for flag in verify if flag.startswith("-O")][-1] == "-O0"  # the last counts
     assert "-ffp-contract=off" in verify
 
 
@@ -124,11 +125,17 @@ echo '{log}' >&2; exit 1
 ICE = "simt.cuh:245:5: internal compiler error: in extract_insn, at recog.cc:2791"
 
 
-@pytest.mark.parametrize(("log", "until", "tries"), [
-    (ICE, "-fno-tree-ter", 2), ("error: unrecognizable insn:", "-O1", 3), (ICE, "-never", 3),
-    ("error: x was not declared", "-O1", 1),
+@pytest.mark.parametrize(("log", "until"), [
+    (ICE, "-fno-tree-ter"), ("error: unrecognizable insn:", "-O1"), (ICE, "-never"),
+    ("error: x was not declared", "-O1"),
 ])  # fmt: skip
-def test_a_compiler_that_fails_itself_is_asked_for_less(monkeypatch, tmp_path, log, until, tries):
+def test_a_compiler_that_fails_itself_is_asked_for_less(monkeypatch, tmp_path, log, until):
+    weaker = [flag for flags in hostcc.host_compiler().weaker for flag in flags]
+    if until == "-fno-tree-ter" and until not in weaker:
+        pytest.skip("a flag of g++ alone")
+    tries = 1 + (weaker.index(until) + 1 if until in weaker else len(weaker))
+    if log not in (ICE, "error: unrecognizable insn:"):
+        tries = 1
     seen = failing(monkeypatch, tmp_path, log, until)
     expected = key_parts(SOURCE, "host")
     built = Builder(DiskCache(tmp_path / "cache"))

@@ -81,7 +81,7 @@ def test_a_kernel_that_would_compile_for_long_is_split(name, step, length, kerne
     fused = chain(step, length)
 
     assert len(fused.lower(X, target="sm_90a").kernels) == kernels
-    assert kernels == 1 or "would compile for long" in str(fused.explain(X))
+    assert kernels == 1 or "would compile for long" in fused.explain(X).text
 
 
 @pytest.mark.host
@@ -146,10 +146,30 @@ REASONS = [
 
 @pytest.mark.parametrize(("function", "arguments", "reason"), REASONS)
 def test_explain_gives_the_reason_and_the_line(function, arguments, reason):
-    text = str(ow.fuse(function).explain(*arguments, target="sm_80"))
+    text = ow.fuse(function).explain(*arguments, target="sm_80").text
 
     assert reason in text
     assert "test_fuse.py:" in text
+
+
+def test_an_explanation_has_costs_and_refusals_first_and_groups_decisions():
+    def deep(x):
+        for _ in range(30):
+            x = x / x.sum(axis=-1, keepdims=True) @ x
+        return x
+
+    found = ow.fuse(deep).explain(X[:, :4].repeat(1, 0)[:4], target="sm_80")
+    titles = ("memory traffic", "regime:", "not fused:", "kernels:", "fused:")
+    places = [f"\n{found.text}".index(f"\n{title}") for title in titles]
+    short = str(found).split("\n")
+
+    assert places == sorted(places)
+    assert len(found.decisions) > 60
+    assert sum(" -> " in line and "test_fuse.py:" in line for line in found.text.split("\n")) < 10
+    assert len(short) <= 60
+    assert max(map(len, short)) <= 100
+    left = int(short[-1].split()[0].lstrip("("))
+    assert left + 59 >= len(found.text.split("\n"))
 
 
 def test_explain_counts_what_fusion_saves():

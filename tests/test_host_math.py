@@ -15,6 +15,7 @@ from opweave.compiler.names import TEMPLATES
 from opweave.opcodes import OPERATORS
 from opweave.runtime import hostcc
 from opweave.runtime.build import HOST_INCLUDE
+from opweave.runtime.host import load_library
 
 pytestmark = pytest.mark.host
 # Where the functions are hard, besides everywhere: (low, high).
@@ -67,17 +68,14 @@ def arguments(name, dtype):
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
+def library():
     """The C library's functions of long double, over arrays."""
-    folder = tmp_path_factory.mktemp("library")
-    each = "void {0}(const double* x, long double* y, long n) {{ while (n--) *y++ = {0}l(*x++); }}"
-    text = "".join(
-        each.format(name).replace(f"void {name}", f"void wide_{name}") for name in LIBRARY
-    )
-    (folder / "wide.cpp").write_text(f'#include <math.h>\nextern "C" {{ {text} }}')
-    command = ["g++", "-O1", "-shared", "-fPIC", "wide.cpp", "-o", "wide.so"]
-    subprocess.run(command, cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "wide.so"))
+    each = """long double {0}l(long double);
+    void wide_{0}(const double* x, long double* y, long n) {{ while (n--) *y++ = {0}l(*x++); }}"""
+    text = "".join(each.format(name) for name in LIBRARY)
+    options = ("-x", "c++", "-O1", "-fno-sanitize=all", "-shared", "-fPIC")
+    libraries = hostcc.libraries("run")
+    return load_library(hostcc.compile_host(f'extern "C" {{ {text} }}', options, (), libraries))
 
 
 def exact(name, x, library):

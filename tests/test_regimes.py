@@ -84,7 +84,7 @@ def test_a_target_that_is_not_here_has_the_rates_of_its_description(target):
 
 
 def test_the_explanation_has_a_line():
-    text = str(ow.fuse(lambda x: np.exp(x)).lower(X, target="sm_90a").explain(X))
+    text = ow.fuse(lambda x: np.exp(x)).lower(X, target="sm_90a").explain(X).text
 
     assert "regime: overhead-bound: traffic" in text
     assert "(data sheet of H200)" in text

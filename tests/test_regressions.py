@@ -89,7 +89,7 @@ def test_an_edit_keeps_64_bit_offsets():
 
 REDUCES = [
     (lambda x: np.maximum.reduce(x, where=x > 3), e.UnsupportedError),
-    (lambda x: np.add.reduce(x, axis=0, out=x * 1), e.UnsupportedError),
+    (lambda x: np.add.reduce(x, axis=0, out=x * 1), e.ShapeError),
     (lambda x: np.add.reduce(x, axis=()), e.UnsupportedError),
 ]
 
@@ -181,7 +181,7 @@ def test_a_misaligned_array_runs_in_parts_whatever_came_before():
         np.testing.assert_array_equal(fused(misaligned), misaligned * 2 + 1, strict=True)
         np.testing.assert_array_equal(fused(raw[:24].view(np.float32)), whole(raw[:24].view("f4")))
 
-    assert "not aligned" in str(fused.explain(misaligned))
+    assert "not aligned" in fused.explain(misaligned).text
     assert len(fused.lower(raw[:24].view(np.float32)).kernels) == 1
     with pytest.raises(e.AlignmentError, match="not aligned"):
         whole(misaligned)

@@ -115,7 +115,7 @@ def test_extents_that_follow_are_no_guard_and_divisions_are():
     (lambda x: x.reshape(7, -1), r"\(6, 20\) has not as many elements as \(7, -1\)"),
     (lambda x: x.reshape(5, 5), r"as \(5, 5\)"),
     (lambda x: x.reshape(-1, 2, -1), "-1 stands twice"),
-    (lambda x: x.reshape(-2, 60), "cannot be negative, found -2"),
+    (lambda x: x.reshape(-2, 2, -3), "stands twice"),
     (lambda x: x.reshape(1.5, 80), "must be an integer, found 1.5"),
     (lambda x: x[:0].reshape(0, -1), "could be anything"),
 ])  # fmt: skip
@@ -126,6 +126,6 @@ def test_a_wrong_shape_is_refused_and_named(function, piece):
     assert "test_reshape.py:" in str(caught.value)
 
 
-def test_another_order_is_refused():
-    with pytest.raises(e.UnsupportedError, match="expected 'C'; transpose instead"):
-        ow.fuse(lambda x: x.reshape(-1, order="F"), fullgraph=True)(X)
+def test_an_order_that_follows_from_how_an_array_lies_is_refused():
+    with pytest.raises(e.UnsupportedError, match="order='K': expected C or F"):
+        ow.fuse(lambda x: x.T.ravel(order="K"), fullgraph=True)(X)

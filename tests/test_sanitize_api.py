@@ -17,7 +17,7 @@ from opweave.cli import sanitizing
 from opweave.cli.main import main
 from opweave.cli.options import parser
 from opweave.opcodes.errors import ArgumentError, CompileError, LaunchError, UnsupportedError
-from opweave.runtime import checker
+from opweave.runtime import checker, clang_ir
 from opweave.runtime.handwritten import Handwritten
 
 pytestmark = pytest.mark.host
@@ -419,6 +419,156 @@ def test_a_barrier_taken_out_of_a_fused_kernel_is_found():
 def test_sanitize_takes_fused_functions(wrong):
     with pytest.raises(ArgumentError, match="expected a function made by ow.fuse"):
         ow.sanitize(wrong, floats(4))
+
+
+# What a group's threads get of their values: the operator, NumPy's, threads of a group.
+REDUCED = [
+    ("plus", np.add, 32), ("plus", np.add, 4), ("less", np.minimum, 8), ("greater", np.maximum, 16),
+    ("bit_and", np.bitwise_and, 2), ("bit_or", np.bitwise_or, 32), ("bit_xor", np.bitwise_xor, 8),
+]  # fmt: skip
+GROUPS = "#include <cooperative_groups/reduce.h>\nnamespace cg = cooperative_groups;"
+
+
+def reduced(body, parameters, *arrays, before=GROUPS):
+    report = ow.sanitize_source(
+        kernel(body, parameters, before), "k", 2, 64, list(arrays), schedules=2
+    )
+    assert report.ok, str(report)
+    assert report.varies == ()
+    return report.args
+
+
+@pytest.mark.parametrize(("name", "of_numpy", "size", "dtype"), [
+    (*row, dtype) for row in REDUCED for dtype in ("i4", "u8", "f4", "f8")
+    if not (dtype[0] == "f" and row[0].startswith("bit"))
+])  # fmt: skip
+def test_a_reduction_of_a_tile_is_that_of_numpy(name, of_numpy, size, dtype):
+    x = np.random.default_rng(size).integers(0, 1000, 128).astype(dtype)
+    ctype = {"i4": "int", "u8": "unsigned long long", "f4": "float", "f8": "double"}[dtype]
+    body = f"""    auto tile = cg::tiled_partition<{size}>(cg::this_thread_block());
+    y[i] = cg::reduce(tile, x[i], cg::{name}<{ctype}>());"""
+    made = reduced(body, f"const {ctype}* x, {ctype}* y", x, np.zeros_like(x))[1]
+
+    np.testing.assert_array_equal(made, np.repeat(of_numpy.reduce(x.reshape(-1, size), 1), size))
+
+
+def test_a_reduction_of_lanes_that_are_together_and_of_structs():
+    x = np.random.default_rng(1).permutation(128).astype(np.int32)
+    body = """    if (x[i] & 1) y[i] = cg::reduce(cg::coalesced_threads(), x[i], cg::plus<int>());
+    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
+    cg::thread_block_tile<8> part = cg::tiled_partition<8>(warp);
+    auto larger = [](P a, P b) { return a.value < b.value ? b : a; };
+    best[i] = cg::reduce(part, P{(double)x[i], i, i + 1}, larger).at;"""
+    before = f"{GROUPS}\nstruct P {{ double value; int at, next; }};"
+    _, sums, best = reduced(
+        body, "const int* x, int* y, int* best", x, np.zeros_like(x), np.zeros_like(x),
+        before=before,
+    )  # fmt: skip
+    odd = np.where(x & 1, x, 0).reshape(-1, 32).sum(1)
+    at = x.reshape(-1, 8).argmax(1) + np.arange(16) * 8
+
+    np.testing.assert_array_equal(sums, np.where(x & 1, np.repeat(odd, 32), 0))
+    np.testing.assert_array_equal(best, np.repeat(at, 8))
+
+
+def test_tiles_of_more_than_a_warp_are_refused_not_guessed():
+    source = kernel("    cg::tiled_partition<64>(cg::this_thread_block());", before=GROUPS)
+    with pytest.raises(CompileError, match="a tile has 1, 2, 4, 8, 16 or 32 threads"):
+        ow.sanitize_source(source, "k", 1, 64, [floats(64), floats(64)])
+
+
+DYNAMIC = kernel("    extern __shared__ float s[];\n    s[t] = x[i];\n    y[i] = s[t];")
+
+
+def test_a_launch_without_dynamic_shared_memory_is_told_how_to_give_some(tmp_path, capsys):
+    report = ow.sanitize_source(DYNAMIC, "k", 1, 64, [floats(64), floats(64)], schedules=1)
+    found = report.findings
+
+    assert [(f.kind, f.line) for f in found] == [("out-of-bounds", 5), ("out-of-bounds", 6)]
+    assert all("the launch gives none; pass shared_bytes=BYTES" in f.message for f in found)
+    path = tmp_path / "dynamic.cu"
+    path.write_text(DYNAMIC)
+    launch = [
+        "--kernel",
+        "k",
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--arg",
+        "f32[64]",
+        "--arg",
+        "f32[64]",
+    ]
+    assert main(["sanitize", str(path), *launch]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("pass --shared BYTES") == 2
+    assert "shared_bytes" not in shown
+    assert main(["sanitize", str(path), *launch, "--shared", "256"]) == 0
+
+
+def test_a_finding_shows_its_lines():
+    source = kernel(
+        "    __shared__ float s[64];\n\ts[t] = x[i];  // \x1b[31m\n    y[i] = s[63 - t];"
+    )
+    report = ow.sanitize_source(source, "k", 1, 64, [floats(64), floats(64)], schedules=1)
+    (found,) = report.findings
+
+    assert (found.text, found.other_text) == ("y[i] = s[63 - t];", "s[t] = x[i];  // ?[31m")
+    assert str(report).split("\n")[1:3] == [
+        "     5 | s[t] = x[i];  // ?[31m", "     6 | y[i] = s[63 - t];",
+    ]  # fmt: skip
+
+
+def test_a_finding_in_a_fused_kernel_shows_its_line():
+    fused = ow.fuse(lambda x: x.T * 2 + x)
+    x = floats(4096).reshape(64, 64)
+    program = fused.lower(x, target="sm_80")
+    racy = program.compile(source=program.source.replace("__syncthreads();", ";", 1))
+    found = ow.sanitize(racy, x, schedules=1).findings[0]
+
+    assert found.text
+    assert found.text == racy.source.split("\n")[found.line - 1].strip()
+
+
+def test_what_follows_a_write_outside_of_a_local_array_is_not_reported():
+    body = """    float r[4];
+    for (int j = 0; j < 9; ++j) r[j] = x[t];
+    y[0] = r[0];"""
+    report = ow.sanitize_source(kernel(body), "k", 1, 64, [floats(64), floats(64)], schedules=1)
+    (found,) = report.findings
+
+    assert (found.kind, found.line) == ("out-of-bounds", 5)
+    assert "what the kernel does after that write is not checked" in found.message
+
+
+# Of clang's IR, as old and as new compilers write it: what the checker is told instead.
+COPIED = {
+    "  call void @llvm.memcpy.p0.p0.i64(ptr align 16 %v, ptr align 4 %q, i64 16, i1 false), !dbg !4":
+        "  call void @ow_copy_aligned(ptr align 16 %v, ptr align 4 %q, i64 16, i32 16, i32 4), !dbg !4",
+    "  call void @llvm.memmove.p0i8.p0i8.i64(i8* align 8 %1, i8* getelementptr (i8, i8* @k, i64 4), i64 3, i1 true)":
+        "  call void @ow_copy_aligned(i8* align 8 %1, i8* getelementptr (i8, i8* @k, i64 4), i64 3, i32 8, i32 1)",
+    "  call void @llvm.memset.p0.i64(ptr align 16 %v, i8 0, i64 16, i1 false), !dbg !4":
+        "  call void @ow_fill_aligned(ptr align 16 %v, i8 0, i64 16, i32 16), !dbg !4",
+    "  store i32 %bf.set, ptr %1, align 4": "  store i32 %bf.set, ptr %1, align 4",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", COPIED)
+def test_copies_in_ir_tell_their_alignment(line):
+    made = clang_ir.told(f"define void @k() {{\n{line}\n}}\n").split("\n")
+
+    assert made[1] == COPIED[line]
+    assert ("declare void @ow_" in "".join(made)) == ("@llvm." in line)
+
+
+def test_of_a_bit_field_the_write_is_told_and_not_what_it_reads_beside():
+    read = "  %bf.load3 = load i32, ptr %8, align 4"
+    write = ["  %bf.clear4 = and i32 %bf.load3, -241", "  %bf.set5 = or i32 %bf.clear4, %bf.shl"]
+    used = ["  %bf.clear4 = and i32 %bf.load3, 15", "  store i32 %bf.clear4, ptr %p, align 4"]
+    for rest, told in ((write, ", !nosanitize !{}"), (used, "")):
+        made = clang_ir.told("\n".join(["define void @k() {", read, *rest, "}"]))
+        assert made.split("\n")[1] == read + told
 
 
 CUDA = kernel("    __shared__ float s[64];\n    s[t] = x[i];\n    y[i] = s[63 - t];")

@@ -8,7 +8,7 @@ import opweave as ow
 from opweave.opcodes import dtypes
 
 pytestmark = pytest.mark.host
-# The sign of the zero that these pick is not specified (docs/architecture.md).
+# The sign of the zero that these pick is not specified (docs/differences.md).
 EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin", "relu", "clip"}
 
 

@@ -20,6 +20,7 @@ from opweave.opcodes.errors import DTypeError, RequestError
 ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[^\[\]]*)\](?::(?P<order>\w+))?")
 WORDS: Mapping[str, Any] = {"True": True, "False": False, "None": None}
 BY_NAME = {name: d for d in dtypes.ALL for name in (d.name, d.numpy_name)}
+MOST_MADE_UP = 1 << 28  # bytes
 EXPECTED = "expected an array such as f32[1080,1920,3], a number, True or False"
 
 
@@ -143,6 +144,27 @@ def make_array(dtype: str, extents: str, order: str, text: str) -> np.ndarray[An
             f"--arg {text!r}: an array of {total} bytes has no place here ({error}); expected a "
             "smaller one: the kernels depend on the class of a shape, not on its size"
         ) from None
+
+
+def made_up(value: Any) -> Any:
+    """An array of the same dtype and shape with numbers in it; anything else as it is.
+
+    Raises:
+        RequestError: it is too large to be filled.
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.nbytes > MOST_MADE_UP:
+        raise RequestError(
+            f"the function runs in parts, which only a run shows, and {value.dtype} "
+            f"{value.shape} is too large for one: expected at most {MOST_MADE_UP} bytes"
+        )
+    most = {"b": 2, "i": 8, "u": 8}.get(value.dtype.kind, 1)
+    made = np.asarray(np.random.default_rng(0).random(value.shape) * most)
+    if value.dtype.kind == "b":
+        made = made >= 1
+    order: Any = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+    return np.asarray(made.astype(value.dtype), order=order)
 
 
 def _no_dtype(name: str) -> str:

@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from opweave.cli.arguments import bind
+from opweave.cli.arguments import bind, made_up
 from opweave.cli.loading import load, users_code
 from opweave.cli.terminal import heading, highlighted, print_json, print_table
 from opweave.compiler.device import device_for
+from opweave.configuration import config
+from opweave.explain import Explanation
 from opweave.fused import Fused
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
 from opweave.oplist import OpcodeKernel
+from opweave.parts import BREAKS
 from opweave.program import Program
 from opweave.repeated import Repeated
 from opweave.views import KernelView
@@ -62,14 +65,31 @@ def inspect(options: Namespace) -> int:
 def explain(options: Namespace) -> int:
     """Print what was fused, why, and what it saves."""
     request = requested(options)
-    with users_code(request.file, "lowering"):
-        found = request.fused.explain(*request.arguments, target=request.target)
+    found, is_whole = explained(request)
+    target = device_for(request.target).arch if is_whole else config.device
     if options.json:
-        about = {"function": options.function, "target": device_for(request.target).arch}
+        about = {"function": options.function, "target": target, "made_up": not is_whole}
         print_json(about | {"bytes_saved": found.bytes_saved} | asdict(found))
     else:
-        print(found)
+        print(found.text if options.full else found)
+        if not is_whole:
+            print(f"run for {target}, on made-up numbers: others may take other branches")
     return 0
+
+
+def explained(request: Request) -> tuple[Explanation, bool]:
+    """What becomes of a function, and whether it is a whole.
+
+    Parts follow from a run: here, of numbers that are made up.
+    """
+    fused, arguments = request.fused, request.arguments
+    with users_code(request.file, "lowering"):
+        try:
+            return fused.explain(*arguments, target=request.target), True
+        except BREAKS:
+            if fused.options.fullgraph:
+                raise
+        return fused.explain(*map(made_up, arguments)), False
 
 
 def requested(options: Namespace) -> Request:

@@ -179,6 +179,7 @@ def _explain(commands: Commands, common: Parser) -> None:
     says = "print what was fused, why, and what it saves"
     command = _command(commands, "explain", says, ARGUMENTS + "\n" + EXPLAIN, common)
     _function(command)
+    command.add_argument("--full", action="store_true", help="all lines, of any length")
     command.set_defaults(run="inspecting:explain")
 
 

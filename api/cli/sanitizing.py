@@ -6,7 +6,7 @@ import math
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
 from opweave.opcodes.errors import FileError, OpweaveError, RequestError
+from opweave.runtime.findings import GIVE_DYNAMIC, Finding
 from opweave.sanitizer import Report, sanitize, sanitize_source, uninitialised
 
 FOUND = 1  # exit status
@@ -136,7 +137,7 @@ def of_file(options: Namespace) -> Report:
         source = Path(options.function).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{options.function} cannot be read: {error}") from None
-    return sanitize_source(
+    report = sanitize_source(
         source,
         options.kernel,
         _extents("--grid", options.grid),
@@ -145,6 +146,12 @@ def of_file(options: Namespace) -> Report:
         _number("--shared", options.shared or "0"),
         options.schedules,
     )
+    return replace(report, findings=[_of_options(f) for f in report.findings])
+
+
+def _of_options(finding: Finding) -> Finding:
+    """A finding whose remedy goes by the option's name instead of the parameter's."""
+    return replace(finding, message=finding.message.replace(GIVE_DYNAMIC, "pass --shared BYTES"))
 
 
 def value(text: str) -> Any:

@@ -87,9 +87,6 @@ bool inside(const Region& r, const char* p, int bytes) {
     return !r.owner || (r.owner[p - r.begin] && r.owner[p - r.begin] == r.owner[p - r.begin + bytes - 1]);
 }
 
-bool belongs(unsigned pc) {
-    return suspect.pc && suspect.thread == current && pc - suspect.pc < SUSPECT_CODE;
-}
 
 // A plain read in a loop that waits for another thread, which it may never see: let the others run.
 void yield_to_others(const char* p, unsigned pc) {
@@ -107,6 +104,66 @@ void yield_to_others(const char* p, unsigned pc) {
     }
 }
 
+// A suspicion ends: no other access can be of its index.
+void settle(Suspect& s) {
+    if (s.pc && s.access) {
+        Raw& r = note(OUT_OF_BOUNDS, s.pc, s.access, 0, 0, -2);
+        snprintf(r.text, sizeof r.text, "index %lld of %s", s.index, s.array);
+        r.access |= s.kind;
+        add_thread(r, s.block, s.thread);
+    }
+    s.pc = 0;
+}
+void settle_suspects() {
+    for (Suspect& s : suspects) settle(s);
+    any_suspect = false;
+}
+void suspect(const Suspect& made) {  // in the place of the same index, or of the oldest
+    static int next;
+    int at = next;
+    for (int i = 0; i < MOST_SUSPECTS; ++i)
+        if (suspects[i].pc == made.pc) at = i;
+    settle(suspects[at]);
+    suspects[at] = made;
+    if (at == next) next = (next + 1) % MOST_SUSPECTS;
+    any_suspect = true;
+}
+
+// True if an access can be of the suspect's row, as a part of a shared variable of several.
+bool is_row(const Suspect& s, const Region& r, const char* p) {
+    const char* begin = r.begin;
+    if (!s.row) return true;
+    if (r.owner) {
+        const unsigned short mine = r.owner[p - r.begin];
+        for (begin = p; begin > r.begin && r.owner[begin - 1 - r.begin] == mine;) --begin;
+    }
+    const long long first = p - begin - s.index * s.stride;
+    return r.owner ? first >= 0 && first % s.row < s.stride : first >= 0;
+}
+
+// True if an access has the size of an element, or of several where the element is an array.
+bool fits(const Suspect& s, int bytes) {
+    if (!s.leaf || bytes == s.leaf) return true;
+    return s.stride > s.leaf && bytes % s.leaf == 0;
+}
+
+// An access after indices outside of their arrays: of one of them, or not?
+void weigh(const Region* r, const char* p, int bytes, int kind, unsigned pc) {
+    any_suspect = false;
+    for (Suspect& s : suspects) {
+        if (!s.pc) continue;
+        if (s.thread != current || s.block != block->number || pc - s.pc >= SUSPECT_CODE) {
+            settle(s);
+        } else if (r && r->kind != GLOBAL) {
+            if (is_row(s, *r, p)) s.pc = 0;
+        } else if (fits(s, bytes)) {
+            if (!s.access) s.access = pc;
+            s.kind |= kind & WRITE;
+        }
+        any_suspect |= s.pc != 0;
+    }
+}
+
 void touch(const char* p, int bytes, int kind, unsigned pc) {
     if (++steps > MOST_STEPS) {
         complain(STOPPED, 0, 0, current, "a thread runs on and on without a meeting");
@@ -116,8 +173,11 @@ void touch(const char* p, int bytes, int kind, unsigned pc) {
     Region* r = region_at(p);
     if (!r || !inside(*r, p, bytes)) return report_outside(r, p, bytes, kind, pc);
     const bool shared = r->kind != GLOBAL;
-    if (r->owner && r->owner[p - r->begin] == COMPILERS_OWN) return;
-    if (shared && belongs(pc)) suspect.pc = 0;
+    if (r->owner && r->owner[p - r->begin] == COMPILERS_OWN) {  // itself it looks at single bytes
+        if (bytes > 1) report_outside(r, p, bytes, kind, pc);
+        return;
+    }
+    if (any_suspect) weigh(r, p, bytes, kind, pc);
     if (kind & WRITE && !(kind & ATOMIC)) ++progress;  // what an atomic changes, the next look shows
     Granule* granules = shared ? watch().shared[r->kind - 1] : r->granules;
     const char* first = first_granule(*r);
@@ -181,19 +241,24 @@ bool is_own(const void* p) {  // the thread's stack, the indices that the schedu
            within(p, arguments, arguments_bytes) || within(p, block->exchanged, sizeof block->exchanged);
 }
 
-void report_index() {
-    Raw& r = note(OUT_OF_BOUNDS, suspect.pc, 0, 0, 0, -2);
-    snprintf(r.text, sizeof r.text, "index %lld of %s", suspect.index, suspect.array);
+bool is_local(const void* p) { return within(p, block->stacks + (long)current * STACK, STACK); }
+
+void misaligned(const char* what, int wanted, const void* p, const void* pc) {
+    Raw& r = note(MISALIGNED, relative(pc), 0, 0, 0, -1);
+    snprintf(r.text, sizeof r.text, "%s needs a multiple of %d bytes, and is %d off", what, wanted, (int)((unsigned long)p % wanted));
     add_thread(r, block->number, current);
-    suspect.pc = 0;
+    abandon();
 }
 
 void hook(const void* p, int bytes, int kind, const void* pc) {
     if (!is_own(p)) touch((const char*)p, bytes, kind, relative(pc));
-    else if (suspect.pc && belongs(relative(pc))) report_index();
+    else if (any_suspect && is_local(p)) weigh(0, (const char*)p, bytes, kind, relative(pc));
 }
 void hook_volatile(const void* p, int bytes, int kind, const void* pc) {
-    if (is_own(p)) return;
+    if (is_own(p)) return hook(p, bytes, kind, pc);
+    // the compilers' own checks leave volatile accesses out; those of 16 bytes may be of two numbers
+    const int wanted = bytes < 8 ? bytes : 8;
+    if ((unsigned long)p % wanted) misaligned("a volatile access", wanted, p, pc);
     Region* r = region_at((const char*)p);
     if (r && inside(*r, (const char*)p, bytes)) {
         if (!(kind & WRITE)) look(p, bytes, relative(pc), true);

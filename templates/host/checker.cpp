@@ -53,6 +53,7 @@ void watch_meeting(Block&, int warp, unsigned mask, int kind) {
     if (kind == WARP_BARRIER) join_warp(watch().clocks, warp, mask);  // an exchange orders no memory
 }
 void watch_end(Block&) {
+    settle_suspects();
     settle_unwritten(&watch());
     for (int i = 0; i < region_count; ++i) {
         if (regions[i].kind == GLOBAL) continue;
@@ -102,7 +103,9 @@ extern "C" int ow_sanitize(const Launch* launch, Region* given, int count, Raw* 
     fault_count = 0;
     image = library;
     unwritten_count = 0;
+    for (Suspect& s : suspects) s.pc = 0;
     run_launch(*launch);
+    settle_suspects();
     block = 0;
     settle_unwritten(0);
     for (int i = 0; i < count; ++i)
@@ -152,24 +155,69 @@ extern "C" void* __tsan_memset(void* to, int value, unsigned long bytes) {
     return memset(to, value, bytes);
 }
 
+// Bytes of an array type's elements from its name, such as 'unsigned char [4][16]'; 0: unknown.
+bool has_word(const char* name, const char* word) {
+    for (const char* at = name; *at && *at != '['; ++at) {
+        const char *p = at, *q = word;
+        while (*q && *p == *q) ++p, ++q;
+        if (!*q && (*p == ' ' || *p == '[') && (at == name || at[-1] == ' ' || at[-1] == '\'')) return true;
+    }
+    return false;
+}
+int leaf_bytes(const char* name) {
+    static const struct { const char* word; int bytes; } known[] = {
+        {"char", 1}, {"bool", 1}, {"short", 2}, {"long", 8}, {"double", 8}, {"float", 4}, {"int", 4}, {"unsigned", 4},
+    };
+    for (const char* p = name; *p && *p != '['; ++p)
+        if (*p == '*') return p[1] == '[' ? 8 : 0;
+    for (const auto& k : known)
+        if (has_word(name, k.word)) return k.bytes;
+    return 0;
+}
+void measure(Suspect& s) {
+    s.leaf = leaf_bytes(s.array);
+    s.stride = s.row = s.leaf;
+    bool first = true;
+    for (const char* p = s.array; *p; ++p) {
+        if (*p != '[') continue;
+        long long extent = 0;
+        for (++p; *p >= '0' && *p <= '9'; ++p) extent = 10 * extent + *p - '0';
+        s.row *= extent;
+        if (!first) s.stride *= extent;
+        first = false;
+    }
+}
+
 // Undefined-behaviour checks: the descriptors are those of both compilers.
 struct Described { unsigned short kind, info; char name[1]; };
 struct Mismatch { const char* file; unsigned line, column; const Described* type; unsigned char log_alignment, kind; };
 struct Outside { const char* file; unsigned line, column; const Described *array, *index; };
 extern "C" void __ubsan_handle_type_mismatch_v1(const Mismatch* m, unsigned long p) {
     const int wanted = 1 << m->log_alignment;
-    if (!block || !p || p % wanted == 0) return;
-    Raw& r = note(MISALIGNED, relative(PC), 0, 0, 0, -1);
-    snprintf(r.text, sizeof r.text, "%s needs a multiple of %d bytes, and is %d off", m->type->name, wanted, (int)(p % wanted));
-    add_thread(r, block->number, current);
-    abandon();
+    if (block && p && p % wanted) misaligned(m->type->name, wanted, (const void*)p, PC);
 }
 extern "C" void __ubsan_handle_out_of_bounds(const Outside* o, unsigned long index) {
     if (!block) return;
-    suspect.pc = relative(PC);
-    suspect.thread = current;
-    suspect.index = (int)index;
-    suspect.array = o->array->name;
+    Suspect made = {relative(PC), 0, current, block->number, (int)index, 0, 0, 0, o->array->name, READ};
+    measure(made);
+    suspect(made);
+}
+
+// What clang_ir.py makes of the copies and fills of whole structs, which know their alignment.
+void aligned(const void* p, int align, const void* pc) {
+    if (block && !is_own(p) && (unsigned long)p % align) misaligned("a struct", align, p, pc);
+}
+extern "C" void ow_copy_aligned(void* to, const void* from, long bytes, int to_align, int from_align) {
+    aligned(from, from_align, PC);
+    aligned(to, to_align, PC);
+    hook(from, (int)bytes, READ, PC);
+    hook(to, (int)bytes, WRITE, PC);
+    memmove(to, from, bytes);
+}
+extern "C" void ow_fill_aligned(void* to, char value, long bytes, int align) {
+    aligned(to, align, PC);
+    hook(to, (int)bytes, WRITE, PC);
+    memset(to, value, bytes);
 }
 
 // What simt.cuh and cuda.cuh call.

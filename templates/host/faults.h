@@ -26,11 +26,22 @@ Raw* faults;
 int fault_count;
 const char* image;  // where the kernel's library lies: program counters are relative to it
 
-// An index outside of its array type, until an access tells what it meant: local memory, or a row of
-// shared memory, which is one array to a GPU (`tile[0][i]`), or no access at all (`&tile[r][i]`).
-struct Suspect { unsigned pc; int thread; long long index; const char* array; };
-enum { SUSPECT_CODE = 256 };  // bytes of code within which the access belongs to the index
-Suspect suspect;
+// An index outside of its array type, until what follows in its line tells what it meant: a row of
+// shared memory, which is one array to a GPU (`tile[0][i]`), local memory, or no access at all
+// (`&tile[r][i]`).  Compilers differ in what they read between the index and its element, so all
+// accesses near it are looked at: one that can be of such a row takes the suspicion away.
+struct Suspect {
+    unsigned pc, access;  // of the index, and of an access that may be its element's
+    int thread;
+    long long block, index, stride, row;  // bytes from element to element, and of the array; or 0
+    int leaf;                             // bytes of what is accessed, or 0: unknown
+    const char* array;
+    int kind;  // of the accesses
+};
+enum { SUSPECT_CODE = 16384 };  // bytes of code within which the access belongs to the index
+enum { MOST_SUSPECTS = 4 };  // a compiler may look at all indices of a line before the elements
+Suspect suspects[MOST_SUSPECTS];
+bool any_suspect;
 
 // What a thread last looked at through volatile reads and atomics, to tell when it waits.
 struct Looks { const void* address[RECENT]; uint64 value[RECENT]; int next, tries; unsigned pc; };
@@ -154,7 +165,8 @@ void report_outside(const Region* r, const char* p, int bytes, int kind, unsigne
     if (found.count == 1) {
         found.offset = r ? p - r->begin : (long long)p;
         if (r && r->owner)  // the variable that it runs off
-            for (const char* q = p; q >= r->begin && !found.variable; --q) if (q < r->end) found.variable = r->owner[q - r->begin];
+            for (const char* q = p; q >= r->begin && !found.variable; --q)
+                if (q < r->end && r->owner[q - r->begin] != COMPILERS_OWN) found.variable = r->owner[q - r->begin];
     }
     add_thread(found, block->number, current);
     if (!r) abandon();  // there is no memory

@@ -21,6 +21,7 @@ void* mmap(void*, unsigned long, int, int, int, long);
 int munmap(void*, unsigned long);
 void* memset(void*, int, unsigned long);
 void* memcpy(void*, const void*, unsigned long);
+void* memmove(void*, const void*, unsigned long);
 int snprintf(char*, unsigned long, const char*, ...);
 unsigned long pthread_self(void);
 int raise(int);

@@ -1,7 +1,8 @@
-"""python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over: graphs, scripts.
+"""python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over.
 
+They are graphs of operators, scripts, and ordinary Python around arrays; ``--kind`` picks one.
 Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
-``--only NUMBER`` replays one program of a seed.
+``--only NUMBER`` replays one program of a seed (and of a kind, where one was picked).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .coverage import Coverage
-from .kinds import alike, drawn, is_script, judge, shrink, write
+from .kinds import DRAW, alike, drawn, judge, kind_of, shrink, write
 from .oracles import Failure
 from .work import Outcome, cpus, judged_apart, outcomes, use_shared_binaries
 
@@ -36,6 +37,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first program")
     parser.add_argument("--programs", type=int, default=0, help="how many; 0: any number")
     parser.add_argument("--only", type=int, default=-1, help="replay this program")
+    parser.add_argument("--kind", choices=list(DRAW), default="", help="of all; default: a mix")
     parser.add_argument("--jobs", type=int, default=cpus(), help="processes")
     parser.add_argument("--coverage", type=Path, help="write figures and the table to this file")
     parser.add_argument(
@@ -62,7 +64,7 @@ class Run:
         self.started = self.shown = time.monotonic()
         self.coverage = Coverage()
         self.programs = 0
-        self.scripts = 0
+        self.kinds: Counter[str] = Counter()
         self.compiled = 0
         self.cpu: Counter[str] = Counter()
         self.undecided = 0
@@ -78,9 +80,9 @@ class Run:
     def take(self, found: Outcome) -> None:
         """Count an outcome; what failed is shown at once."""
         verdict = found.verdict
-        kind = "script" if is_script(found.number) else "graph"
+        kind = kind_of(found.number, self.options.kind)
         self.programs += 1
-        self.scripts += kind == "script"
+        self.kinds[kind] += 1
         self.compiled += found.compiled
         self.cpu[kind] += found.cpu
         self.undecided += verdict.undecided
@@ -100,7 +102,8 @@ class Run:
     def rate(self) -> str:
         seconds = time.monotonic() - self.started
         rate = self.programs / seconds * 3600
-        return f"programs {self.programs}, of them scripts {self.scripts}, in {seconds / 60:.1f} minutes: {rate:,.0f} an hour"
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
+        return f"programs {self.programs} ({kinds}) in {seconds / 60:.1f} minutes: {rate:,.0f} an hour"
 
     def summary(self) -> str:
         """The figures of the run."""
@@ -108,11 +111,10 @@ class Run:
         shares = ", ".join(
             f"{n} {c / max(1, self.programs):.0%}" for n, c in sorted(self.ran.items())
         )
+        cpu = ", ".join(f"{self.cpu[k] / n:.3f} s a {k}" for k, n in sorted(self.kinds.items()))
         lines = [
             f"{self.rate()}; seed {self.options.seed}",
-            f"processor time {self.cpu['graph'] / max(1, self.programs - self.scripts):.3f} s a "
-            f"graph, {self.cpu['script'] / max(1, self.scripts):.3f} s a script; kernels compiled "
-            f"{self.compiled}; ran on: {shares}",
+            f"processor time: {cpu}; kernels compiled {self.compiled}; ran on: {shares}",
             "fused kernels: " + ", ".join(f"{n} {c}" for n, c in sorted(self.templates.items())),
             f"elements compared with their bound {self.elements:,}, undecided "
             f"{self.undecided / max(1, self.elements):.1%}",
@@ -132,7 +134,8 @@ def page(summary: str, table: str, forms: str) -> str:
         f"often, and letters for the special values that they met.\n\n{table}\n"
         "Scripts (`tests/fuzz/scripts`) are functions as NumPy's users write them, with writes through views, "
         "branches and loops, drawn from these forms; each is called several times, with other values "
-        f"and extents, and held to NumPy.\n\n{forms}"
+        "and extents, and held to NumPy.  Programs of ordinary Python (`tests/fuzz/python`) are held "
+        f"to Python: results, arguments, what is printed, logged, warned of, raised, counted.\n\n{forms}"
     )
 
 
@@ -144,7 +147,7 @@ def reported(run: Run) -> None:
         seen[failure.oracle] += 1
         if seen[failure.oracle] > MOST_SHRUNK:
             continue
-        program, plan = drawn(seed, number)
+        program, plan = drawn(seed, number, run.options.kind)
         ends = failure.message.startswith(("the process", "no answer"))
         check = judged_apart if ends else judge
 
@@ -152,14 +155,14 @@ def reported(run: Run) -> None:
             return any(alike(f, failure) for f in check(candidate, plan).failures)
 
         small = program if run.options.no_shrink else shrink(program, fails)
-        path = write(small, failure, seed, number, plan)
+        path = write(small, failure, seed, number, plan, run.options.kind)
         print(f"\n#{number} {failure.oracle}: {failure.message}\n{small}wrote {path}", flush=True)
 
 
-def replayed(seed: int, number: int) -> int:
+def replayed(seed: int, number: int, only: str = "") -> int:
     """Judge one program and print all about it."""
     use_shared_binaries()
-    program, plan = drawn(seed, number)
+    program, plan = drawn(seed, number, only)
     print(f"{program}{plan}")
     verdict = judge(program, plan)
     for failure in verdict.failures:
@@ -173,13 +176,13 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with private_cache(options.cache):
         if options.only >= 0:
-            return replayed(options.seed, options.only)
+            return replayed(options.seed, options.only, options.kind)
         run = Run(options)
         numbers: Iterator[int] = itertools.count(options.first)
         if options.programs:
             numbers = iter(range(options.first, options.first + options.programs))
         try:
-            for found in outcomes(options.seed, numbers, options.jobs, run.is_over):
+            for found in outcomes(options.seed, numbers, options.jobs, run.is_over, options.kind):
                 run.take(found)
         except KeyboardInterrupt:
             print("interrupted: what was found so far")

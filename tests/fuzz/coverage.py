@@ -12,6 +12,7 @@ from opweave.opcodes import OPERATORS, dtypes
 
 from . import arrays, forms
 from .program import Program
+from .python.forms import TABLES as PYTHON
 from .scripts.forms import TABLES
 
 LETTERS = {
@@ -61,7 +62,7 @@ class Coverage:
     def forms_markdown(self) -> str:
         """How often each form of a statement was met, by kind."""
         lines = ["| kind | form | met |", "|---|---|--:|"]
-        for kind, table in TABLES.items():
+        for kind, table in (TABLES | PYTHON).items():
             for form in table:
                 shown = form.replace("|", "\\|").replace("\n", "; ").replace("{{", "{")
                 lines.append(
@@ -76,8 +77,13 @@ class Coverage:
         cells = sum(self.counts[c] > 0 for c in self.counts)
         special = sum(len(v) for v in self.letters.values())
         missing = ", ".join(sorted(ops - met)) or "none"
+        tables = TABLES | PYTHON
+        forms_met = sum(self.forms[kind, form] > 0 for kind in tables for form in tables[kind])
+        known = f"forms met: {forms_met} of {sum(map(len, tables.values()))}"
+        if not met:
+            return known
         return (
-            f"operators met: {len(met & ops)} of {len(ops)} (missing: {missing}); operators by "
+            f"{known}; operators met: {len(met & ops)} of {len(ops)} (missing: {missing}); operators by "
             f"dtypes: {cells}; with kinds of special values: {special}"
         )
 

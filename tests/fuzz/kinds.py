@@ -1,4 +1,4 @@
-"""The two kinds of programs, under one name each: graphs of operators, and scripts."""
+"""The kinds of programs: graphs of operators, scripts, and ordinary Python around arrays."""
 
 from __future__ import annotations
 
@@ -12,49 +12,68 @@ from . import shrink as graphs
 from . import write as tests
 from .oracles import Failure, Plan, Verdict, drawn_plan
 from .program import Program
+from .python import shrink as pythons
+from .python import write as python_tests
+from .python.draw import draw as draw_python
+from .python.judge import judge_python
+from .python.program import Python
 from .scripts import shrink as scripts
 from .scripts import write as script_tests
 from .scripts.draw import draw
 from .scripts.judge import judge_script
 from .scripts.script import Script
 
-# Of so many numbers one is a script's: it takes half as long again as a graph.
-SCRIPT_EVERY = 3
+Drawn = Program | Script | Python
+DRAW: dict[str, Callable[[int, int], Drawn]] = {
+    "graph": generate.generate,
+    "script": draw,
+    "python": draw_python,
+}
+# Whose the numbers are, in turn; a script takes half as long again as a graph.
+TURNS = ("graph", "graph", "script", "python", "graph", "script")
 
 
-def is_script(number: int) -> bool:
-    return number % SCRIPT_EVERY == SCRIPT_EVERY - 1
+def kind_of(number: int, only: str = "") -> str:
+    """The kind of a number's program; ``only`` is the kind of all, if given."""
+    return only or TURNS[number % len(TURNS)]
 
 
-def drawn(seed: int, number: int) -> tuple[Program | Script, Plan]:
+def drawn(seed: int, number: int, only: str = "") -> tuple[Drawn, Plan]:
     """The program of a number, and what it runs on."""
-    made = draw(seed, number) if is_script(number) else generate.generate(seed, number)
-    return made, drawn_plan(seed, number)
+    return DRAW[kind_of(number, only)](seed, number), drawn_plan(seed, number)
 
 
-def judge(program: Program | Script, plan: Plan) -> Verdict:
+def judge(program: Drawn, plan: Plan) -> Verdict:
     if isinstance(program, Script):
         return judge_script(program)
+    if isinstance(program, Python):
+        return judge_python(program)
     return oracles.judge(program, plan)
 
 
 def shrink(program: Any, fails: Callable[[Any], bool]) -> Any:
     if isinstance(program, Script):
         return graphs.shrink(program, fails, smaller=scripts.candidates, valid=scripts.is_valid)
+    if isinstance(program, Python):
+        return graphs.shrink(program, fails, smaller=pythons.candidates, valid=pythons.is_valid)
     return graphs.shrink(program, fails)
 
 
 def alike(one: Failure, other: Failure) -> bool:
-    """Of one oracle; of scripts that crash or raise, with the same words too, but for numbers."""
-    if one.oracle not in ("crash", "error"):
+    """Of one oracle; of those that crash or raise, with the same words too, but for numbers."""
+    if one.oracle not in ("crash", "error", "raised"):
         return one.oracle == other.oracle
     first, second = (re.sub(r"[^A-Za-z ]+", "", f.message)[:60] for f in (one, other))
     return one.oracle == other.oracle and first == second
 
 
-def write(program: Any, failure: Failure, seed: int, number: int, plan: Plan) -> Path:
+def write(
+    program: Any, failure: Failure, seed: int, number: int, plan: Plan, only: str = ""
+) -> Path:
     if isinstance(program, Script):
         text = script_tests.text(program, failure, seed, number)
+    elif isinstance(program, Python):
+        text = python_tests.text(program, failure, seed, number, only)
     else:
         text = tests.text(program, failure, seed, number, plan)
     return tests.write(program, text)

@@ -178,7 +178,7 @@ class Program:
 
     @property
     def deviates(self) -> bool:
-        """It uses bfloat16, for which opweave's types and sums are not NumPy's (architecture.md)."""
+        """It uses bfloat16, for which opweave's types and sums are not NumPy's (differences.md)."""
         return any(getattr(a, "dtype", "") == "bfloat16" for a in self.arguments) or any(
             "bfloat16" in s.form for s in self.steps
         )

@@ -14,6 +14,7 @@ from typing import Any
 from .kinds import drawn, judge
 from .oracles import Failure, Verdict
 from .program import Array
+from .python.program import Python
 from .scripts.script import Script
 
 # Longest time for one program, compilers included, and for shrinking one.
@@ -29,7 +30,7 @@ class Outcome:
     Attributes:
         number: of the program.
         verdict: of the oracles.
-        cells, layouts, forms: what it covers, see ``coverage``; forms are of scripts.
+        cells, layouts, forms: what it covers, see ``coverage``; forms are of scripts and of ordinary Python.
         compiled: kernels that a compiler built for it.
         cpu: seconds of processor time, compilers included.
     """
@@ -58,15 +59,18 @@ def use_shared_binaries() -> Any:
     return made
 
 
-def outcome_of(seed: int, number: int, builder: Any = None) -> Outcome:
+def outcome_of(seed: int, number: int, builder: Any = None, only: str = "") -> Outcome:
     """Generate and judge one program."""
     from .coverage import cells
 
     before, start = builder.compiled if builder is not None else 0, sum(os.times()[:4])
-    program, plan = drawn(seed, number)
+    program, plan = drawn(seed, number, only)
     found = Outcome(number, judge(program, plan))
+    arguments: Any = ()
     if isinstance(program, Script):
         arguments, found.forms = program.calls[0], program.forms
+    elif isinstance(program, Python):
+        found.forms = program.forms
     else:
         arguments, found.cells = program.arguments, cells(program)
     found.layouts = [a.layout for a in arguments if isinstance(a, Array)]
@@ -75,7 +79,7 @@ def outcome_of(seed: int, number: int, builder: Any = None) -> Outcome:
     return found
 
 
-def _serve(link: Connection, seed: int) -> None:
+def _serve(link: Connection, seed: int, only: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     builder = use_shared_binaries()
     while True:
@@ -83,20 +87,20 @@ def _serve(link: Connection, seed: int) -> None:
             task = link.recv()
         except EOFError:
             return  # the run is over
-        made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, builder)
+        made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, builder, only)
         link.send(made)
 
 
 class Worker:
     """A process that judges, one program at a time."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, only: str = ""):
         context = multiprocessing.get_context("spawn")
         self.link, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, seed), daemon=True)
+        self.process = context.Process(target=_serve, args=(other, seed, only), daemon=True)
         self.process.start()
         other.close()
-        self.seed = seed
+        self.seed, self.only = seed, only
         self.broken = False
         self.number = -1
         self.started = 0.0
@@ -126,7 +130,7 @@ class Worker:
         if not self.broken and self.done < MOST_PROGRAMS:
             return self
         self.stop()
-        return Worker(self.seed)
+        return Worker(self.seed, self.only)
 
     @property
     def is_late(self) -> bool:
@@ -144,10 +148,10 @@ def failed(number: int, oracle: str, message: str) -> Outcome:
 
 
 def outcomes(
-    seed: int, numbers: Iterator[int], jobs: int, is_over: Callable[[], bool]
+    seed: int, numbers: Iterator[int], jobs: int, is_over: Callable[[], bool], only: str = ""
 ) -> Iterator[Outcome]:
     """Judge programs on several processes until there are no more, or the time is over."""
-    idle = [Worker(seed) for _ in range(jobs)]
+    idle = [Worker(seed, only) for _ in range(jobs)]
     busy: list[Worker] = []
     try:
         while True:

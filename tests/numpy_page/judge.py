@@ -22,17 +22,6 @@ FILE = "numpy_page.py"
 ASIDE = re.compile(rf" \({FILE}:\d+\)|; .*|\n.*", re.DOTALL)
 
 
-# Results of another class than NumPy's, and why.
-TRUTH = "a NumPy bool where NumPy has Python's"
-DEVIATIONS = dict.fromkeys(
-    (
-        *("np.allclose(x, y)", "np.array_equal(x, y)", "np.array_equiv(x, x[0])"),
-        "np.array_equal(h, h, equal_nan=True)",
-    ),
-    TRUTH,
-)
-
-
 @dataclass(frozen=True)
 class Row:
     """A call, what becomes of it, and the number of kernels or the reason."""
@@ -92,22 +81,16 @@ def difference(call: str) -> str:
             found = ow.fuse(function)(*args)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
-    return compared(call, found, expected)
+    return compared(found, expected)
 
 
-def compared(call: str, found: Any, expected: Any) -> str:
-    """How two results of a call differ, but for what is known to."""
-    if call in DEVIATIONS:
-        expected = np.asarray(expected)[()]
-    return _compared(found, expected)
-
-
-def _compared(found: Any, expected: Any) -> str:
+def compared(found: Any, expected: Any) -> str:
+    """How two results of a call differ."""
     if isinstance(expected, tuple | list):
         if type(found) is not type(expected) or len(found) != len(expected):
             return f"{type(found).__name__}, expected {type(expected).__name__}"
         pairs = enumerate(zip(found, expected, strict=True))
-        return next((f"[{n}]: {d}" for n, pair in pairs if (d := _compared(*pair))), "")
+        return next((f"[{n}]: {d}" for n, pair in pairs if (d := compared(*pair))), "")
     if type(found) is not type(expected):
         return f"{type(found).__name__}, expected {type(expected).__name__}"
     if not isinstance(expected, np.ndarray | np.generic):

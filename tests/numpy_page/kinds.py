@@ -92,7 +92,7 @@ def _difference(call: str, operands: Mapping[str, Any]) -> str:
         return "" if ours is not None else f"NumPy raises {type(error).__name__}: {error}"
     if ours is not None:
         return f"{type(ours).__name__}: {ours}"
-    return compared(call, found, expected)
+    return compared(found, expected)
 
 
 def _called(function: Callable[..., Any], args: Any) -> tuple[Any, Exception | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .judge import DEVIATIONS, FUSES, Row, judged
+from .judge import FUSES, Row, judged
 from .rows import APART, APART_METHODS, CHAPTERS, SHOWN, ufunc_rows
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "numpy.md"
@@ -58,10 +58,8 @@ def _counts(name: str, counts: Counter[str]) -> str:
 
 
 def _line(row: Row) -> str:
-    aside = DEVIATIONS.get(row.call)
-    note = f"{row.note}; {aside}" if aside else row.note
     call = row.call.replace("|", "\\|")
-    return f"| `{call}` | {row.outcome} | {note} |\n"
+    return f"| `{call}` | {row.outcome} | {row.note} |\n"
 
 
 def _apart() -> Iterator[str]:

@@ -1,4 +1,5 @@
 // <cooperative_groups.h>: blocks, tiles of a warp and the lanes that are together.
+#pragma once
 namespace cooperative_groups {
 
 struct thread_block {
@@ -11,6 +12,19 @@ struct thread_block {
     static dim3 group_dim() { return dim3(blockDim); }
 };
 OW_INLINE thread_block this_thread_block() { return thread_block(); }
+
+// A value of another lane, of any number of bytes: 8 at each meeting.
+template <class T> OW_INLINE T ow_shuffled(unsigned mask, T value, int source, int line) {
+    T made;
+    for (unsigned at = 0; at < sizeof(T); at += 8) {
+        const unsigned bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
+        unsigned long long word = 0;
+        __builtin_memcpy(&word, (const char*)&value + at, bytes);
+        word = ow_exchange(mask, word, source, line);
+        __builtin_memcpy((char*)&made + at, &word, bytes);
+    }
+    return made;
+}
 
 // The lanes of `mask`, which are `count` from lane `first` on.
 struct ow_lanes {
@@ -27,25 +41,28 @@ struct ow_lanes {
             if (mask >> l & 1u && rank-- == 0) return l;
         return ow_lane();
     }
-    template <class T> T shfl(T v, int rank, int line = __builtin_LINE()) const { return ow_exchange(mask, v, lane_of(rank), line); }
+    template <class T> T shfl(T v, int rank, int line = __builtin_LINE()) const { return ow_shuffled(mask, v, lane_of(rank), line); }
     template <class T> T shfl_down(T v, int d, int line = __builtin_LINE()) const {
         const int rank = (int)thread_rank() + d;
-        return ow_exchange(mask, v, rank < count ? lane_of(rank) : ow_lane(), line);
+        return ow_shuffled(mask, v, rank < count ? lane_of(rank) : ow_lane(), line);
     }
     template <class T> T shfl_up(T v, int d, int line = __builtin_LINE()) const {
         const int rank = (int)thread_rank() - d;
-        return ow_exchange(mask, v, rank >= 0 ? lane_of(rank) : ow_lane(), line);
+        return ow_shuffled(mask, v, rank >= 0 ? lane_of(rank) : ow_lane(), line);
     }
     template <class T> T shfl_xor(T v, int d, int line = __builtin_LINE()) const {
-        return ow_exchange(mask, v, lane_of((int)thread_rank() ^ d), line);
+        return ow_shuffled(mask, v, lane_of((int)thread_rank() ^ d), line);
     }
     unsigned ballot(int p, int line = __builtin_LINE()) const { return ow_vote(mask, p != 0, line) >> first; }
     bool any(int p, int line = __builtin_LINE()) const { return ow_vote(mask, p != 0, line) != 0; }
     bool all(int p, int line = __builtin_LINE()) const { return ow_vote(mask, p != 0, line) == mask; }
 };
 template <int N, class P = thread_block> struct thread_block_tile : ow_lanes {
+    static_assert(N > 0 && N <= 32 && !(N & (N - 1)), "a tile has 1, 2, 4, 8, 16 or 32 threads");
+    thread_block_tile() = default;
+    template <class Q> thread_block_tile(const thread_block_tile<N, Q>& of) : ow_lanes(of) {}
     template <class T> T shfl(T v, int rank, int line = __builtin_LINE()) const {  // modulo its size
-        return ow_exchange(mask, v, lane_of((int)((unsigned)rank % N)), line);
+        return ow_shuffled(mask, v, lane_of((int)((unsigned)rank % N)), line);
     }
 };
 typedef ow_lanes coalesced_group;

@@ -46,18 +46,15 @@ FAR = 1e-2
 MOVED = (-7, -5, -3, -2, 2, 3, 5, 7)
 # What opweave refuses by design: the error's text, and the page that names it.
 DOCUMENTED = (
-    (r"Python integer .* out of bounds", "architecture.md: an integer that a type cannot hold"),
+    (r"Python integer .* out of bounds", "differences.md: an integer that a type cannot hold"),
 )
-# What gives a NumPy bool, and NumPy's Python's (architecture.md); numbers made of it follow.
-TRUTHS = re.compile("array_equal|allclose")
-PYTHONS_BOOL = re.compile("'bool' object has no attribute")
 READ_ONLY = re.compile("read-only")
 # Where it shows that results lie in rows.
 RESHAPES = re.compile("ravel|reshape|contiguous|fortran")
 IN_COLUMNS = ("Fortran", "moved", "repeated", "repeated rows")
 GATHERED_COLUMNS = re.compile(r"\b\w+\[\.\.\., \[0, 0, -1\]\]")  # NumPy's lie in columns
 # What a script has whose results may be arrays of their own where NumPy's are views; so may those
-# that NumPy gives out to read only (architecture.md).
+# that NumPy gives out to read only (differences.md).
 SPREAD = re.compile(
     r"broadcast|meshgrid|einsum|rot90|contiguousarray|fortran|reshape|ravel|\.(real|imag)\b"
 )
@@ -123,7 +120,7 @@ def judge_script(script: Script) -> Verdict:
     """Make all calls of a script, in order, by one fused function; the first fault is kept.
 
     What NumPy computes of columns lies in columns, so that a reshape of it is a copy; ours lies in
-    rows (architecture.md).  Such a script is judged by what it is given, and gathers, in rows.
+    rows (differences.md).  Such a script is judged by what it is given, and gathers, in rows.
     """
     verdict = _judged(script)
     if verdict.failures and RESHAPES.search(script.source):
@@ -181,10 +178,7 @@ def _has_answer(script: Script, want: Ran, got: Ran, verdict: Verdict) -> bool:
         if not isinstance(got.error, _public(type(want.error))):
             is_own = READ_ONLY.search(shown(want.error)) and SPREAD.search(script.source)
             if got.error is None and is_own:
-                verdict.refused = "an array of its own (architecture.md)"
-                return False
-            if TRUTHS.search(script.source) and PYTHONS_BOOL.search(shown(want.error)):
-                verdict.refused = "a NumPy bool (architecture.md)"
+                verdict.refused = "an array of its own (differences.md)"
                 return False
             ours = "nothing" if got.error is None else shown(got.error)
             raise Wrong("error", f"NumPy raised {shown(want.error)}, opweave {ours}")
@@ -260,8 +254,7 @@ def _check(script: Script, number: int, want: Ran, got: Ran, wide: Wide, verdict
     for n, (one, other) in enumerate(zip(want.all, got.all, strict=True)):
         name = f"result {n}" if n < len(want.leaves) else script.names[n - len(want.leaves)]
         x, y = np.asarray(one), np.asarray(other)
-        is_truth = TRUTHS.search(script.source) and isinstance(one, int)
-        if kind_of(one) != kind_of(other) and not is_truth:
+        if kind_of(one) != kind_of(other):
             raise Wrong("script", f"{name}: {kind_of(one)} by NumPy, {kind_of(other)} by opweave")
         if x.dtype == object:
             continue
@@ -271,10 +264,10 @@ def _check(script: Script, number: int, want: Ran, got: Ran, wide: Wide, verdict
         verdict.elements += x.size
         verdict.undecided += int(open_.sum())
         if moves and x.dtype.kind in "fc":
-            wrong = _bits_differ(x, y)
+            wrong = bits_differ(x, y)
         else:
             allowed = 0 if x.dtype.kind in "biu" else _allowed(x, wide.of(n, x), exact, place)
-            wrong = (_differs(x, y, allowed) & ~open_).reshape(-1)
+            wrong = (differs(x, y, allowed) & ~open_).reshape(-1)
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             raise Wrong("script", f"{name}: {int(wrong.sum())} of {x.size} elements differ, the "
@@ -282,7 +275,7 @@ def _check(script: Script, number: int, want: Ran, got: Ran, wide: Wide, verdict
                         f"{y.reshape(-1)[at]!r} by opweave")  # fmt: skip
 
 
-def _bits_differ(x: Any, y: Any) -> np.ndarray[Any, Any]:
+def bits_differ(x: Any, y: Any) -> np.ndarray[Any, Any]:
     """Of each element, in C order, whether a bit of a part of it differs."""
     differ: np.ndarray[Any, Any] = bits_of(x) != bits_of(y)
     return differ.reshape(x.size, 2).any(axis=-1) if x.dtype.kind == "c" else differ
@@ -302,7 +295,7 @@ def _is_exact(values: list[Any], wide: Wide) -> bool:
     pairs = [(np.asarray(v), np.asarray(w)) for v, w in zip(values, wide.values, strict=True)]
     if any(v.dtype.kind in "fc" and w.dtype.itemsize <= v.dtype.itemsize for v, w in pairs):
         return False  # integers became numbers in the script, of the same type in both
-    return all(v.shape == w.shape and not _differs(v, w, 0).any()
+    return all(v.shape == w.shape and not differs(v, w, 0).any()
                for v, w in pairs if v.dtype != object)  # fmt: skip
 
 
@@ -325,8 +318,8 @@ def _undecided(x: Any, wide: Any) -> np.ndarray[Any, Any]:
     if wide is None or wide.dtype == object or x.dtype.kind not in "biufc":
         return strange
     if x.dtype.kind in "biu":
-        return strange | _differs(x, wide, 0)
-    return strange | _differs(x, wide, FAR * np.maximum(np.abs(x), FAR))
+        return strange | differs(x, wide, 0)
+    return strange | differs(x, wide, FAR * np.maximum(np.abs(x), FAR))
 
 
 def _allowed(x: Any, wide: Any, exact: bool, place: float) -> Any:
@@ -341,7 +334,7 @@ def _allowed(x: Any, wide: Any, exact: bool, place: float) -> Any:
     return TIMES * own + PLACES * place
 
 
-def _differs(x: Any, y: Any, allowed: Any) -> np.ndarray[Any, Any]:
+def differs(x: Any, y: Any, allowed: Any) -> np.ndarray[Any, Any]:
     """Where two arrays differ by more than is allowed; NaN is like NaN."""
     with quiet():
         same = (x == y) | ((x != x) & (y != y))
@@ -396,7 +389,7 @@ def _judge_repeat(script: Script) -> None:
             values[0] = first(plain)(*values)
     x, y = np.asarray(values[0]), np.asarray(found)
     near = 1e-2 * np.abs(x) + 1e-2 if x.dtype.kind in "fc" else 0
-    if kind_of(x) != kind_of(y) or (np.isfinite(x) & _differs(x, y, near)).any():
+    if kind_of(x) != kind_of(y) or (np.isfinite(x) & differs(x, y, near)).any():
         raise Wrong("repeat", f"{x!r:.200} by NumPy, {y!r:.200} by opweave")
 
 

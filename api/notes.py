@@ -1,0 +1,64 @@
+"""Notes of ``explain``: what a line does that its author may not have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.expr import Expr
+from opweave.compiler.ir import Graph, Node, Scalar, Value
+from opweave.compiler.trace import Trace
+from opweave.opcodes.dtypes import DType
+
+NARROW = ("f16", "bf16")
+
+
+def notes_of(trace: Trace) -> list[str]:
+    """Lines where a NumPy number gives 16-bit floats its own, wider type (NEP 50).
+
+    half * np.float32(2)    is float32, and half * 2.0 is float16
+    """
+    return list(dict.fromkeys(_widenings(trace.graph, trace.scalar_types)))
+
+
+def _widenings(graph: Graph, kinds: Mapping[str, Any]) -> Iterator[str]:
+    made = {r.id: n for n in graph.nodes for r in n.results}
+    for node in graph.nodes:
+        floats = [v for v in node.values if v.shape and v.dtype.is_float]
+        narrow = {_before(made.get(v.id), node) for v in floats}
+        if not narrow or None in narrow or not node.result.dtype.is_float:
+            continue  # an array is as wide, and decides; or nothing wide comes of it
+        strong = next((w for o in node.operands if (w := _strong(o, kinds))), None)
+        if strong is not None:
+            yield (
+                f"{node.where}: {strong} makes {' and '.join(sorted(filter(None, narrow)))} "
+                f"{node.result.dtype.numpy_name} in {node.operator.name}, as in NumPy; a number "
+                "of Python's would keep it"
+            )
+
+
+def _before(cast: Node | None, node: Node) -> str | None:
+    """The 16-bit type that an operand had; None where it is as wide by itself."""
+    if cast is None or cast.operator.name != "cast" or cast.where != node.where:
+        return None
+    source = cast.values[0].dtype
+    return source.numpy_name if source.name in NARROW else None
+
+
+def _strong(operand: Value | Scalar, kinds: Mapping[str, Any]) -> str | None:
+    """How to call an operand whose type does not give way; None for one whose does."""
+    if isinstance(operand, Value):
+        return None if operand.shape else "a result without dimensions"
+    found = next((k for leaf in operand.expr.leaves() if (k := _kind(leaf, kinds))), None)
+    return None if found is None else f"a NumPy number of {found}"
+
+
+def _kind(leaf: Expr, kinds: Mapping[str, Any]) -> str | None:
+    """The dtype of a number that has one of its own."""
+    if leaf.op == "literal":
+        number = leaf.args[0]
+        return number.dtype.name if isinstance(number, np.generic) else None
+    kind = kinds.get(leaf.args[0])
+    return kind.numpy_name if isinstance(kind, DType) else None

@@ -1,0 +1,130 @@
+"""Floating-point errors as NumPy tells of them: ``config(errors="numpy")``.
+
+Kernels detect, NumPy tells: a function is compiled with alarms (``compiler/alarms.py``), and a
+call in which one is true is computed once more by the user's own function, under the caller's
+``np.errstate``.  So what is warned of, at which line, and what raises is NumPy's own.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.arguments import Call
+from opweave.calls import Ready, packed
+from opweave.compiler.alarms import overflows
+from opweave.compiler.expr import evaluate
+from opweave.compiler.traced_operators import is_traced
+from opweave.configuration import config
+from opweave.opcodes.errors import OpweaveWarning
+from opweave.runtime.arrays import is_cupy
+from opweave.runtime.targets import copied_into
+
+if TYPE_CHECKING:
+    from opweave.fused import Fused
+
+# What alarms are for; of underflow none is.
+FOUND = ("divide", "over", "invalid")
+# What NumPy does unless it is asked for more.
+DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+class Watched:
+    """A fused function whose calls warn and raise as the plain function's do."""
+
+    def __init__(self, fused: Fused):
+        self.fused = fused
+        self._watching: Fused | None = None
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Run the function; see ``Fused.__call__``."""
+        call = self.fused.signature.bind(args, kwargs)
+        if config.device == "cuda" or any(is_cupy(v) or is_traced(v) for v in call.values):
+            return self.fused._called(call, out)
+        results = self._results(call)
+        if results is None:
+            return self.fused._plainly(args, kwargs, out, None)
+        structure, leaves = results
+        return packed(structure, leaves if out is None else copied_into(out, leaves))
+
+    def _results(self, call: Call) -> tuple[Any, list[Any]] | None:
+        """Structure and leaves of what the function returns; None where NumPy is to compute it."""
+        state: Mapping[str, Any] = {**np.geterr()}
+        if state["under"] != "ignore":
+            return None
+        is_silent = all(state[kind] == "ignore" for kind in FOUND)
+        ready = self._ready(self.fused, call) if is_silent else None
+        if ready is not None and not ready.found.variant.trace.sets_errors:
+            return ready.structure, ready.prepared(*_given(ready, call))
+        if ready is None and is_silent:
+            return None
+        ready = self._ready(self._watching or self._made(), call)
+        return None if ready is None else _without_alarm(ready, call)
+
+    @staticmethod
+    def _ready(fused: Fused, call: Call) -> Ready | None:
+        """A prepared call; None for what would run in parts."""
+        return fused._ready(call) or fused._prepare_or_not(call)
+
+    def _made(self) -> Fused:
+        """The function with alarms; strict, since they know what strict kernels compute."""
+        fused = self.fused
+        options = replace(fused.options, watched=True, fast=False, repeated=False)
+        self._watching = type(fused)(fused.given, fused.static, options)
+        return self._watching
+
+
+def _without_alarm(ready: Ready, call: Call) -> tuple[Any, list[Any]] | None:
+    """The results of a call, unless there is an alarm."""
+    trace, variant = ready.found.variant.trace, ready.found.variant
+    arrays, numbers = _given(ready, call)
+    if trace.has_faulted:
+        return None
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):  # of numbers on the host
+            for expr, dtype in variant.narrowed:
+                number = evaluate(expr, {**ready.found.extents, **numbers})
+                if dtype is not None and overflows(number, dtype):
+                    return None
+            found = ready.prepared(arrays, numbers)
+    except ArithmeticError:
+        return None
+    count = len(trace.graph.outputs)
+    return None if any(found[count:]) else (ready.structure, found[:count])
+
+
+def _given(ready: Ready, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Arrays and numbers of a call, as its kernels take them."""
+    return [call.values[i] for i in ready.arrays], ready.numbers(call.values)
+
+
+def asked_for() -> str:
+    """What ``np.errstate`` asks for that kernels do not do, as a text; "" for nothing."""
+    state: Mapping[str, Any] = {**np.geterr()}
+    more = (kind for kind in DEFAULTS if state[kind] not in ("ignore", DEFAULTS[kind]))
+    return ", ".join(f"{kind}={state[kind]!r}" for kind in more)
+
+
+def tell_of_errors(name: str, asked: str) -> None:
+    """Say that kernels do not do what ``np.errstate`` asks for."""
+    warnings.warn(
+        f"{name} is compiled under np.errstate({asked}), and its kernels neither warn nor raise; "
+        'opweave.config(errors="numpy") makes calls do both, as NumPy does',
+        OpweaveWarning,
+        stacklevel=_levels(),
+    )
+
+
+def _levels() -> int:
+    """How far up the caller's line is from the function that asks."""
+    frame: FrameType | None = sys._getframe(1)
+    levels = 1
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "opweave":
+        frame, levels = frame.f_back, levels + 1
+    return levels

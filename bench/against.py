@@ -1,0 +1,348 @@
+"""Two builds of opweave, process by process in turns: is this one slower than the other?
+
+``python bench/run.py calls guards --against COMMIT``.  A round is a short process of each build;
+rounds begin with one build and with the other in turn (A B, B A, A B, ...), so that a machine that
+drifts favours neither.  A row's ratio is that of the two times of a round, and its interval is
+over the rounds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+BENCH = Path(__file__).resolve().parent
+ROUNDS = 20
+FEWEST = 6  # below, no interval holds with 95 %
+# How many times longer a row may take than by the other build.
+LIMITS = {"calls": 1.03, "guards": 1.03, "compile": 1.10, "network": 1.10}
+LIMIT = 1.02
+SLOWER = "SLOWER"
+THIS, OTHER = "this build", "the other"
+SETUPTOOLS = 77  # what pyproject.toml asks for
+SECONDS = 1800  # of a process; the longest experiment takes a tenth
+PACKAGES = ("site-packages", "dist-packages")
+ONE_ROUND = BENCH / "one_round.py"
+
+Rows = Mapping[str, float]
+# Rows of a process of a build in a round, in microseconds; NaN where a result was refused.
+Measure = Callable[["Build", int], Rows]
+
+
+class CannotCompare(Exception):
+    """Two builds cannot be compared; says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """An environment whose Python imports a build of opweave.
+
+    Attributes:
+        name: for people: "this build", "the other".
+        python: its interpreter.
+        inside: a folder that the build must be imported from; None: wherever it is.
+    """
+
+    name: str
+    python: Path
+    inside: Path | None = None
+
+
+# Statistics
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """Median, low and high end of the 95 % interval of a ratio, of one ratio a round.
+
+    The interval is that of the median by the order of the ratios alone: of 20 rounds from the 6th
+    to the 15th.  It asks nothing of how they are distributed, and rounds that somebody disturbed
+    count as one each, however far off.
+    """
+    found = sorted(ratios)
+    beyond = ranks_beyond(len(found))
+    return statistics.median(found), found[beyond], found[-1 - beyond]
+
+
+def ranks_beyond(rounds: int) -> int:
+    """How many ratios lie beyond either end of a 95 % interval of their median.
+
+    The largest k so that at most 2.5 % of all rounds have k or fewer on one side of the median,
+    where each is on either side with an even chance.
+
+    >>> ranks_beyond(6), ranks_beyond(12), ranks_beyond(20)
+    (0, 2, 5)
+
+    Raises:
+        CannotCompare: so few rounds have no such interval.
+    """
+    if rounds < FEWEST:
+        raise CannotCompare(f"{rounds} rounds: expected {FEWEST} or more for a 95 % interval")
+    chances = itertools.accumulate(math.comb(rounds, k) / 2**rounds for k in range(rounds))
+    return sum(1 for chance in chances if chance <= 0.025) - 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that both builds have: how many times longer it takes by this one."""
+
+    what: str
+    ratio: float
+    low: float
+    high: float
+    limit: float
+
+    @property
+    def verdict(self) -> str:
+        """By the whole interval; where the limit lies in it, more rounds would tell."""
+        if self.low > self.limit:
+            return SLOWER
+        return "ok" if self.high <= self.limit else "open"
+
+
+def rows_of(
+    pairs: Sequence[tuple[Rows, Rows]], limit: float | None
+) -> tuple[list[Row], list[str]]:
+    """Rows of all rounds, those first that come nearest to their limit; what some rounds lack."""
+    every = list(dict.fromkeys(what for pair in pairs for rows in pair for what in rows))
+    whole = [w for w in every if all(rows.get(w, 0) > 0 for pair in pairs for rows in pair)]
+    found = [
+        Row(what, *interval([here[what] / there[what] for here, there in pairs]),
+            LIMITS.get(what.split(":")[0], LIMIT) if limit is None else limit)
+        for what in whole
+    ]  # fmt: skip
+    return sorted(found, key=lambda row: -row.ratio / row.limit), [
+        missing(what, pairs) for what in every if what not in whole
+    ]
+
+
+def missing(what: str, pairs: Sequence[tuple[Rows, Rows]]) -> str:
+    """Which builds have a row in how many rounds."""
+    counts = [sum(pair[side].get(what, 0) > 0 for pair in pairs) for side in (0, 1)]
+    return (
+        f"NOT COMPARED {what}: measured in {counts[0]} of {len(pairs)} rounds by {THIS}, in "
+        f"{counts[1]} by {OTHER}"
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Row, ratio, interval, limit and verdict."""
+    lines = [f"{'ratio':>6}  {'95 % interval':<15} {'limit':>5}  {'verdict':<7} row"]
+    for row in rows:
+        ends = f"{row.low:.3f} to {row.high:.3f}"
+        lines.append(f"{row.ratio:6.3f}  {ends:<15} {row.limit:5.2f}  {row.verdict:<7} {row.what}")
+    found = [row.verdict for row in rows]
+    lines.append(
+        f"{found.count(SLOWER)} of {len(rows)} rows are slower than their limit, "
+        f"{found.count('open')} open: their interval holds the limit"
+    )
+    return "\n".join(lines)
+
+
+# Rounds
+
+
+def in_turns(
+    here: Build, there: Build, measure: Measure, rounds: int
+) -> Iterator[tuple[Rows, Rows]]:
+    """What both find in each round, this build first.
+
+    The first process of a build, which fills its caches, is not counted.
+    """
+    for build in (here, there):
+        measure(build, 0)
+    for number in range(1, rounds + 1):
+        order = (here, there) if number % 2 else (there, here)
+        found = {build.name: measure(build, number) for build in order}
+        yield found[here.name], found[there.name]
+
+
+def in_process(
+    folder: Path, names: Sequence[str], device: str, sizes: Sequence[int] | None
+) -> Measure:
+    """Measure by a fresh process with a cache folder for each build."""
+    log: set[str] = set()
+
+    def measure(build: Build, number: int) -> Rows:
+        place = folder / build.name.replace(" ", "-")
+        place.mkdir(exist_ok=True)
+        asked = place / "asked.json"
+        asked.write_text(json.dumps({"experiments": names, "device": device, "sizes": sizes}))
+        environment = os.environ | {
+            "OPWEAVE_CACHE_DIR": str(place / "cache"),
+            "PYTHONHASHSEED": str(number + 1),  # the same for the two of a round
+        }
+        environment.pop("PYTHONPATH", None)
+        run([build.python, ONE_ROUND, asked], build.name, place, environment)
+        found = json.loads(asked.with_suffix(".found").read_text())
+        told = [t for t in checked(build, found) if t not in log]
+        log.update(told)
+        for text in (*told, *[f"round {number}"] * (number > 0 and build.name == THIS)):
+            print(text, flush=True)
+        made = found["experiments"].values()
+        refused = {row["row"]: math.nan for m in made for row in m["refused"]}
+        return refused | {row["row"]: row["us"] for m in made for row in m["rows"]}
+
+    return measure
+
+
+def checked(build: Build, found: Mapping[str, Any]) -> list[str]:
+    """What a reader must know of a process: what was refused, and what is not measured there.
+
+    Raises:
+        CannotCompare: the build lacks what is asked of it, or is another one than was meant.
+    """
+    if found["lacks"]:
+        raise CannotCompare(
+            f"{build.name} lacks what this checkout's bench/ asks for ({found['lacks']}): compare "
+            "experiments that ask for less, or let the import depend on what is there"
+        )
+    where = Path(found["build"]).resolve()
+    if build.inside is not None and not where.is_relative_to(build.inside.resolve()):
+        raise CannotCompare(f"{build.name}: opweave was imported from {where.parent}, which is "
+                            "another build")  # fmt: skip
+    made = found["experiments"].items()
+    return [
+        *(f"{name}: {m['skipped']}" for name, m in made if m["skipped"]),
+        *(f"REFUSED by {build.name}: {r['row']}: {r['why']}" for _, m in made
+          for r in m["refused"]),
+    ]  # fmt: skip
+
+
+def run(
+    command: Sequence[Any], what: str, folder: Path, environment: Mapping[str, str] | None = None
+) -> str:
+    """What a command prints.
+
+    Raises:
+        CannotCompare: it fails; with the end of what it said.
+    """
+    try:
+        ran = subprocess.run(
+            [str(part) for part in command], cwd=folder, env=environment, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotCompare(f"{what}: {error}") from None
+    if ran.returncode:
+        said = "\n".join(ran.stdout.strip().split("\n")[-15:])
+        raise CannotCompare(f"{what}: exit status {ran.returncode} of {command[1]}:\n{said}")
+    return ran.stdout
+
+
+# Builds
+
+
+@contextmanager
+def builds(against: str) -> Iterator[tuple[Build, Build, Path]]:
+    """This build and the other, and a folder; what was made for them goes in the end.
+
+    Raises:
+        CannotCompare: ``against`` is neither, or is not to be built.
+    """
+    with tempfile.TemporaryDirectory(prefix="opweave-against-") as text:
+        folder = Path(text)
+        python = Path(against) / "bin" / "python"
+        if python.exists():
+            yield Build(THIS, Path(sys.executable)), Build(OTHER, python.absolute()), folder
+            return
+        commit = commit_of(against)
+        # both are regular installs, whatever this environment has: an editable one is another
+        yield installed(THIS, "", folder), installed(OTHER, commit, folder), folder
+
+
+def commit_of(text: str) -> str:
+    """The hash of a commit of this clone.
+
+    Raises:
+        CannotCompare: there is none of that name.
+    """
+    try:
+        return run([*git(), "rev-parse", "--verify", "--end-of-options", f"{text}^{{commit}}"],
+                   "git", BENCH).strip()  # fmt: skip
+    except CannotCompare:
+        raise CannotCompare(
+            f"--against {text}: expected a virtual environment, with bin/python in it, or a "
+            "commit of this clone"
+        ) from None
+
+
+def git() -> list[str]:
+    return ["git", "-C", str(BENCH.parent), "--no-optional-locks"]
+
+
+def installed(name: str, commit: str, folder: Path) -> Build:
+    """A build of a commit, or of the files as they are, in an environment of its own.
+
+    All else that it needs it finds in this environment.
+    """
+    print(f"{name}: building {commit[:12] or 'the files as they are'}")
+    place = folder / name.replace(" ", "-")
+    source, home = place / "source", place / "venv"
+    source.mkdir(parents=True)
+    copy_files(commit, source)
+    run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", home], name, folder)
+    site = next(home.glob("lib/python*/site-packages"))
+    isolation = ["--no-build-isolation"] if has_setuptools() else []
+    run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+         "--no-deps", *isolation, "--target", site, source], name, folder)  # fmt: skip
+    # packages of this environment come behind its own, and the .pth files there are not read:
+    # an editable install of opweave is not seen
+    others = [path for path in sys.path if Path(path).name in PACKAGES]
+    (site / "others.pth").write_text("\n".join(others) + "\n")
+    shutil.rmtree(source)
+    return Build(name, home / "bin" / "python", site)
+
+
+def copy_files(commit: str, target: Path) -> None:
+    """The files of a commit; without one, those that git would see as they are now."""
+    if commit:
+        archive = target.parent / "source.tar"
+        run([*git(), "archive", "--output", archive, commit], "git", BENCH)
+        shutil.unpack_archive(archive, target)
+        archive.unlink()
+        return
+    listed = run([*git(), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                 "git", BENCH)  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        path = BENCH.parent / name
+        if path.is_file():  # one that was deleted is listed still
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
+
+
+def has_setuptools() -> bool:
+    try:
+        return int(version("setuptools").split(".")[0]) >= SETUPTOOLS
+    except PackageNotFoundError:
+        return False
+
+
+def compare(
+    names: Sequence[str], against: str, *, rounds: int = ROUNDS, limit: float | None = None,
+    device: str = "host", sizes: Sequence[int] | None = None,
+) -> int:  # fmt: skip
+    """Print the table; the exit status is 1 where a row is slower, or could not be compared.
+
+    Raises:
+        CannotCompare: the builds cannot be measured.
+    """
+    ranks_beyond(rounds)
+    with builds(against) as (here, there, folder):
+        measure = in_process(folder, names, device, sizes)
+        found = list(in_turns(here, there, measure, rounds))
+    rows, others = rows_of(found, limit)
+    print("\n".join([table(rows), *others]))
+    return int(not rows or bool(others) or any(row.verdict == SLOWER for row in rows))

@@ -1,0 +1,121 @@
+"""What a function has changed outside of itself while it ran on copies.
+
+A trace runs once, so a change would be lost: it is refused, and the function runs in parts.  There
+it runs at each call, and what it has done to the copies is done to what they were made from, also
+where it ends with an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from opweave.compiler.capture import Missing
+from opweave.compiler.substitute import Substituted
+from opweave.compiler.tree import flatten
+from opweave.opcodes.errors import ArgumentError
+
+
+class Changes:
+    """Remembers what there is before a function runs.
+
+    Args:
+        substituted: its copy.
+        held: names and values of what it is given, and reads from outside; empty where nobody
+            asks what was changed first.
+        containers: copies of containers.
+        originals: what they were made from, in the same order; empty where nothing is put back.
+    """
+
+    def __init__(
+        self, substituted: Substituted, held: Sequence[tuple[str, Any]],
+        containers: Sequence[Any], originals: Sequence[Any],
+    ):  # fmt: skip
+        self.substituted = substituted
+        self.held = [(name, value, _leaves(value, name)) for name, value in held]
+        both = [(copy, of) for copy, of in zip(containers, originals) if _can_change(copy)]  # noqa: B905
+        self.pairs = [(copy, of, _contents(copy)) for copy, of in both]
+        substituted.begin()
+
+    def first(self) -> str | None:
+        """What was changed, for a message; None where nothing was."""
+        assigned = self.substituted.assigned()
+        if assigned is not None:
+            return f"assigns {assigned}"
+        for name, value, (old, tree) in self.held:
+            new, other = _leaves(value, name)
+            lost = [path for (path, a), (_, b) in zip(old, new, strict=False) if a is not b]
+            if lost or tree != other:
+                return f"changes {(lost or [name])[0]}"
+        return None
+
+    def originals(self) -> dict[int, Any]:
+        """What copies were made from, by their identities."""
+        found = {id(copy): original for copy, original, _ in self.pairs}
+        return found | {id(copy): fn for fn, copy in self.substituted.functions}
+
+    def put_back(self, meant: Callable[[Any], Any]) -> None:
+        """Do to the originals what was done to the copies; ``meant`` makes values the caller's."""
+        for copy, original, before in self.pairs:
+            after = _contents(copy)
+            if _differ(before, after):
+                _fill(original, before, after, meant)
+        self.substituted.put_back(meant)
+
+
+def _leaves(value: Any, name: str) -> tuple[Sequence[Any], Any]:
+    """What a value holds; nothing of one that is no copy, being too large to take apart."""
+    try:
+        return flatten(value, name)
+    except ArgumentError:
+        return (), None
+
+
+def _can_change(container: Any) -> bool:
+    return not isinstance(container, tuple | partial)
+
+
+def _contents(container: Any) -> Any:
+    """A copy of what a container holds: a dict or a list."""
+    if isinstance(container, list):
+        return list(container)
+    return dict(container) if isinstance(container, dict) else _attributes(container)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an object holds, also of a dataclass with slots."""
+    if hasattr(value, "__dict__"):
+        return dict(vars(value))
+    names = (field.name for field in fields(value))
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _differ(before: Any, after: Any) -> bool:
+    if len(before) != len(after):
+        return True
+    if isinstance(before, list):
+        return any(a is not b for a, b in zip(before, after, strict=True))
+    same_keys = all(a is b or a == b for a, b in zip(before, after, strict=True))
+    return not same_keys or any(before[k] is not after[k] for k in before)
+
+
+def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -> None:
+    """Put what is new in the copy of a container into the container; the rest is as it was."""
+    if isinstance(after, list):
+        kept = {id(v): o for v, o in zip(before, original)}  # noqa: B905
+        original[:] = [kept[id(v)] if id(v) in kept else meant(v) for v in after]
+        return
+    if not isinstance(original, dict) and not hasattr(original, "__dict__"):
+        for name, value in after.items():
+            if before.get(name, Missing) is not value:
+                object.__setattr__(original, name, meant(value))
+        return
+    names = original if isinstance(original, dict) else vars(original)
+    made = {
+        meant(k): names[k] if k in names and before.get(k, Missing) is v else meant(v)
+        for k, v in after.items()
+    }
+    names.clear()
+    names.update(made)

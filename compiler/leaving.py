@@ -1,0 +1,205 @@
+"""Calls that leave a traced function for code of others, noticed before they happen.
+
+Python tells a profile function of each call.  The one here lets pass what is copied, what is ours
+or NumPy's, and what is known to compute only (``purity.py``).  What else the user's code calls is
+told to the function's sight: a trace stops there, so that nothing is done twice; a run in parts
+gives the arrays themselves to code that would take a stand-in for what it stands for.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import warnings
+from collections.abc import Callable, Sequence, Set
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar, cast
+
+from opweave.compiler.capture import functions_of, names_in, nested_codes
+from opweave.compiler.ir import Where
+from opweave.compiler.purity import Origin, is_pure_in_c, origin_of
+
+# Asked by code that is not copied, a stand-in would be taken for another type.
+ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Departure(NamedTuple):
+    """A call that leaves the function.
+
+    Attributes:
+        name: what is called, as a message says it.
+        caller: the user's frame that calls.
+        frame: the called function's, with its arguments; None of one in C.
+    """
+
+    name: str
+    caller: FrameType
+    frame: FrameType | None
+
+    def where(self, first_line: int) -> Where:
+        """The user's line."""
+        line = self.caller.f_lineno
+        return Where(self.caller.f_code.co_filename, line, line - first_line + 1)
+
+
+class Leaving:
+    """The profile function of one run.
+
+    Args:
+        scopes: identities of the globals of copied functions.
+        classes: the user's classes whose methods are guarded though they are no copies; asked
+            anew at each call that is not known.
+        left: is told of each departure; what it raises is raised in the user's code.
+    """
+
+    def __init__(
+        self, scopes: Set[int], classes: Callable[[], Set[type]], left: Callable[[Departure], None]
+    ):
+        self.scopes = scopes
+        self.classes = classes
+        self.left = left
+        self.before: Any = None
+        self.runs_in: FrameType | None = None
+        self._origins: dict[types.CodeType, Origin] = {}
+        self._known: dict[types.CodeType, bool] = {}
+
+    def __enter__(self) -> Leaving:
+        self.runs_in = sys._getframe(1)
+        self.before = sys.getprofile()
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Put back what was there before; a second time is nothing."""
+        if self.runs_in is not None and sys.getprofile() in (self, None):  # else the user's own
+            restore(self.before)
+        self.runs_in = None
+
+    def _is_over(self, frame: FrameType | None) -> bool:
+        """Whether the run has ended, and Ctrl-C kept it from putting back what was there."""
+        while frame is not None and frame is not self.runs_in:
+            frame = frame.f_back
+        return frame is None
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        before = self.before
+        if before is not None and callable(before) and not isinstance(before, Leaving):
+            before(frame, event, arg)
+        if event == "call":
+            self._entered(frame)
+        elif event == "c_call":
+            self._called_in_c(frame, arg)
+
+    def _origin(self, frame: FrameType) -> Origin:
+        code = frame.f_code
+        found = self._origins.get(code)
+        if found is None:
+            found = self._origins[code] = origin_of(code, frame.f_globals.get("__name__"))
+        return found
+
+    def _called_in_c(self, frame: FrameType, function: Any) -> None:
+        origin = self._origin(frame)
+        if origin is Origin.USER and not is_pure_in_c(function):
+            self._leave(Departure(_name_in_c(function), frame, None))
+        elif function is warnings.warn and origin is Origin.OURS:  # NumPy warns of what is asked
+            caller = self._caller(frame, (Origin.OURS, Origin.PURE))
+            if caller is not None:
+                self._leave(Departure("a warning of NumPy's", caller, None))
+
+    def _caller(self, frame: FrameType | None, between: Sequence[Origin]) -> FrameType | None:
+        """The user's frame behind others; None where it is not the user's code that calls."""
+        while frame is not None and self._origin(frame) in between:
+            frame = frame.f_back
+        return frame if frame is not None and self._origin(frame) is Origin.USER else None
+
+    def _entered(self, frame: FrameType) -> None:
+        origin = self._origin(frame)
+        if origin is Origin.OURS or origin is Origin.PURE:
+            return
+        if id(frame.f_globals) in self.scopes:
+            return
+        caller = self._caller(frame.f_back, (Origin.PURE,))
+        if caller is None:
+            return
+        if origin is Origin.USER and self._is_known(frame.f_code):
+            return
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+        self._leave(Departure(name, caller, frame))
+
+    def _is_known(self, code: types.CodeType) -> bool:
+        """Whether what code reads is guarded, though the function is no copy."""
+        if code not in self._known:
+            for cls in self.classes():
+                for function in functions_of(cls):
+                    asks = not ASKING_TYPES.isdisjoint(names_in(function.__code__))
+                    self._known.update((c, not asks) for c in nested_codes(function.__code__))
+        return self._known.setdefault(code, False)
+
+    def _leave(self, departure: Departure) -> None:
+        if self._is_over(departure.caller):
+            restore(self.before)
+            return
+        try:
+            self.left(departure)
+        except Exception:
+            self._again(departure.caller)
+            raise
+
+    def _again(self, frame: FrameType) -> None:
+        """Be there again as soon as the user's code goes on, in a ``finally`` for instance.
+
+        Python removes a profile function that raises.  A trace function of the caller's frame is
+        told of the exception next, and sets it anew.
+        """
+        outer, local = sys.gettrace(), frame.f_trace
+
+        def again(found: FrameType, event: str, arg: Any) -> Any:
+            sys.settrace(outer)
+            frame.f_trace = local
+            sys.setprofile(self)
+            return local
+
+        frame.f_trace = again
+        sys.settrace(again)
+
+
+def restore(before: Any) -> None:
+    """Set the profile function that was there: in Python, or the standard library's own."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+        return
+    sys.setprofile(None)
+    before.enable()  # of cProfile, which is no function
+
+
+def unwatched(function: Function) -> Function:
+    """A function of ours that calls nothing of the user's: Python tells nobody what it does.
+
+    Being told takes most of the time otherwise.  A profiler of the user's own is told all.
+    """
+
+    @functools.wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        found = sys.getprofile()
+        if type(found) is not Leaving or found.before is not None:
+            return function(*args, **kwargs)
+        sys.setprofile(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            sys.setprofile(found)
+
+    return cast(Function, quiet)
+
+
+def _name_in_c(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = getattr(function, "__module__", None)
+        return f"{module}.{function.__name__}" if module != "builtins" else function.__name__
+    return f"{type(owner).__name__}.{function.__name__}"

@@ -1,0 +1,119 @@
+"""Python's questions about types, answered for a stand-in as for what it stands for.
+
+A function asks ``type(x) is np.ndarray``, ``isinstance(x, Sized)`` or ``hasattr(x, "value")``.
+Its copy finds the functions below in the place of the built-in ones, which answer of all else.
+Code that is not copied asks ``__class__``, which stand-ins answer themselves.
+"""
+
+from __future__ import annotations
+
+import types
+from abc import ABCMeta
+from collections.abc import Callable
+from typing import Any
+
+
+def stands_in(kind: type) -> bool:
+    """True for the types of stand-ins, whose objects name another class as their own."""
+    return hasattr(kind, "__opweave_traced__") or hasattr(kind, "__opweave_stands__")
+
+
+def class_of(value: Any) -> type:
+    """``type(value)`` as Python has it of what is there."""
+    kind = type(value)
+    if stands_in(kind):
+        found: type = value.__class__
+        return found
+    of: type = vars(kind).get("__opweave_of__", kind)  # a class with copied methods
+    return of
+
+
+class TypeOf:
+    """``type`` as a copied function sees it."""
+
+    __opweave_stands__ = True
+    _found = type
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = class_of(args[0]) if len(args) == 1 and not kwargs else type(*args, **kwargs)
+        return self if found is type else found
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(type, name)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(self, cls: type) -> bool:
+        return issubclass(cls, type)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        return (type,)
+
+    def __getitem__(self, item: Any) -> Any:
+        return type[item]
+
+    def __or__(self, other: Any) -> Any:
+        return type | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | type
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is type
+
+    def __hash__(self) -> int:
+        return hash(type)
+
+
+def is_instance(value: Any, classes: Any) -> bool:
+    """``isinstance``: a traced array is what an array is, and no more."""
+    kind = type(value)
+    if not stands_in(kind):
+        return isinstance(value, classes)
+    if isinstance(classes, tuple):
+        return any(is_instance(value, one) for one in classes)
+    if type(classes) is types.UnionType:
+        return any(is_instance(value, one) for one in classes.__args__)
+    if type(classes) not in (type, ABCMeta):  # which may look at the object itself
+        return isinstance(value, classes)
+    return issubclass(class_of(value), classes)
+
+
+def _has(value: Any, name: Any) -> bool:
+    """Whether what a traced value stands for has an attribute: by its class, as in NumPy."""
+    return any(name in vars(base) for base in class_of(value).__mro__)
+
+
+def has_attribute(value: Any, name: str) -> bool:
+    """``hasattr``."""
+    if hasattr(type(value), "__opweave_traced__") and isinstance(name, str):
+        return _has(value, name)
+    return hasattr(value, name)
+
+
+def get_attribute(value: Any, name: str, *default: Any) -> Any:
+    """``getattr``."""
+    if hasattr(type(value), "__opweave_traced__") and isinstance(name, str):
+        if not _has(value, name):
+            if default:
+                return default[0]
+            kind = class_of(value)
+            raise AttributeError(
+                f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
+            )
+        return getattr(value, name)
+    return getattr(value, name, *default)
+
+
+# In the place of the built-in functions of these names.
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    "type": TypeOf(),
+    "isinstance": is_instance,
+    "hasattr": has_attribute,
+    "getattr": get_attribute,
+}

@@ -1,0 +1,76 @@
+"""What clang's instrumentation leaves out of a kernel that is sanitized, put into its IR.
+
+ThreadSanitizer tells the checker of every load and store, UndefinedBehaviorSanitizer of what is
+misaligned, but for two: structs that are copied as a whole lose the alignment that their type
+asks for, and what a bit-field's neighbours hold is read to be written back, which nobody asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# To LLVM IR: as clang's front end makes it, with names by which bit-fields are known.
+EMIT = ("-S", "-emit-llvm", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes")
+# The functions of checker.cpp that copy and fill, by the intrinsic that they stand for.
+ALIGNED = {"memcpy": "ow_copy_aligned", "memmove": "ow_copy_aligned", "memset": "ow_fill_aligned"}
+INTRINSIC = re.compile(
+    r"(?P<call>call void )@llvm\.(?P<name>memcpy|memmove|memset)\.[\w.]*\((?P<args>.*)\)"
+    r"(?P<rest>[^()]*)$"
+)
+ALIGN = re.compile(r"\balign (\d+)")
+FIELD_READ = re.compile(r"\s*(?P<name>%bf\.load\d*) = load ")
+FIELD_CLEARED = re.compile(r"\s*(?P<name>%bf\.clear\d*) = and \S+ (?P<of>%bf\.load\d*),")
+FIELD_SET = re.compile(r"\s*%bf\.set\d* = or .*?(?P<of>%bf\.clear\d*)\b")
+BY_INSTRUMENTATION = ", !nosanitize !{}"
+
+
+def told(ir: str) -> str:
+    """The IR of a module whose whole copies tell their alignment, and whose bit-fields are set."""
+    made: list[str] = []
+    declared: set[str] = set()
+    function: list[str] = []
+    for line in ir.split("\n"):
+        function.append(_aligned(line, declared))
+        if line == "}":
+            made += _fields_written(function)
+            function = []
+    return "\n".join([*made, *function, *sorted(declared)])
+
+
+def _aligned(line: str, declared: set[str]) -> str:
+    """A copy or fill of memory as a call of the checker's; other lines as they are."""
+    found = INTRINSIC.search(line)
+    if found is None:
+        return line
+    name = ALIGNED[found["name"]]
+    arguments = list(_arguments(found["args"]))[:3]
+    pointers = arguments[:2] if name == "ow_copy_aligned" else arguments[:1]
+    aligns = [(ALIGN.search(text) or ("", "1"))[1] for text in pointers]
+    types = [text.split()[0] for text in arguments] + ["i32"] * len(aligns)
+    declared.add(f"declare void @{name}({', '.join(types)})")
+    given = ", ".join([*arguments, *(f"i32 {n}" for n in aligns)])
+    return f"{line[: found.start()]}{found['call']}@{name}({given}){found['rest']}"
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """Arguments of a call, split at commas outside of brackets."""
+    depth = start = 0
+    for at, char in enumerate(text):
+        depth += (char in "([{<") - (char in ")]}>")
+        if char == "," and depth == 0:
+            yield text[start:at].strip()
+            start = at + 1
+    yield text[start:].strip()
+
+
+def _fields_written(function: list[str]) -> list[str]:
+    """A function whose reads of what lies beside a bit-field, to write it back, are not told."""
+    if not any("%bf.set" in line for line in function):
+        return function
+    cleared = {m["name"]: m["of"] for line in function if (m := FIELD_CLEARED.match(line))}
+    kept = {cleared.get(m["of"]) for line in function if (m := FIELD_SET.match(line))}
+    return [
+        line + BY_INSTRUMENTATION if (m := FIELD_READ.match(line)) and m["name"] in kept else line
+        for line in function
+    ]

@@ -1,0 +1,261 @@
+"""Questions about types, attributes and identity get Python's answer inside a fused function."""
+
+import functools
+import math
+import numbers
+import sys
+import types
+from collections.abc import Hashable, Iterable, Sized
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy as xp_global
+import pytest
+from differential import does_the_same
+
+import opweave as ow
+
+X = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 7
+D = np.linspace(0.5, 2, 8)
+_MISSING = object()
+
+
+class Sentinel:
+    pass
+
+
+NOTHING = Sentinel()
+DEFAULT = np.array([1.0, 2.0], np.float32)
+TYPES = {np.ndarray: 2.0, float: 3.0, int: 4.0, np.float64: 5.0, np.float32: 6.0}
+
+
+@functools.singledispatch
+def doubled(value):
+    return value * 100
+
+
+@doubled.register
+def _(value: np.ndarray):
+    return value * 2
+
+
+@doubled.register
+def _(value: float):
+    return value * 3
+
+
+@functools.lru_cache
+def table(n):
+    return n * 2.0
+
+
+def module_of(x):
+    return np if isinstance(x, np.ndarray) else math
+
+
+def module_by_type(x):
+    return sys.modules[type(x).__module__.split(".")[0]]
+
+
+def replaced_unless_array(x):
+    if not isinstance(x, np.ndarray):
+        x = np.array([0.0])
+    return x + 1
+
+
+def by_type(x):
+    return x * TYPES[type(x)]
+
+
+def in_a_match(x):
+    match x:
+        case float():
+            return x * 2
+        case np.ndarray():
+            return x * 3
+        case _:
+            return x * 4
+
+
+def of_a_bool(x, flag):
+    match flag:
+        case True:
+            return x * 2
+        case False:
+            return x * 3
+        case _:
+            return x * 4
+
+
+def singletons(x, w=_MISSING, s=NOTHING):
+    if w is _MISSING:
+        x = x + 1
+    if s is NOTHING:
+        x = x + 2
+    return x
+
+
+@dataclass
+class Options:
+    flag: bool = True
+    mode: object = NOTHING
+    scale: float = 2.0
+    history: list = field(default_factory=list)
+
+
+def by_attributes(x, o):
+    if o.flag is True:
+        x = x * 2
+    if o.mode is NOTHING:
+        x = x + 1
+    return x
+
+
+def by_class(x, o):
+    return x * 2 if o.__class__ is Options and type(o) is Options else x
+
+
+def import_inside(x):
+    from numpy import asarray
+
+    return x * (2 if asarray(x) is x else 3)
+
+
+def import_as_inside(x):
+    import numpy as inner
+    import numpy.linalg as la
+
+    return inner.sin(x) * (2 if inner is np and la is np.linalg else 3)
+
+
+def remembered(x, s):
+    return x * table(s)
+
+
+def duck(x):
+    x = getattr(x, "value", x)
+    return x * (2 if hasattr(x, "tracer") or hasattr(x, "of") else 3)
+
+
+def in_try(x):
+    try:
+        x = getattr(x, "values") + 1000  # noqa: B009
+    except AttributeError:
+        x = x + 1
+    return x
+
+
+ASKED = {
+    "isinstance of an array": (replaced_unless_array, X),
+    "isinstance of a tuple of types": (lambda x: x * 2 if isinstance(x, (list, np.ndarray)) else x, X),
+    "isinstance of a union": (lambda x: x * 2 if isinstance(x, list | np.ndarray) else x, X),
+    "type is": (lambda x: x * 2 if type(x) is np.ndarray else x, X),
+    "type ==": (lambda x: x * 2 if type(x) == np.ndarray else x, X),  # noqa: E721
+    "type in": (lambda x: x * 2 if type(x) in (np.ndarray, list) else x, X),
+    "__class__": (lambda x: x * 2 if x.__class__ is np.ndarray else x, X),
+    "the name of the type": (lambda x: x * len(type(x).__name__), X),
+    "issubclass": (lambda x: x * 2 if issubclass(type(x), np.ndarray) else x, X),
+    "its interface": (lambda x: x * 2 if hasattr(x, "__array_interface__") else x, X),
+    "its methods": (lambda x: x * 2 if hasattr(x, "sum") and hasattr(x, "tofile") else x, X),
+    "no attributes of ours": (duck, X),
+    "an attribute that is not there": (in_try, X),
+    "a sum is no float": (lambda x: 2.0 if isinstance(x.sum(), float) else x * 3, X),
+    "a sum is a float": (lambda x: x * (2.0 if isinstance(x.sum(), float) else 3), D),
+    "a sum is a number": (lambda x: x * (2.0 if isinstance(x.sum(), numbers.Real) else 3), D),
+    "a sum is a generic": (lambda x: x * (2.0 if isinstance(x.sum(), np.generic) else 3), X),
+    "the type of a sum": (lambda x: x * (2.0 if type(x.sum()) is np.float32 else 3), X),
+    "isscalar": (lambda x: x * (2.0 if np.isscalar(x.sum()) and not np.isscalar(x) else 3), D),
+    "iterable": (lambda x: x * (2.0 if isinstance(x, Iterable) else 3), X),
+    "a sum is not iterable": (lambda x: x * (2.0 if isinstance(x.sum(), Iterable) else 3), X),
+    "sized": (lambda x: x * (2.0 if isinstance(x, Sized) else 3), X),
+    "not hashable": (lambda x: x * (2.0 if isinstance(x, Hashable) else 3), X),
+    "a number's type": (lambda x, s: x * (2.0 if type(s) is float else 3), X, 1.5),
+    "a number's instance": (lambda x, s: x * (2.0 if isinstance(s, (int, float)) else 3), X, 3),
+    "a number is no bool": (lambda x, s: x * (2.0 if isinstance(s, bool) else 3), X, 1),
+    "a table by type": (by_type, X),
+    "a table by a number": (lambda x, s: x * {1: 2.0, 2: 3.0}.get(s, 5.0), X, 2),
+    "a table by an array": (lambda x: x * {1: 2.0}.get(x, 3), X),
+    "a key of a local table": (lambda x, s: x * {s: 2.0}[1.5], X, 1.5),
+    "a match of classes": (in_a_match, X),
+    "a match of a sum": (lambda x: in_a_match(x.sum()), D),
+    "a bool is True": (lambda x, flag: x * 2 if flag is True else x * 3, X, True),
+    "a bool is False": (lambda x, flag: x * 2 if flag is False else x * 3, X, False),
+    "NumPy's bool": (lambda x, flag: x * 2 if flag is np.True_ else x * 3, X, np.True_),
+    "NumPy's bool is not True": (lambda x, flag: x * 2 if flag is True else x * 3, X, np.True_),
+    "a default bool": (lambda x, flag=True: x * 2 if flag is True else x * 3, X),
+    "a bool in a list": (lambda x, flags: x * 2 if flags[0] is True else x * 3, X, [True, False]),
+    "a bool in a dict": (lambda x, flags: x * 2 if flags["a"] is True else x * 3, X, {"a": True}),
+    "a match of a bool": (of_a_bool, X, True),
+    "a match of False": (of_a_bool, X, False),
+    "a match of 1": (of_a_bool, X, 1),
+    "a comparison is a bool": (lambda x, s: x * 2 if (s > 1) is True else x * 3, X, 1.5),
+    "NumPy's truth of a sum": (lambda x: x * (2 if (x > 0).any() is np.True_ else 3), X),
+    "a comparison of extents": (lambda x: x * (2 if (x.shape[0] > 2) is True else 3), X),
+    "a comparison in a match": (lambda x, s: of_a_bool(x, s > 1), X, 1.5),
+    "sentinels": (singletons, X),
+    "a sentinel that is given": (singletons, X, X[:1]),
+    "attributes": (by_attributes, X, Options()),
+    "an object's class": (by_class, X, Options()),
+    "one array twice": (lambda a, b: a * 2 if a is b else a * 3, X, X),
+    "a list twice": (lambda a, b: a[0] * 2 if a is b else a[0] * 3, *([[X]] * 2)),
+    "an array among others": (lambda x, xs: x * 2 if any(x is y for y in xs) else x, X, [D, X]),
+    "an array in a list": (lambda x, y: x * 2 if x in [x, y] else x, X, D),
+    "a number twice": (lambda x, a, b: x * 2 if a is b else x * 3, X, *([1.5] * 2)),
+    "what a function returns": (lambda x: x * 2 if np.asarray(x) is x else x * 3, X),
+    "asanyarray": (lambda x: x * 2 if np.asanyarray(x) is x else x * 3, X),
+    "not its copy": (lambda x: x * 2 if x.copy() is x else x * 3, X),
+    "a module": (lambda x: x * 2 if isinstance(np, types.ModuleType) else x * 3, X),
+    "the type of a module": (lambda x: x * 2 if type(np) is types.ModuleType else x * 3, X),
+    "a module by another name": (lambda x: x * 2 if xp_global is np else x * 3, X),
+    "a module as a default": (lambda x, xp=np: xp.sin(x) if xp is np else x * 3, X),
+    "a module from a helper": (lambda x: np.sin(x) if module_of(x) is np else x * 3, X),
+    "a module by the type": (lambda x: np.sin(x) if module_by_type(x) is np else x * 3, X),
+    "sys.modules": (lambda x: x * 2 if sys.modules["numpy"] is np else x * 3, X),
+    "in sys.modules": (lambda x: x * 2 if "numpy" in sys.modules else x * 3, X),
+    "no module there": (lambda x: x * 2 if sys.modules.get("cupy") is None else x * 3, X),
+    "an import inside": (import_inside, X),
+    "imports under names": (import_as_inside, X),
+    "singledispatch": (lambda x: doubled(x), X),
+    "singledispatch of a number": (lambda x, s: x * doubled(s), X, 1.5),
+    "lru_cache": (remembered, X, 1.5),
+    "callable": (lambda x: x * 2 if callable(x) else x * 3, X),
+    "id": (lambda a, b: a * 2 if id(a) == id(b) else a * 3, X, X),
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+def test_a_fused_function_is_told_what_python_tells(name, parts):
+    fn, *args = ASKED[name]
+    if parts:
+        whole = fn
+
+        def fn(*given):
+            found = whole(*given)
+            np.sort(
+                np.asarray(given[0], dtype=float).ravel()
+                if not isinstance(given[0], list)
+                else [1.0]
+            )
+            return found
+
+    does_the_same(fn, *args)
+
+
+@pytest.mark.host
+def test_a_cache_keeps_no_stand_ins():
+    table.cache_clear()
+    ow.fuse(remembered)(X, 1.5)
+
+    assert type(table(1.5)) is float
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "name", ["type is", "a bool is True", "sentinels", "a module", "isscalar"]
+)
+def test_questions_about_types_keep_a_function_whole(name):
+    fn, *args = ASKED[name]
+
+    assert len(ow.fuse(fn, fullgraph=True).lower(*args).kernels) == 1
