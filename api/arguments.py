@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -74,6 +74,16 @@ class Layout:
         if self.same is not None:
             return self.trees, self.same
         return self.trees if any(tree is not None for tree in self.trees) else None
+
+    def structure_of(self, leaves: Sequence[Any]) -> Any:
+        """What ``structure`` is for other leaves, of which others may be the same object."""
+        return self.structure if self.same is None else (self.trees, first_places(leaves))
+
+    def asked(self, leaves: Sequence[Any]) -> Layout:
+        """The same of other leaves."""
+        if self.same is None or (same := first_places(leaves)) == self.same:
+            return self
+        return replace(self, same=same)
 
     def rebuilt(
         self, leaves: Sequence[Any], made: list[Any] | None = None
@@ -242,14 +252,13 @@ class Signature:
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
         assert self.places is not None
-        is_plain = not self.asks_identity and (
-            all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
-        )
+        is_plain = all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
         kept = self.kept
         if kept and is_plain and all(
             place.read() is value for place, value in zip(kept.places, kept.read, strict=True)
         ):  # fmt: skip
-            return Call(kept.layout, [*values, *kept.values], kept.containers)
+            flat = [*values, *kept.values]
+            return Call(kept.layout.asked(flat), flat, kept.containers)
         apart = _Apart()
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
             apart.add_argument(name, value, is_static)
@@ -343,6 +352,9 @@ class _Apart:
     def add_captured(self, place: Place) -> None:
         value = place.read()
         self.read.append(value)
+        if type(value) in LEAVES and not place.watched:
+            self._add([(place.label, value)], None, [type(value) is not np.ndarray])
+            return
         count = len(self.seen)
         try:
             found, tree = flatten(value, place.label, seen=self.seen)
@@ -421,7 +433,7 @@ class Kept(NamedTuple):
 
 def _understood(value: Any) -> Any:
     """What is neither array nor number nor static, such as a generator, is equal to itself."""
-    return value if is_known(value) else Identity(value)
+    return value if type(value) in LEAVES or is_known(value) else Identity(value)
 
 
 def is_known(value: Any) -> bool:

@@ -102,7 +102,7 @@ class Calls:
             kind = type(value)
             if kind is np.ndarray:
                 dtype = value.dtype
-                keys.append((dtype, dtype.char, value.shape, value.strides, value.flags.aligned))
+                keys.append((dtype, type(dtype), value.shape, value.strides, value.flags.aligned))
             elif kind in NUMBERS:
                 keys.append(kind)
             elif kind is bool:
@@ -113,7 +113,9 @@ class Calls:
         if kept.values:
             values = [*args, *kept.values]
             keys += map(argument_key, kept.values, kept.layout.static[len(args) :], repeat(False))
-        known = self._known.get((False, None, tuple(keys)))
+        layout = kept.layout
+        structure = None if layout.same is None else layout.structure_of(values)
+        known = self._known.get((False, structure, tuple(keys)))
         if not known:
             return None
         ready: Ready | None = known[0]

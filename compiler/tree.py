@@ -19,7 +19,7 @@ from enum import Enum
 from functools import partial, wraps
 from itertools import islice
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -38,9 +38,17 @@ LIBRARIES = frozenset(
     {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
 )
 # Types of most leaves.
-COMMON = (np.ndarray, float, int)
+COMMON = frozenset({np.ndarray, float, int})
+# Structures of which it is remembered how they are taken apart.
+MOST_FLAT = 1024
+# Types of most keys.
+STRINGS = frozenset({str})
+# Types of most containers.
+FLAT = frozenset({dict, list, tuple})
 # Dicts of these very types.
 MAPPINGS = (dict, OrderedDict)
+# Types of what is taken apart without a look at its class.
+PLAIN_CONTAINERS = frozenset({tuple, list, type(None), partial, *MAPPINGS})
 # Protocols of arrays, which are leaves.
 ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interface__")
 Path = str
@@ -141,6 +149,8 @@ class Leaf:
 
 
 Structure = Tree | Constant | Again | Leaf
+# The structure of None, of which there is one.
+NOTHING = Tree(type(None), (), ())
 
 
 class Identity:
@@ -163,14 +173,16 @@ def has_identity(tree: Tree) -> bool:
 
 def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
     """What a class is does not change; one that nobody else holds is forgotten."""
-    known: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+    known: dict[int, tuple[ReferenceType[type], bool]] = {}
 
     @wraps(function)
     def asked(kind: type) -> bool:
-        found = known.get(kind)
-        if found is None:
-            found = known[kind] = function(kind)
-        return found
+        number = id(kind)
+        found = known.get(number)
+        if found is None or found[0]() is not kind:
+            watched = ref(kind, lambda _: known.pop(number, None))
+            found = known[number] = watched, function(kind)
+        return found[1]
 
     return asked
 
@@ -179,7 +191,7 @@ def is_container(value: Any) -> bool:
     """True for what ``flatten`` takes apart."""
     kind = type(value)
     return (
-        kind in (tuple, list, type(None), partial, *MAPPINGS)
+        kind in PLAIN_CONTAINERS
         or is_namespace(kind)
         or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
         or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
@@ -281,17 +293,21 @@ class _Taker:
         if type(value) in COMMON and not self.marks and len(self.leaves) < MOST_LEAVES:
             self.leaves.append((path, value))
             return None
+        if value is None:
+            return NOTHING
         if issubclass(type(value), self.constants):  # a stand-in is asked nothing
             return Constant(value)
         leaves = self.leaves
         if id(value) in self.seen:
             return Again(list(self.seen).index(id(value)))
-        if not is_container(value):
+        if type(value) in FLAT and not self.marks and depth < DEEPEST:
+            tree = self._flat(value, path)
+            if tree is not None:
+                return tree
+        is_attributed = is_object(value) or is_namespace(type(value))
+        if not (is_attributed or is_container(value)):
             if len(leaves) == MOST_LEAVES:
-                raise ArgumentError(
-                    f"argument {self.name}: expected at most {MOST_LEAVES} arrays and numbers; "
-                    "make one array of them with np.asarray"
-                )
+                raise self._too_many()
             leaves.append((path, value))
             if id(value) not in self.marks:
                 return None
@@ -307,9 +323,45 @@ class _Taker:
             self.open.discard(id(value))
         if has_identity(tree):
             self.seen[id(value)] = value
-        if is_object(value) or is_namespace(type(value)):
+        if is_attributed:
             leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
         return tree
+
+    def _flat(self, value: Any, path: Path) -> Tree | None:
+        """The structure of a dict, list or tuple of arrays and numbers alone; None for others.
+
+        It follows from the keys, and is remembered: weights come at each call.
+        """
+        kind = type(value)
+        if len(value) > MOST_LEAVES:
+            first = islice(value.values() if kind is dict else value, MOST_LEAVES + 1)
+            if COMMON.issuperset(map(type, first)):  # seen without a look at all others
+                raise self._too_many()
+            return None
+        held = value if kind is tuple else value.copy()  # another thread may change it
+        items = tuple(held.values()) if kind is dict else held
+        if not items or not COMMON.issuperset(map(type, items)):
+            return None
+        keys: Any = tuple(held) if kind is dict else len(items)
+        if kind is dict and not STRINGS.issuperset(map(type, keys)):  # equal ones may differ
+            return None
+        if len(self.leaves) + len(items) > MOST_LEAVES:
+            return None
+        found = _known.get((kind, path, keys))
+        if found is None:
+            if len(_known) >= MOST_FLAT:
+                _known.clear()
+            names, _, paths = _parts(held, path)
+            found = _known[kind, path, keys] = Tree(kind, names, (None,) * len(paths)), paths
+        self.seen[id(value)] = value
+        self.leaves += zip(found[1], items, strict=True)
+        return found[0]
+
+    def _too_many(self) -> ArgumentError:
+        return ArgumentError(
+            f"argument {self.name}: expected at most {MOST_LEAVES} arrays and numbers; make one "
+            "array of them with np.asarray"
+        )
 
     def _attribute_taken(self, value: Any, path: Path, depth: int) -> Structure | None:
         """An attribute of an object; one too large stays whole."""
@@ -338,11 +390,14 @@ class _Taker:
         return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
 
 
+# (type, path, keys or length) -> structure and paths
+_known: dict[tuple[type, Path, Any], tuple[Tree, Sequence[Path]]] = {}
+
+
 def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequence[Path]]:
-    """Keys, items and the paths of the items of a container."""
-    if value is None:
-        return (), (), ()
+    """Keys, items and the paths of the items of a container, which another thread may change."""
     if type(value) in MAPPINGS:
+        value = value.copy()
         keys = tuple(k.tracer.concrete(k) if is_traced(k) else k for k in value)
         return keys, list(value.values()), [f"{path}[{shown(key)}]" for key in value]
     if type(value) is partial:
@@ -356,8 +411,9 @@ def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequ
         names = tuple(dict.fromkeys([*declared, *others]))
         return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
     if is_object(value) or is_namespace(type(value)):
-        names = tuple(vars(value))
-        return names, list(vars(value).values()), [f"{path}.{n}" for n in names]
+        held = vars(value).copy()
+        return tuple(held), list(held.values()), [f"{path}.{n}" for n in held]
     fields = getattr(type(value), "_fields", ())
+    value = tuple(value)
     steps = [f".{f}" for f in fields] or [f"[{i}]" for i in range(len(value))]
     return tuple(fields), value, [f"{path}{step}" for step in steps]

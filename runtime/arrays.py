@@ -160,17 +160,17 @@ def _called(kind: type) -> str:
 def argument_key(value: Any, static: bool, aligned: bool) -> Any:
     """What must be equal for a prepared call to serve another: exact shapes and strides.
 
-    Dtypes have their characters beside them, which tell apart int64 and ``np.longlong``.
+    Dtypes have their classes beside them, which tell apart int64 and ``np.longlong``.
     """
     if type(value) is np.ndarray and not aligned:
         dtype = value.dtype
-        return dtype, dtype.char, value.shape, value.strides, value.flags.aligned
+        return dtype, type(dtype), value.shape, value.strides, value.flags.aligned
     if is_array(value):
         place: Any = pointer(value) % 16
         if is_cupy(value):  # what is prepared runs on one device
             place = value.device.id, place
         dtype = value.dtype
-        return dtype, dtype.char, value.shape, value.strides, type(value), place
+        return dtype, type(dtype), value.shape, value.strides, type(value), place
     if static or not is_scalar(value):
         return static_key(value)
     return type(value)
