@@ -15,7 +15,7 @@ import functools
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -219,7 +219,10 @@ def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
 
 
 def attributes_of(cls: type) -> list[Place]:
-    """What a user's class and its bases hold besides methods, also where only one of them does."""
+    """What a user's class and its bases hold besides methods, also where only one of them does.
+
+    Of bases from packages the numbers and texts.
+    """
     bases = [base for base in cls.__mro__ if is_own_class(base)]
     names = dict.fromkeys(
         name
@@ -227,7 +230,9 @@ def attributes_of(cls: type) -> list[Place]:
         for name, value in vars(base).items()
         if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
     )
-    return [Place.of(name, base, watched=True) for base in bases for name in names]
+    others = [_data_of(base, vars(base).keys()) for base in cls.__mro__ if base not in bases]
+    own = [Place.of(name, base, watched=True) for base in bases for name in names]
+    return list(dict.fromkeys([*own, *(place for found in others for place in found)]))
 
 
 def functions_of(cls: type) -> Iterator[Function]:
@@ -293,9 +298,12 @@ def _places(fn: Any, seen: set[int], is_called: bool = True) -> Iterator[Place]:
         value = place.read()
         if value is Missing or isinstance(value, types.ModuleType):
             continue
-        if isinstance(value, type) and (place.name == "__class__" or not is_own_class(value)):
+        if isinstance(value, type) and place.name == "__class__":
             continue
         yield place
+        if isinstance(value, type) and not is_own_class(value):
+            for base in value.__mro__:
+                yield from _data_of(base, names_in(fn.__code__))
         for inner in inner_functions(value):
             if is_helper(inner) or getattr(inner, "__globals__", None) is fn.__globals__:
                 yield from _places(inner, seen)
@@ -325,7 +333,7 @@ def is_helper(value: Any) -> bool:
     """True for a function of the user's own: neither built in nor of an installed package."""
     return (
         isinstance(value, Function)
-        and str(value.__module__).split(".")[0] not in LIBRARIES
+        and not is_of_library(value.__module__)
         and not is_installed(value.__code__.co_filename)
     )
 
@@ -334,7 +342,7 @@ def is_own_module(value: Any) -> bool:
     """True for a module of the user's own."""
     return (
         isinstance(value, types.ModuleType)
-        and value.__name__.split(".")[0] not in LIBRARIES
+        and not is_of_library(value.__name__)
         and not is_installed(str(vars(value).get("__file__") or ""))
     )
 
@@ -342,10 +350,9 @@ def is_own_module(value: Any) -> bool:
 @remembered
 def is_own_class(cls: type) -> bool:
     """True for a class of the user's own whose attributes may change: no enumeration."""
-    name = str(cls.__module__)
-    if name.split(".")[0] in LIBRARIES or issubclass(cls, Enum):
+    if is_of_library(cls.__module__) or issubclass(cls, Enum):
         return False
-    module = sys.modules.get(name)
+    module = sys.modules.get(str(cls.__module__))
     return module is None or is_own_module(module)
 
 
@@ -370,11 +377,29 @@ def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
             yield tuple(found)
 
 
+# Types of what a module or class of others holds that is part of a guard.
+DATA = (bool, int, float, complex, str, bytes, type(None), np.ndarray)
+
+
 def _is_data(owner: Any, name: str) -> bool:
-    """True for a number or text that a module of others holds; of functions it is not known."""
-    if not isinstance(owner, types.ModuleType) or owner.__name__.split(".")[0] in LIBRARIES:
+    """A number, text, array or class of a module of others; of its functions it is not known."""
+    if not isinstance(owner, types.ModuleType) or is_of_library(owner.__name__):
         return False
-    return type(vars(owner).get(name)) in (bool, int, float, complex, str, bytes)
+    value = vars(owner).get(name)
+    return type(value) in DATA or isinstance(value, type | np.generic | np.dtype)
+
+
+def _data_of(cls: type, names: Set[str]) -> Iterator[Place]:
+    """The numbers and texts among some names that a class of others holds."""
+    if not is_of_library(cls.__module__):
+        for name in names & vars(cls).keys():
+            if type(vars(cls)[name]) in DATA and not name.startswith("__"):
+                yield Place.of(name, cls, watched=True)
+
+
+def is_of_library(module: Any) -> bool:
+    """True for the name of a module that is the standard library's or NumPy's."""
+    return str(module).split(".")[0] in LIBRARIES
 
 
 @cache

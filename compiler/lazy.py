@@ -208,6 +208,7 @@ class LazyTracer(Tracer):
 
     def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
         setattr(module, name, self.real(value))
+        self.seen.made.pop((id(module), name), None)
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """What the function sees of a part of a module; arrays that NumPy makes are taken."""

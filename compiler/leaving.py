@@ -18,10 +18,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from opweave.compiler.capture import functions_of, names_in, nested_codes
 from opweave.compiler.ir import Where
-from opweave.compiler.purity import Origin, is_pure_in_c, origin_of
+from opweave.compiler.purity import LOUD, Origin, is_pure_in_c, origin_of
 
 # Asked by code that is not copied, a stand-in would be taken for another type.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
+# Whose code only computes; what it is told to call may do more.
+COMPUTING = (Origin.PURE, Origin.ARRAYS)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -106,10 +108,15 @@ class Leaving:
         origin = self._origin(frame)
         if origin is Origin.USER and not is_pure_in_c(function):
             self._leave(Departure(_name_in_c(function), frame, None))
-        elif function is warnings.warn and origin is Origin.OURS:  # NumPy warns of what is asked
-            caller = self._caller(frame, (Origin.OURS, Origin.PURE))
-            if caller is not None:
-                self._leave(Departure("a warning of NumPy's", caller, None))
+        elif origin in COMPUTING and function in LOUD:
+            self._leave_from(frame, _name_in_c(function), COMPUTING)
+        elif function is warnings.warn and origin in (Origin.OURS, Origin.ARRAYS):
+            self._leave_from(frame, "a warning of NumPy's", (*COMPUTING, Origin.OURS))
+
+    def _leave_from(self, frame: FrameType, name: str, between: Sequence[Origin]) -> None:
+        caller = self._caller(frame, between)
+        if caller is not None:
+            self._leave(Departure(name, caller, None))
 
     def _caller(self, frame: FrameType | None, between: Sequence[Origin]) -> FrameType | None:
         """The user's frame behind others; None where it is not the user's code that calls."""
@@ -119,11 +126,13 @@ class Leaving:
 
     def _entered(self, frame: FrameType) -> None:
         origin = self._origin(frame)
-        if origin is Origin.OURS or origin is Origin.PURE:
+        if origin is Origin.OURS or origin in COMPUTING:
             return
         if id(frame.f_globals) in self.scopes:
             return
-        caller = self._caller(frame.f_back, (Origin.PURE,))
+        # opweave calls no package by itself, but what np.piecewise is given
+        between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING
+        caller = self._caller(frame.f_back, between)
         if caller is None:
             return
         if origin is Origin.USER and self._is_known(frame.f_code):

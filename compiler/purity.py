@@ -18,10 +18,12 @@ from opweave.compiler.tree import LIBRARIES
 class Origin(Enum):
     """Where code is from, as far as a traced function goes."""
 
-    OURS = "opweave, or the arrays' own library"
+    OURS = "opweave"
+    ARRAYS = "the arrays' own library"
     USER = "the user's"
     PURE = "of another library, known to compute only"
-    FOREIGN = "of another library"
+    PYTHON = "the standard library's"
+    PACKAGE = "an installed package's"
 
 
 # Packages whose functions ask a traced value what to do, or only compute.
@@ -57,6 +59,8 @@ IMPURE_IN_C = frozenset(
     print open input exec eval compile breakpoint globals locals vars id cache_clear cache_info
     """.split()
 )
+# What code that is pure otherwise may be told to call: ``calendar.prmonth`` prints.
+LOUD = frozenset({print, input, open, breakpoint})
 # Types of the standard library whose methods in C change nothing but their own object.
 PURE_OWNERS = frozenset({"builtins", "collections", "itertools", "re", "datetime", "decimal"})
 
@@ -65,12 +69,15 @@ def origin_of(code: types.CodeType, module: Any) -> Origin:
     """Where a function in Python is from, by its code and the name of its module."""
     name = module if isinstance(module, str) else ""
     root = name.split(".")[0]
+    if root == "opweave":
+        return Origin.OURS
     if root in OURS:
-        return Origin.FOREIGN if code.co_name in EFFECTS else Origin.OURS
+        return Origin.PACKAGE if code.co_name in EFFECTS else Origin.ARRAYS
     if root in PURE or root.startswith("namedtuple_"):
         return Origin.PURE
-    is_library = root in LIBRARIES or is_installed(code.co_filename)
-    return Origin.FOREIGN if is_library else Origin.USER
+    if root in LIBRARIES:
+        return Origin.PYTHON
+    return Origin.PACKAGE if is_installed(code.co_filename) else Origin.USER
 
 
 def is_pure_in_c(function: Any) -> bool:

@@ -22,6 +22,7 @@ from opweave.compiler.capture import (
     asks_identity,
     asks_truth,
     is_constant,
+    is_of_library,
     is_own_class,
     is_own_module,
 )
@@ -89,6 +90,10 @@ PLAIN = (str, bytes, int, float, complex, tuple, list, dict, np.generic, np.ndar
 FIXED = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
     str, bytes, int, float, complex, np.generic,
+)  # fmt: skip
+# Those of a module of others that a guard has to know.
+OF_OTHERS = (
+    type, str, bytes, int, float, complex, type(None), np.ndarray, np.generic, np.dtype,
 )  # fmt: skip
 # Of which there is one each.
 TRUTHS = ("True_", "False_")
@@ -275,6 +280,7 @@ class Traced:
     def __init__(self, tracer: Tracer):
         self.tracer = tracer
         self.seen = Seen()
+        self.captured: Mapping[Place, Any] = {}
 
     def plain(self, value: Any) -> Any:
         """What stands for a value; always the same for the same."""
@@ -334,12 +340,20 @@ class Traced:
                 f"tell ({self.tracer.where()}); compare with == True"
             ))  # fmt: skip
         found = part_of(module, name, self)
-        return self.unread(f"{module.__name__}.{name}", found) if changes(found) else found
+        place = Place.of(name, vars(module))
+        if is_array(found) and place in self.captured:
+            return self.captured[place]
+        is_known = place in self.captured or is_of_library(module.__name__)
+        is_known = is_known or not isinstance(found, OF_OTHERS)
+        if is_known and not changes(found):
+            return found
+        return self.unread(f"{module.__name__}.{name}", found)
 
     def errors(self) -> Any:
         return self.tracer.errors()
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        self.captured = captured
         for place, value in captured.items():
             if place.watched and (place.name in names or place.name.startswith("__")):
                 for path, leaf in flatten(value, place.label)[0]:
