@@ -132,6 +132,11 @@ class Calls:
         self._known[key] = (ready, *self._known.get(key, ())[: MOST_SIDES - 1])
         return ready
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any call was prepared."""
+        return bool(self._known)
+
     def clear(self) -> None:
         """Forget them."""
         self._known.clear()

@@ -103,6 +103,8 @@ def fuse(
     return Fused(fn, names, options)
 
 
+# Kinds of calls that are traced in vain before all others run in parts, too.
+MOST_REFUSED = 8
 # Kinds of calls of which it is remembered that NumPy runs them.
 MOST_PLAIN = 256
 # What ``out=`` is where nobody gives it: None is an argument as any other.
@@ -239,7 +241,7 @@ class Fused:
                 raise ByNumPy(why)
             if self.signature.looks_at is not None:
                 raise ByNumPy(f"it calls {self.signature.looks_at}, which copies answer otherwise")
-            if reasons and self._parts.kinds(call) in reasons:
+            if reasons and self._is_refused(call):
                 return None
             return self._prepare(call)
         except RecompileError as error:
@@ -256,6 +258,17 @@ class Fused:
                 error.__traceback__ = error.__context__ = error.__cause__ = None
                 raise ByNumPy(why, type(error).__name__) from None
             raise
+
+    def _is_refused(self, call: Call) -> bool:
+        """Whether a call runs in parts without another trace.
+
+        So does one of a new kind where none of several kinds became a whole: a list that grows
+        is of another kind at each call.
+        """
+        reasons = self._parts.reasons
+        if len(reasons) >= MOST_REFUSED and not self._calls.is_known:
+            return True
+        return self._parts.kinds(call) in reasons
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from opweave.compiler.capture import Missing
@@ -104,8 +105,7 @@ def _differ(before: Any, after: Any) -> bool:
 def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -> None:
     """Put what is new in the copy of a container into the container; the rest is as it was."""
     if isinstance(after, list):
-        kept = {id(v): o for v, o in zip(before, original)}  # noqa: B905
-        original[:] = [kept[id(v)] if id(v) in kept else meant(v) for v in after]
+        _fill_list(original, before, after, meant)
         return
     if not isinstance(original, dict) and not hasattr(original, "__dict__"):
         for name, value in after.items():
@@ -113,9 +113,27 @@ def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -
                 object.__setattr__(original, name, meant(value))
         return
     names = original if isinstance(original, dict) else vars(original)
+    if list(islice(after, len(before))) == list(before):  # in the order in which they came
+        for name, value in after.items():
+            if before.get(name, Missing) is not value:
+                names[meant(name)] = meant(value)
+        return
     made = {
         meant(k): names[k] if k in names and before.get(k, Missing) is v else meant(v)
         for k, v in after.items()
     }
     names.clear()
     names.update(made)
+
+
+def _fill_list(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -> None:
+    """The same of a list; another thread may have added to it meanwhile."""
+    kept = {id(v): o for v, o in zip(before, original)}  # noqa: B905
+    made = [kept[id(v)] if id(v) in kept else meant(v) for v in after]
+    if len(made) < len(before):
+        original[:] = made
+        return
+    for index, (old, new) in enumerate(zip(before, after)):  # noqa: B905
+        if old is not new:
+            original[index] = made[index]
+    original += made[len(before) :]

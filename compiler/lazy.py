@@ -7,8 +7,10 @@ assignment to elements) what was noted becomes a graph, a *segment*, and runs as
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import inspect
+import sys
 import types
 import warnings
 import weakref
@@ -101,7 +103,7 @@ class LazyTracer(Tracer):
         self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._looked_at: set[int] = set()
         self.shown: list[Any] = []  # objects that the function sees themselves
-        self.owners: list[Any] = []  # containers of which it sees a method
+        self.copy_of: dict[int, Any] = {}  # of containers, by the identities of the originals
         self._live: dict[int, weakref.ref[LazyArray]] = {}
         self.seen = Seen()
         self.scopes: dict[int, dict[str, Any]] = {}  # the user's, by those of copied functions
@@ -196,13 +198,13 @@ class LazyTracer(Tracer):
             return LazyCalls(found, self)
         if found is memoryview:
             return LazyCalls(found, self)
-        if is_unknown:
-            self.shown.append(found)
-        elif isinstance(found, types.MethodType | types.BuiltinFunctionType):
+        if isinstance(found, types.MethodType | types.BuiltinFunctionType):
             owner = found.__self__
-            (self.owners if is_container(owner) and owner is not None else self.shown).append(
-                owner
-            )
+            self.shown.append(owner)
+            if is_container(owner) and owner is not None:
+                return LazyMethod(found, self)
+        elif is_unknown:
+            self.shown.append(found)
         made = stand_in(found, self)
         return made if creator_name(found) is None else self._taking(found, made)
 
@@ -250,6 +252,8 @@ class LazyTracer(Tracer):
         """What the caller gets for what the function sees."""
         if type(item) is types.FunctionType:
             return self._outliving(item)
+        if type(item) is types.GeneratorType:
+            return self._suspended(item)
         return self.concrete(meant_by(item))
 
     def _outliving(self, function: types.FunctionType) -> types.FunctionType:
@@ -269,6 +273,16 @@ class LazyTracer(Tracer):
         made.__module__, made.__qualname__ = function.__module__, function.__qualname__
         made.__dict__.update(function.__dict__)
         return made
+
+    def _suspended(self, generator: types.GeneratorType[Any, Any, Any]) -> Any:
+        """A generator that has not ended, whose variables are arrays themselves from now on."""
+        frame = generator.gi_frame
+        if frame is not None and not generator.gi_running:
+            names, settling = frame.f_locals, Settling(self.real)
+            names.update({name: settling.settled(value) for name, value in names.items()})
+            if sys.version_info < (3, 13):  # where they are a copy
+                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        return generator
 
     def copies(self, code: types.CodeType) -> None:
         self.asks_truth |= asks_truth(code) or not names_in(code).isdisjoint(TRUTHS)
@@ -522,3 +536,13 @@ class LazyCalls:
             return tracer.plain(tracer.seen_of(made))
 
         return function
+
+
+class LazyMethod(LazyCalls):
+    """Stands for a method of a container: of its copy, where the function sees that, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        copy = self._tracer.copy_of.get(id(self._found.__self__))
+        if copy is None:
+            return super().__call__(*args, **kwargs)
+        return getattr(copy, self._found.__name__)(*args, **kwargs)

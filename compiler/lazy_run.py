@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from opweave.compiler.capture import Place
 from opweave.compiler.lazy import LazyTracer
 from opweave.compiler.settling import Settling
-from opweave.compiler.sight import would_be_lost
 from opweave.compiler.trace import result_of, run
 from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import is_array
 from opweave.compiler.tree import Constant, Structure
-from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
-from opweave.opcodes.errors import TraceError
 
 Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
 
@@ -36,9 +32,6 @@ def run_lazily(
         static: those that select what it does.
         rebuilt: makes values by parameter, and captured ones by place, from leaves.
         originals: the containers that were taken apart; changes of their copies are put back.
-
-    Raises:
-        TraceError: the function changes what a caller would not see changed.
     """
     leaves = []
     for (name, value), is_static in zip(arguments.items(), static, strict=True):
@@ -51,7 +44,7 @@ def run_lazily(
     containers: list[Any] = []
     values = dict(rebuilt(leaves, containers))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    watch = Watch((), tracer.owners)
+    tracer.copy_of = {id(of): copy for copy, of in zip(containers, originals, strict=True)}
     try:
         result = run(fn, values, captured, tracer, containers, originals)
     except Exception as error:
@@ -61,20 +54,11 @@ def run_lazily(
     finally:
         known = {id(copy): of for copy, of in zip(containers, originals, strict=True)}
         _settle(tracer, captured, known)
-    if (changed := watch.restored()) is not None:
-        raise would_be_lost(
-            getattr(fn, "__name__", "the function"), f"changes {changed} by a method of it"
-        )
     if result is None:
         tracer.settle()
         return Returned([], Constant(None), None)
     given = tracer.arguments | tracer.borrowed
     found, structure = result_of(result, containers, leaves, given)
-    for path, item in found:
-        if isinstance(item, types.GeneratorType | types.FunctionType):
-            raise TraceError(
-                f"{path}: a {type(item).__name__} would run after the call; return its results"
-            )
     own = set(map(id, leaves))
     made: dict[int, tuple[Any, Any]] = {}  # each is held, so that nothing else gets its number
 

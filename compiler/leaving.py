@@ -9,6 +9,7 @@ gives the arrays themselves to code that would take a stand-in for what it stand
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import types
 import warnings
@@ -82,10 +83,18 @@ class Leaving:
             restore(self.before)
         self.runs_in = None
 
-    def _is_over(self, frame: FrameType | None) -> bool:
-        """Whether the run has ended, and Ctrl-C kept it from putting back what was there."""
+    def _is_elsewhere(self, frame: FrameType | None) -> bool:
+        """Whether it is not the function that calls.
+
+        The run has ended, and Ctrl-C kept it from putting back what was there; or Python itself
+        has called what calls: a handler of a signal, or a ``__del__``.
+        """
         while frame is not None and frame is not self.runs_in:
+            if frame.f_code.co_name == "__del__" or _handles_signal(frame):
+                return True
             frame = frame.f_back
+        if frame is None:
+            restore(self.before)
         return frame is None
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -150,8 +159,7 @@ class Leaving:
         return self._known.setdefault(code, False)
 
     def _leave(self, departure: Departure) -> None:
-        if self._is_over(departure.caller):
-            restore(self.before)
+        if self._is_elsewhere(departure.frame or departure.caller):
             return
         try:
             self.left(departure)
@@ -204,6 +212,20 @@ def unwatched(function: Function) -> Function:
             sys.setprofile(found)
 
     return cast(Function, quiet)
+
+
+def _handles_signal(frame: FrameType) -> bool:
+    """True for a function that is given a number and a frame, as handlers are."""
+    code = frame.f_code
+    names = code.co_varnames[: code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)]
+    if len(names) < 1 or (code.co_argcount < 2 and not code.co_flags & inspect.CO_VARARGS):
+        return False
+    given = frame.f_locals
+    return any(
+        isinstance(v, FrameType)
+        for name in names
+        for v in (given[name] if type(given.get(name)) is tuple else [given.get(name)])
+    )
 
 
 def _name_in_c(function: Any) -> str:

@@ -278,7 +278,7 @@ class Substituted:
                 self.outside[number] = Outside(value, scope, known, self.sight)
                 self.sight.stands_for(value, self.outside[number])
             return self.outside[number]
-        same = getattr(value, "__globals__", None) is place.scope
+        same = isinstance(value, Function) and value.__globals__ is place.scope
         if is_helper(value) or same:
             return self._copy(value)
         if hasattr(type(value), "__opweave_with__") and is_helper(value.__opweave_function__):

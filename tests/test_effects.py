@@ -7,6 +7,7 @@ import io
 import itertools
 import logging
 import queue
+import signal
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ import scipy.sparse
 from differential import described, does_the_same, ran
 
 import opweave as ow
+from opweave.compiler import specialise
 
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")
@@ -440,7 +442,45 @@ def looked_up(x):
     return x + TALLY.get(KEY, 5)
 
 
+HELD = [1]
+push = HELD.append
+take = HELD.pop
+note = HOLDER.__call__
+
+
+def pushed(x):
+    push(x.sum())
+    return np.sort(x) * (len(HELD) if HELD is not None else 0)
+
+
+def pushed_unseen(x):
+    push(x * 2)
+    return np.sort(x) * take()
+
+
+def by_a_bound_method(x):
+    return note(np.sort(x)) + HOLDER.n
+
+
+class Link:
+    def __init__(self, behind):
+        self.behind, self.value = behind, 1
+
+
+LINKS = functools.reduce(lambda behind, _: Link(behind), range(5000), None)
+
+
+def deep_within(x):
+    print(end="")
+    LINKS.value = x * 2
+    return LINKS.value + 1
+
+
 CHANGES = {
+    "a method in a variable": lambda: (pushed, X),
+    "a method of a list that is not read": lambda: (pushed_unseen, X),
+    "a method of an object": lambda: (by_a_bound_method, X),
+    "objects linked deeply": lambda: (deep_within, X),
     "a dataclass's new attribute": lambda: (of_a_new_field, X),
     "a dataclass with slots": lambda: (of_slots, X, Slotted(1)),
     "a look-up by an object": lambda: (looked_up, X, TALLY.setdefault(KEY, 1))[:2],
@@ -471,15 +511,147 @@ def test_what_is_changed_outside_is_changed_at_each_call(name):
         STATE.clear()
         STATE.update(n=0, last=None)
         TALLY.clear()
+        HELD[:] = [1]
         HOLDER.__dict__.clear()
         HOLDER.__init__()
         fn, *args = CHANGES[name]()
         did = ran(fn if kind == "plain" else ow.fuse(fn), args)
-        state = STATE, HOLDER, dict(vars(OPEN))
+        state = STATE, HOLDER, dict(vars(OPEN)), HELD, LINKS.value
         vars(OPEN).pop("fresh", None)
         found[kind] = [did, COUNT, list(SEEN), described(state)]
 
     assert found["fused"] == found["plain"]
+
+
+# What is returned, and runs after the call.
+LATER = {
+    "a function": (lambda x: lambda y: y + x * 2, lambda made: made(1)),
+    "a function of helpers": (lambda x: lambda: helper(x), lambda made: made()),
+    "a generator": (lambda x: (v * x for v in range(3)), list),
+    "a generator of arrays": (lambda x: (v + 1 for v in [x, x * 2]), list),
+    "a generator that has begun": (lambda x: begun(x), list),
+    "an iterator": (lambda x: iter([x * 2, x + 1]), list),
+    "a map": (lambda x: map(np.sin, [x * 2, x + 1]), list),
+    "zipped lists": (lambda x: zip([x * 2], [x + 1], strict=True), list),
+    "a dict's values": (lambda x: {"a": x * 2}.values(), list),
+    "a list with a function": (lambda x: [x, lambda: x + 1], lambda made: made[1]()),
+}
+
+
+def begun(x):
+    def steps(y):
+        z = yield y * 2
+        while True:
+            z = yield z if z is not None else y + 1
+            if y.sum() > 0:
+                return
+
+    made = steps(x + 1)
+    next(made)
+    return made
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", LATER)
+def test_what_runs_after_the_call_is_returned(name):
+    function, use = LATER[name]
+    expected, found = function(X), ow.fuse(function)(X)
+    assert type(found) is type(expected)
+
+    used = use(found)
+    assert described(used) == described(use(expected))
+    assert all(type(v) is not v.__class__ or type(v) is np.ndarray
+               for v in (used if isinstance(used, list) else [used])
+               if not isinstance(v, tuple))  # fmt: skip
+
+
+@pytest.mark.host
+def test_threads_that_change_one_list_lose_nothing():
+    held = []
+
+    def noted(x):
+        held.append(1)
+        print(end="")
+        return x * 2
+
+    fused = ow.fuse(noted)
+    threads = [threading.Thread(target=lambda: [fused(X) for _ in range(100)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(held) == 400
+
+
+def many_steps(x):
+    for _ in range(300):
+        x = x + 1
+    return x
+
+
+@pytest.mark.host
+def test_a_signal_during_a_trace_is_handled():
+    found = []
+
+    def handler(number, frame):
+        print("handled", end="")
+        found.append(number)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        while len(found) < 20:
+            fused = ow.fuse(many_steps)
+            signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+            made = fused(X)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            np.testing.assert_array_equal(made, X + 300)
+            assert not fused._parts.reasons
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+class Dying:
+    found = 0
+
+    def __del__(self):
+        print("gone", end="")
+        Dying.found += 1
+
+
+@pytest.mark.host
+def test_what_dies_during_a_trace_is_told():
+    for _ in range(10):
+        dying = Dying()
+        dying.itself = dying
+    del dying
+    before, fused = gc.get_threshold(), ow.fuse(many_steps)
+    try:
+        gc.set_threshold(1, 1, 1)
+        np.testing.assert_array_equal(fused(X), X + 300)
+    finally:
+        gc.set_threshold(*before)
+
+    assert Dying.found == 10
+    assert not fused._parts.reasons
+
+
+@pytest.mark.host
+def test_a_function_that_is_never_whole_is_not_traced_for_each_new_kind(monkeypatch):
+    traced = []
+    trace = specialise.trace
+    monkeypatch.setattr(specialise, "trace", lambda *a, **k: traced.append(1) or trace(*a, **k))
+    grown = []
+
+    def growing(x):
+        grown.append(1)
+        return x * len(grown)
+
+    fused = ow.fuse(growing)
+    for n in range(100):
+        np.testing.assert_array_equal(fused(X), X * (n + 1))
+
+    assert len(traced) <= 20
 
 
 @pytest.mark.host

@@ -492,17 +492,10 @@ def counts_outside():
     return function
 
 
-def pushes():
-    held = [1]
-    push = held.append
-    return lambda x: (push(1), x * len(held))[1]
-
-
 @pytest.mark.parametrize(("function", "piece", "options"), [
     (counts_itself, "assigns counts_itself.n", {"fullgraph": True}),
     (counts_outside(), "assigns the variable 'n' of an enclosing function", {"fullgraph": True}),
     (Layer().counting, "changes self.bias", {"fullgraph": True}),
-    (pushes(), "changes an object of type list by a method of it", {}),
 ])  # fmt: skip
 def test_what_would_be_done_once_is_refused(function, piece, options):
     fused = ow.fuse(function, **options)

@@ -51,14 +51,6 @@ DOCUMENTED = (
         r"^argument (a\d+|out): expected at most 1024 ",
         "differences.md: arguments of many leaves",
     ),
-    (
-        r"^(?!.*__slotnames__).*which a compiled function would do once",
-        "differences.md: methods of containers",
-    ),
-    (
-        r"would run after the call; return its results",
-        "differences.md: functions that are returned",
-    ),
 )
 # A text of ours names the line, in errors of Python's classes too.
 OURS = re.compile(r"\(fuzz_program\.py:\d+\)")
