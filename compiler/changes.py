@@ -37,7 +37,7 @@ class Changes:
         self.substituted = substituted
         self.held = [(name, value, _leaves(value, name)) for name, value in held]
         both = [(copy, of) for copy, of in zip(containers, originals) if _can_change(copy)]  # noqa: B905
-        self.pairs = [(copy, of, _contents(copy)) for copy, of in both]
+        self.pairs = [Pair(copy, of) for copy, of in both]
         substituted.begin()
 
     def first(self) -> str | None:
@@ -54,16 +54,46 @@ class Changes:
 
     def originals(self) -> dict[int, Any]:
         """What copies were made from, by their identities."""
-        found = {id(copy): original for copy, original, _ in self.pairs}
+        found = {id(pair.copy): pair.original for pair in self.pairs}
         return found | {id(copy): fn for fn, copy in self.substituted.functions}
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
         """Do to the originals what was done to the copies; ``meant`` makes values the caller's."""
-        for copy, original, before in self.pairs:
-            after = _contents(copy)
-            if _differ(before, after):
-                _fill(original, before, after, meant)
+        for pair in self.pairs:
+            pair.put_back(meant)
         self.substituted.put_back(meant)
+
+    def take_over(self, shown: Callable[[Any], Any]) -> None:
+        """Do to the copies what others have done to the originals; ``shown`` makes values ours."""
+        for pair in self.pairs:
+            pair.take_over(shown)
+        self.substituted.take_over(shown)
+
+
+class Pair:
+    """A container that was copied: both, and what was in them when they were last the same."""
+
+    def __init__(self, copy: Any, original: Any):
+        self.copy = copy
+        self.original = original
+        self._look()
+
+    def _look(self) -> None:
+        self.before, self.there = _contents(self.copy), _contents(self.original)
+
+    def put_back(self, meant: Callable[[Any], Any]) -> None:
+        """The original holds what the copy does."""
+        after = _contents(self.copy)
+        if _differ(self.before, after):
+            _fill(self.original, self.before, after, meant)
+            self._look()
+
+    def take_over(self, shown: Callable[[Any], Any]) -> None:
+        """The copy holds what the original does."""
+        after = _contents(self.original)
+        if _differ(self.there, after):
+            _fill(self.copy, self.there, after, shown)
+            self._look()
 
 
 def _leaves(value: Any, name: str) -> tuple[Sequence[Any], Any]:

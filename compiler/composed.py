@@ -171,7 +171,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     """Each function of the whole array, and of its elements those that the condition picks.
 
     Raises:
-        UnsupportedError: a function that is not elementwise: NumPy calls it with a part.
+        UnsupportedError: a function that is not elementwise: NumPy calls it with a part.  In parts
+            any function: NumPy calls those whose part is not empty.
         ShapeError: neither as many functions as conditions, nor one more.
     """
     conditions = list(condlist) if isinstance(condlist, tuple | list) else [condlist]
@@ -192,6 +193,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     if not callable(function):
         return x.dtype.type(function)
+    if not x.tracer.selects:
+        raise UnsupportedError("piecewise: functions, which NumPy calls with parts")
     nodes = x.tracer.builder.nodes
     before = len(nodes)
     found = function(x, *args, **kw)

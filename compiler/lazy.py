@@ -103,6 +103,8 @@ class LazyTracer(Tracer):
         self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._looked_at: set[int] = set()
         self.shown: list[Any] = []  # objects that the function sees themselves
+        self.changes: Changes | None = None
+        self.meant: dict[int, Any] = {}  # stand-ins, and what they were made for
         self.copy_of: dict[int, Any] = {}  # of containers, by the identities of the originals
         self._live: dict[int, weakref.ref[LazyArray]] = {}
         self.seen = Seen()
@@ -184,7 +186,15 @@ class LazyTracer(Tracer):
         found = value.value if isinstance(value, Identity) else value
         self.seen.note(found)
         is_unknown = isinstance(value, Identity)
-        return self.seen.once(id(found), found, lambda: self._plain(found, is_unknown))
+        return self._standing(
+            self.seen.once(id(found), found, lambda: self._plain(found, is_unknown)), found
+        )
+
+    def _standing(self, made: Any, found: Any) -> Any:
+        """Remember what a stand-in was made for, also a function's, which cannot say it."""
+        if made is not found:
+            self.meant[id(made)] = made, found
+        return made
 
     def _plain(self, found: Any, is_unknown: bool) -> Any:
         name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
@@ -214,7 +224,8 @@ class LazyTracer(Tracer):
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """What the function sees of a part of a module; arrays that NumPy makes are taken."""
-        return self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+        made = self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+        return self._standing(made, getattr(module, name, made))
 
     def _attribute(self, module: types.ModuleType, name: str) -> Any:
         found = part_of(module, name, self)
@@ -243,13 +254,39 @@ class LazyTracer(Tracer):
 
         return function
 
+    def begun(self, changes: Changes) -> None:
+        self.changes = changes
+        self.scopes = changes.substituted.original_scopes()
+
+    def ended(self) -> None:
+        """Let go of what holds the tracer itself: nothing waits for a collection of cycles."""
+        self.changes = None
+        self.meant.clear()
+
     def changed(self, changes: Changes, name: str) -> None:
         """What the function has changed is put back, at each call."""
-        self.scopes = changes.substituted.original_scopes()
         changes.put_back(Settling(self.real, changes.originals()).settled)
+
+    def crossed(self, to_others: bool) -> None:
+        """Both sides know of what the other has changed."""
+        if self.changes is not None:
+            if to_others:
+                self.changed(self.changes, self.name)
+            else:
+                self.changes.take_over(self.shown_of)
+
+    def shown_of(self, value: Any) -> Any:
+        """What the function sees of what others have put into its containers and globals."""
+        if id(value) in self.copy_of:
+            return self.copy_of[id(value)]
+        if is_array(value):
+            return self.taken(value)
+        return value if is_number(value) else self.plain(Identity(value))
 
     def real(self, item: Any) -> Any:
         """What the caller gets for what the function sees."""
+        if id(item) in self.meant:
+            return self.meant[id(item)][1]
         if type(item) is types.FunctionType:
             return self._outliving(item)
         if type(item) is types.GeneratorType:
@@ -530,10 +567,14 @@ class LazyCalls:
 
         def function(*args: Any, **kwargs: Any) -> Any:
             tracer.flush()
-            made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
-            if type(self._found) is KEEPING:
-                return made  # what it keeps itself
-            return tracer.plain(tracer.seen_of(made))
+            if type(self._found) is not KEEPING:
+                made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
+                return tracer.plain(tracer.seen_of(made))
+            tracer.crossed(True)  # it calls the user's own function
+            try:
+                return found(*tracer.concrete(args), **tracer.concrete(kwargs))
+            finally:
+                tracer.crossed(False)
 
         return function
 

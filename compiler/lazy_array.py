@@ -198,6 +198,9 @@ class LazyArray(TracedArray):
         return repr(self._array())
 
 
+LazyArray.__name__ = TracedArray.__name__
+
+
 LazyArray.__name__ = "numpy.ndarray"  # as Python's own messages name it
 
 

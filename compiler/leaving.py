@@ -55,14 +55,19 @@ class Leaving:
         classes: the user's classes whose methods are guarded though they are no copies; asked
             anew at each call that is not known.
         left: is told of each departure; what it raises is raised in the user's code.
+        crossed: is told when code of others begins (True), and when copied code goes on (False).
     """
 
     def __init__(
-        self, scopes: Set[int], classes: Callable[[], Set[type]], left: Callable[[Departure], None]
-    ):
+        self, scopes: Set[int], classes: Callable[[], Set[type]],
+        left: Callable[[Departure], None], crossed: Callable[[bool], None],
+    ):  # fmt: skip
         self.scopes = scopes
         self.classes = classes
         self.left = left
+        self.crossed = crossed
+        # frames of others' code and, called by it, of copied code in turn: innermost last
+        self.borders: list[FrameType] = []
         self.before: Any = None
         self.runs_in: FrameType | None = None
         self._origins: dict[types.CodeType, Origin] = {}
@@ -101,10 +106,23 @@ class Leaving:
         before = self.before
         if before is not None and callable(before) and not isinstance(before, Leaving):
             before(frame, event, arg)
+        is_outside = len(self.borders) % 2
         if event == "call":
-            self._entered(frame)
+            if not is_outside:
+                self._entered(frame)
+            elif id(frame.f_globals) in self.scopes:
+                self._cross(frame)
         elif event == "c_call":
-            self._called_in_c(frame, arg)
+            if not is_outside:
+                self._called_in_c(frame, arg)
+        elif event == "return" and self.borders and self.borders[-1] is frame:
+            self.borders.pop()
+            self.crossed(not is_outside)
+
+    def _cross(self, frame: FrameType) -> None:
+        """From copied code to that of others, or back, until the frame returns."""
+        self.borders.append(frame)
+        self.crossed(bool(len(self.borders) % 2))
 
     def _origin(self, frame: FrameType) -> Origin:
         code = frame.f_code
@@ -166,6 +184,8 @@ class Leaving:
         except Exception:
             self._again(departure.caller)
             raise
+        if departure.frame is not None:
+            self._cross(departure.frame)
 
     def _again(self, frame: FrameType) -> None:
         """Be there again as soon as the user's code goes on, in a ``finally`` for instance.

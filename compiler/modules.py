@@ -76,6 +76,9 @@ class Module:
         return repr(self._found)
 
 
+Module.__name__ = "module"  # which stands in texts of Python's errors
+
+
 class Modules(Mapping[str, Any]):
     """Stands for ``sys.modules``."""
 

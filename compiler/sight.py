@@ -145,6 +145,12 @@ class Sight(Protocol):
     def left(self, departure: Departure) -> None:
         """The function calls what is not known to be pure, see ``leaving.py``."""
 
+    def begun(self, changes: Changes) -> None:
+        """The function begins; its changes outside of itself are noted there."""
+
+    def crossed(self, to_others: bool) -> None:
+        """Code of others begins, or the function's own goes on, see ``leaving.py``."""
+
     def classes(self) -> Set[type]:
         """The user's classes that the function has been shown."""
 
@@ -296,6 +302,12 @@ class Traced:
 
     def stands_for(self, value: Any, made: Any) -> None:
         self.seen.made[id(value)] = value, made
+
+    def begun(self, changes: Changes) -> None:
+        """It is looked at when the function is done."""
+
+    def crossed(self, to_others: bool) -> None:
+        """A trace stops before: see ``left``."""
 
     def classes(self) -> Set[type]:
         return self.seen.shown_classes

@@ -65,6 +65,9 @@ class Outside:
         return list(self._names)
 
 
+Outside.__name__ = "module"  # which stands in texts of Python's errors
+
+
 class Substituted:
     """A function and its helpers, copied so that they see other values in given places."""
 
@@ -101,8 +104,10 @@ class Substituted:
             "__import__": importer(sight),
         }
         self.dressed: dict[type, type] = {}
-        self.before: dict[int, dict[str, Any]] = {}
+        self.before: dict[int, dict[str, Any]] = {}  # in copies, and in the originals
+        self.there: dict[int, dict[str, Any]] = {}
         self.held: list[Any] = []
+        self.held_there: list[Any] = []
         self.function = self._copy(fn)
 
     def adopted(self, value: Any) -> Any:
@@ -184,9 +189,11 @@ class Substituted:
                 cell.cell_contents = original.cell_contents
 
     def begin(self) -> None:
-        """Remember what there is before the function runs."""
+        """Remember what there is before the function runs, or goes on."""
         self.before = {number: dict(scope) for number, scope in self.scopes.items()}
+        self.there = {number: dict(scope) for number, scope in self.originals.items()}
         self.held = [_contents(cell) for _, cell, _ in self.cells]
+        self.held_there = [_contents(original) for *_, original in self.cells]
 
     def _assigned(self) -> Iterator[tuple[str, Any, str, Any]]:
         """What the function has assigned outside of itself: text, scope, name and value."""
@@ -206,13 +213,26 @@ class Substituted:
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
         """Assign it where the function read it; ``meant`` makes a value the caller's."""
-        for _, scope, name, value in self._assigned():
-            if isinstance(scope, types.CellType):
-                scope.cell_contents = meant(value)
-            elif value is Missing:
-                scope.pop(name, None)
-            else:
-                scope[name] = meant(value)
+        found = list(self._assigned())
+        for _, scope, name, value in found:
+            _assign(scope, name, value, meant)
+        if found:
+            self.begin()
+
+    def take_over(self, shown: Callable[[Any], Any]) -> None:
+        """Assign what others have assigned there; ``shown`` makes a value the function's."""
+        changed = False
+        for (_, cell, original), old in zip(self.cells, self.held_there, strict=False):
+            new = _contents(original)
+            if new is not old and new is not Missing:
+                cell.cell_contents = shown(new)
+                changed = True
+        for number, before in self.there.items():
+            for name, value in differences(before, self.originals[number]):
+                _assign(self.scopes[number], name, value, shown)
+                changed = True
+        if changed:
+            self.begin()
 
     def _copy(self, fn: Any) -> Any:
         """The function to trace; what is no function of Python's stays as it is."""
@@ -317,6 +337,16 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tup
     names = dict.fromkeys((*before, *after))
     pairs = ((n, before.get(n, Missing), after.get(n, Missing)) for n in names)
     return [(n, new) for n, old, new in pairs if old is not new and not n.startswith("__")]
+
+
+def _assign(scope: Any, name: str, value: Any, meant: Callable[[Any], Any]) -> None:
+    """Give a name its value in a dict or cell; ``Missing`` takes it away."""
+    if isinstance(scope, types.CellType):
+        scope.cell_contents = meant(value)
+    elif value is Missing:
+        scope.pop(name, None)
+    else:
+        scope[name] = meant(value)
 
 
 def _contents(cell: types.CellType) -> Any:

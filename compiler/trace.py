@@ -296,7 +296,8 @@ def run(
     held = [*call.items(), *((p.name, substituted.values[p]) for p in copied)]
     held = [] if sight.puts_back else held
     changes = Changes(substituted, held, containers, originals)
-    leaving = Leaving(substituted.known_scopes, sight.classes, sight.left)
+    sight.begun(changes)
+    leaving = Leaving(substituted.known_scopes, sight.classes, sight.left, sight.crossed)
     name = getattr(fn, "__name__", "the function")
     try:
         try:

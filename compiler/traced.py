@@ -310,3 +310,6 @@ class TracedArray(ArrayOperators):
     __trunc__ = _refuse("math.trunc()", "use np.trunc")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
+
+
+TracedArray.__name__ = "numpy.ndarray"  # which stands in texts of Python's errors

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,3 +207,10 @@ class TracedScalar(NumberOperators):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.tracer.concrete(self), dtype)
+
+
+@cache
+def class_of(kind: type) -> type[TracedScalar]:
+    """The class of stand-ins for numbers of a type."""
+    name = f"numpy.{kind.__name__}" if issubclass(kind, np.generic) else kind.__name__
+    return type(name, (TracedScalar,), {})

@@ -41,6 +41,7 @@ LIBRARIES = frozenset(
 COMMON = frozenset({np.ndarray, float, int})
 # Structures of which it is remembered how they are taken apart.
 MOST_FLAT = 1024
+NUMBERS = (int, float, complex)
 # Types of most keys.
 STRINGS = frozenset({str})
 # Types of most containers.
@@ -295,7 +296,7 @@ class _Taker:
             return None
         if value is None:
             return NOTHING
-        if issubclass(type(value), self.constants):  # a stand-in is asked nothing
+        if self.constants and is_constant(type(value), self.constants):
             return Constant(value)
         leaves = self.leaves
         if id(value) in self.seen:
@@ -388,6 +389,12 @@ class _Taker:
         children = tuple(take(item, p, depth + 1) for item, p in pairs)
         kind = type(value)
         return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
+
+
+def is_constant(kind: type, constants: tuple[type, ...]) -> bool:
+    """True for a type of constants, and for a number's of the user's own; asked of no stand-in."""
+    is_number = issubclass(kind, NUMBERS) and not issubclass(kind, np.generic)
+    return issubclass(kind, constants) or (is_number and kind not in (*NUMBERS, bool))
 
 
 # (type, path, keys or length) -> structure and paths
