@@ -73,12 +73,14 @@ class Parts:
     def kinds(call: Call) -> Any:
         """What calls that run in parts have in common: not extents, which may be new each time.
 
-        Raises:
-            TypeError: a static argument that cannot be hashed.
+        With a static argument that cannot be hashed, and is in no guard, types alone.
         """
         static = call.layout.static
         made = call.layout.structure, tuple(map(argument_kind, call.values, static))
-        hash(made)
+        try:
+            hash(made)
+        except TypeError:
+            return tuple(map(type, call.values))
         return made
 
     def run(self, call: Call) -> Ran:

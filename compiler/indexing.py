@@ -163,7 +163,23 @@ def rows(array: TracedArray) -> Iterator[TracedArray]:
             f"iteration over {count} rows: expected at most {MOST_UNROLLED}, since each becomes "
             "code of its own; express the loop as array operations"
         )
-    return (array[n] for n in range(count))
+    return iter(Rows(array, count))
+
+
+class Rows:
+    """A sequence of rows, of which Python makes the iterator that it makes of an array."""
+
+    __opweave_stands__ = True
+
+    def __init__(self, array: TracedArray, count: int):
+        self._found = array
+        self.count = count
+
+    def __getitem__(self, number: int) -> TracedArray:
+        if number >= self.count:
+            raise IndexError(number)
+        row: TracedArray = self._found[number]
+        return row
 
 
 def length(array: TracedArray) -> int:

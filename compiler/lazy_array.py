@@ -217,7 +217,7 @@ for _name, _what, _of in (
     ("__bool__", "the truth value", bool),
     ("__float__", "float()", float),
     ("__int__", "int()", int),
-    ("__index__", "an index", lambda a: a.__index__()),
+    ("__index__", "an index", operator_module.index),
     ("__complex__", "complex()", complex),
     ("__format__", "formatting", format),
     ("__contains__", "'in'", lambda a, item: item in a),

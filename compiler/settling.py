@@ -57,7 +57,7 @@ class Settling:
         kind = type(value)
         if id(value) in self.known:
             return self.known[id(value)]
-        if kind in PLAIN:
+        if kind in PLAIN and not (kind is np.ndarray and value.dtype.hasobject):
             return value
         if stands_in(kind) or kind in RUNNING:
             return self.concrete(value)
@@ -82,6 +82,8 @@ class Settling:
             self._fill(list(enumerate(value)), value.__setitem__)
         elif issubclass(kind, set):
             self._set(value)
+        elif issubclass(kind, np.ndarray) and value.dtype == object and value.flags.writeable:
+            self._fill(list(enumerate(value.flat)), value.flat.__setitem__)
         elif issubclass(kind, ITERATING) and kind.__module__ in ITERATED:
             for item in gc.get_referents(value):
                 self._made(item)

@@ -76,10 +76,11 @@ class Substituted:
         fn: Callable[..., Any],
         values: Mapping[Place, Any],
         sight: Sight,
-        containers: Sequence[Any] = (),
+        containers: list[Any],
         originals: Sequence[Any] = (),
     ):
         self.values = dict(values)
+        self.containers = containers
         self.origins = {id(copy): of for copy, of in zip(containers, originals, strict=False)}
         self.ours = set(map(id, containers))  # copies, which may be changed
         # what is a copy where the function reads it, by the identity of what it was made from
@@ -119,12 +120,13 @@ class Substituted:
             return value.__opweave_with__(self._copy(value.__opweave_function__))
         if kind is functools.partial:
             func, *args = map(self.adopted, (value.func, *value.args))
-            return kind(func, *args, **{k: self.adopted(v) for k, v in value.keywords.items()})
+            names = {k: self.adopted(v) for k, v in value.keywords.items()}
+            return self._instead(value, kind(func, *args, **names))
         if issubclass(kind, tuple):
             items = list(map(self.adopted, value))
             if all(a is b for a, b in zip(items, value, strict=True)):
                 return value
-            return kind(*items) if hasattr(kind, "_fields") else tuple(items)
+            return self._instead(value, kind(*items) if hasattr(kind, "_fields") else kind(items))
         if id(value) not in self.ours:
             return value  # the user's own, which the function sees itself
         if kind is list:
@@ -138,6 +140,15 @@ class Substituted:
             if is_object(value):
                 OWN_CLASS.__set__(value, self._dressed(kind))  # also of the frozen
         return value
+
+    def _instead(self, value: Any, made: Any) -> Any:
+        """Another takes the place of a copy that cannot be changed."""
+        for number, copy in enumerate(self.containers):
+            if copy is value:
+                self.containers[number] = made
+                if id(value) in self.origins:
+                    self.origins[id(made)] = self.origins[id(value)]
+        return made
 
     def _dressed(self, kind: type) -> type:
         """A class of objects made again from their attributes, with copies of its methods."""

@@ -233,7 +233,7 @@ def _entered(
 
 def _watched(
     fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced,
-    containers: Sequence[Any],
+    containers: list[Any],
 ) -> Any:  # fmt: skip
     """What the function returns; what it refused, or would have changed outside, is an error."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
@@ -278,7 +278,7 @@ def _traced(
 
 def run(
     fn: Callable[..., Any], values: Mapping[str, Any], captured: Mapping[Place, Any], sight: Sight,
-    containers: Sequence[Any] = (), originals: Sequence[Any] = (),
+    containers: list[Any], originals: Sequence[Any] = (),
 ) -> Any:  # fmt: skip
     """Call the function, with other values in the places that it reads from outside.
 

@@ -113,6 +113,12 @@ class TracedScalar(NumberOperators):
     def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
         return scalar_apply(name, operands)
 
+    def _beside(self, name: str, other: Any) -> Any:
+        if not isinstance(self.example, np.generic) or hasattr(type(other), "__opweave_stands__"):
+            return NotImplemented
+        value = self.tracer.concrete(self)
+        return getattr(value, f"__{name}__")(self.tracer.concrete(other))
+
     def __opweave_scalar__(self, name: str, *others: Any) -> Any:
         """A function of Python numbers at each call; the result is one too."""
         return scalar_apply(name, [self, *others])

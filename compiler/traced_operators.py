@@ -85,6 +85,10 @@ class NumberOperators:
         """Apply a scalar function to numbers of which one at least is traced."""
         raise NotImplementedError
 
+    def _beside(self, name: str, other: Any) -> Any:
+        """What an operator gives with what is no number: NumPy's numbers take lists and texts."""
+        return NotImplemented
+
 
 def _binary(name: str, operator: Operator) -> Callable[..., Any]:
     def method(self: ArrayOperators, other: Any) -> Any:
@@ -120,7 +124,7 @@ def _number(name: str, flip: bool = False) -> Callable[..., Any]:
         if hasattr(type(other), "_applied"):  # an array, which takes the number
             return NotImplemented
         if not isinstance(other, NumberOperators) and not is_number(other):
-            return NotImplemented
+            return NotImplemented if flip else self._beside(name, other)
         return self._scalar(name, [other, self] if flip else [self, other])
 
     return method

@@ -157,14 +157,18 @@ def _seen(
     result = None
     given: tuple[Any, Any] = ([], {})
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        given = call()
+        try:  # what raises is compared, also where an earlier call left what cannot be written to
+            given = call()
+        except Exception as error:
+            made.error = error
         arguments = [*given[0], *given[1].values()]
         made.before = (describer(arguments), describer(_state(module)))
         describer.sharing()
         try:
-            with _hooks(made, profiled):
-                result = function(*given[0], **given[1])
-        except Exception as error:  # to be compared
+            if made.error is None:
+                with _hooks(made, profiled):
+                    result = function(*given[0], **given[1])
+        except Exception as error:
             made.error = error
     made.output, made.logs = out.getvalue(), list(records)
     made.warned = [_warning(w, folder) for w in caught if not _is_ours(w)]
