@@ -12,7 +12,7 @@ import functools
 import random
 import sys
 import types
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -207,6 +207,32 @@ for _name in (
     setattr(Refusing, f"__{_name}__", Refusing._refused)
 
 
+class RefusingMapping(Refusing):
+    """One that a ``match`` statement takes for a mapping, and asks."""
+
+    __slots__ = ()
+
+
+class RefusingSequence(Refusing):
+    """One that a ``match`` statement takes for a sequence, and asks."""
+
+    __slots__ = ()
+
+
+Mapping.register(RefusingMapping)
+Sequence.register(RefusingSequence)
+
+
+def refusing(found: Any, name: str, why: tuple[str, str], tracer: Tracer) -> Refusing:
+    """What refuses in the place of a value; a ``match`` looks at flags of its class, unasked."""
+    kind = Refusing
+    if issubclass(type(found), Mapping):
+        kind = RefusingMapping
+    elif issubclass(type(found), Sequence) and not isinstance(found, str | bytes | bytearray):
+        kind = RefusingSequence
+    return kind(found, name, why, tracer)
+
+
 class Remembering(Refusing):
     """Stands for a function that remembers what it returned: ``functools.cache`` and its kin.
 
@@ -298,7 +324,7 @@ class Traced:
     def unread(self, name: str, value: Any) -> Any:
         written = remedy(value)
         why = (CHANGES[0], f"pass {written} as an argument") if written else CHANGES
-        return Refusing(value, name, why, self.tracer)
+        return refusing(value, name, why, self.tracer)
 
     def stands_for(self, value: Any, made: Any) -> None:
         self.seen.made[id(value)] = value, made

@@ -82,6 +82,10 @@ class TracedScalar(NumberOperators):
     __array_priority__ = 1001
     __opweave_traced__ = "number"
 
+    def __new__(cls, tracer: Tracer, expr: Expr, example: Any) -> TracedScalar:
+        """Of a class by the name of the number's, which stands in texts of Python's errors."""
+        return object.__new__(class_of(type(example)))
+
     def __init__(self, tracer: Tracer, expr: Expr, example: Any):
         self.tracer = tracer
         self.expr = expr
