@@ -267,10 +267,10 @@ class LazyTracer(Tracer):
         """What the function has changed is put back, at each call."""
         changes.put_back(Settling(self.real, changes.originals()).settled)
 
-    def crossed(self, to_others: bool) -> None:
+    def crossed(self, is_outside: bool) -> None:
         """Both sides know of what the other has changed."""
         if self.changes is not None:
-            if to_others:
+            if is_outside:
                 self.changed(self.changes, self.name)
             else:
                 self.changes.take_over(self.shown_of)

@@ -68,8 +68,9 @@ def run_lazily(
             made[id(item)] = item, tracer.real(item)[...] if is_view else tracer.real(item)
         return made[id(item)][1]
 
-    real_leaves = [tracer.real(item) for _, item in found]
-    whole = Settling(real, known).settled(result)
+    settling = Settling(real, known)
+    whole = settling.settled(result)
+    real_leaves = [settling.settled(item) for _, item in found]
     tracer.settle()
     return Returned(real_leaves, structure, whole)
 

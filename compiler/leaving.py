@@ -14,6 +14,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence, Set
+from enum import Enum
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -26,6 +27,18 @@ ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 # Whose code only computes; what it is told to call may do more.
 COMPUTING = (Origin.PURE, Origin.ARRAYS)
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Side(Enum):
+    """Whose code runs.
+
+    The user's own, as a copy or as it is (a method of a class that the function sees), is looked
+    at; what is no copy has the globals and containers themselves.
+    """
+
+    COPIED = "a copy of the user's"
+    KNOWN = "the user's own, which is no copy"
+    OTHERS = "what the function has left for"
 
 
 class Departure(NamedTuple):
@@ -55,7 +68,8 @@ class Leaving:
         classes: the user's classes whose methods are guarded though they are no copies; asked
             anew at each call that is not known.
         left: is told of each departure; what it raises is raised in the user's code.
-        crossed: is told when code of others begins (True), and when copied code goes on (False).
+        crossed: is told when code begins that is no copy (True), and when copied code goes on
+            (False).
     """
 
     def __init__(
@@ -66,8 +80,8 @@ class Leaving:
         self.classes = classes
         self.left = left
         self.crossed = crossed
-        # frames of others' code and, called by it, of copied code in turn: innermost last
-        self.borders: list[FrameType] = []
+        # frames at which the code is of another side than what calls them: innermost last
+        self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
         self.runs_in: FrameType | None = None
         self._origins: dict[types.CodeType, Origin] = {}
@@ -106,23 +120,30 @@ class Leaving:
         before = self.before
         if before is not None and callable(before) and not isinstance(before, Leaving):
             before(frame, event, arg)
-        is_outside = len(self.borders) % 2
+        side = self.borders[-1][1] if self.borders else Side.COPIED
         if event == "call":
-            if not is_outside:
+            if id(frame.f_globals) in self.scopes:
+                if side is not Side.COPIED:
+                    self._cross(frame, Side.COPIED)
+            elif side is not Side.OTHERS:
                 self._entered(frame)
-            elif id(frame.f_globals) in self.scopes:
-                self._cross(frame)
         elif event == "c_call":
-            if not is_outside:
+            if side is not Side.OTHERS:
                 self._called_in_c(frame, arg)
-        elif event == "return" and self.borders and self.borders[-1] is frame:
+        elif event == "return" and self.borders and self.borders[-1][0] is frame:
             self.borders.pop()
-            self.crossed(not is_outside)
+            self._tell(side, self.borders[-1][1] if self.borders else Side.COPIED)
 
-    def _cross(self, frame: FrameType) -> None:
-        """From copied code to that of others, or back, until the frame returns."""
-        self.borders.append(frame)
-        self.crossed(bool(len(self.borders) % 2))
+    def _cross(self, frame: FrameType, side: Side) -> None:
+        """The code is of another side, until the frame returns."""
+        before = self.borders[-1][1] if self.borders else Side.COPIED
+        self.borders.append((frame, side))
+        self._tell(before, side)
+
+    def _tell(self, before: Side, after: Side) -> None:
+        is_outside = after is not Side.COPIED
+        if is_outside != (before is not Side.COPIED):
+            self.crossed(is_outside)
 
     def _origin(self, frame: FrameType) -> Origin:
         code = frame.f_code
@@ -155,14 +176,13 @@ class Leaving:
         origin = self._origin(frame)
         if origin is Origin.OURS or origin in COMPUTING:
             return
-        if id(frame.f_globals) in self.scopes:
-            return
         # opweave calls no package by itself, but what np.piecewise is given
         between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING
         caller = self._caller(frame.f_back, between)
         if caller is None:
             return
         if origin is Origin.USER and self._is_known(frame.f_code):
+            self._cross(frame, Side.KNOWN)
             return
         name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
         self._leave(Departure(name, caller, frame))
@@ -185,7 +205,7 @@ class Leaving:
             self._again(departure.caller)
             raise
         if departure.frame is not None:
-            self._cross(departure.frame)
+            self._cross(departure.frame, Side.OTHERS)
 
     def _again(self, frame: FrameType) -> None:
         """Be there again as soon as the user's code goes on, in a ``finally`` for instance.

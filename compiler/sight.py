@@ -148,8 +148,8 @@ class Sight(Protocol):
     def begun(self, changes: Changes) -> None:
         """The function begins; its changes outside of itself are noted there."""
 
-    def crossed(self, to_others: bool) -> None:
-        """Code of others begins, or the function's own goes on, see ``leaving.py``."""
+    def crossed(self, is_outside: bool) -> None:
+        """Code begins that is no copy, or copied code goes on, see ``leaving.py``."""
 
     def classes(self) -> Set[type]:
         """The user's classes that the function has been shown."""
@@ -332,8 +332,8 @@ class Traced:
     def begun(self, changes: Changes) -> None:
         """It is looked at when the function is done."""
 
-    def crossed(self, to_others: bool) -> None:
-        """A trace stops before: see ``left``."""
+    def crossed(self, is_outside: bool) -> None:
+        """What is changed is refused when the function is done."""
 
     def classes(self) -> Set[type]:
         return self.seen.shown_classes

@@ -10,7 +10,6 @@ import math
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +83,7 @@ class TracedScalar(NumberOperators):
 
     def __new__(cls, tracer: Tracer, expr: Expr, example: Any) -> TracedScalar:
         """Of a class by the name of the number's, which stands in texts of Python's errors."""
-        return object.__new__(class_of(type(example)))
+        return object.__new__(_class_of(type(example)))
 
     def __init__(self, tracer: Tracer, expr: Expr, example: Any):
         self.tracer = tracer
@@ -219,8 +218,12 @@ class TracedScalar(NumberOperators):
         return np.asarray(self.tracer.concrete(self), dtype)
 
 
-@cache
-def class_of(kind: type) -> type[TracedScalar]:
+_classes: dict[type, type[TracedScalar]] = {}
+
+
+def _class_of(kind: type) -> type[TracedScalar]:
     """The class of stand-ins for numbers of a type."""
-    name = f"numpy.{kind.__name__}" if issubclass(kind, np.generic) else kind.__name__
-    return type(name, (TracedScalar,), {})
+    if kind not in _classes:
+        name = f"numpy.{kind.__name__}" if issubclass(kind, np.generic) else kind.__name__
+        _classes[kind] = type(name, (TracedScalar,), {})
+    return _classes[kind]
