@@ -333,10 +333,11 @@ class _Apart:
 
     def add_argument(self, name: str, value: Any, is_static: bool) -> None:
         if is_leaf(value, is_static):
-            is_told = is_static or remedy(value)  # of another library: what to pass instead
-            self._add([(name, value if is_told else _understood(value))], None, [is_static])
+            self._add([(name, value if is_static else _told(value))], None, [is_static])
         else:
             found, tree = self._flat(name, value)
+            if not LEAVES.issuperset([type(leaf) for _, leaf in found]):
+                found = [(path, _told(leaf)) for path, leaf in found]
             self._add(found, tree, [is_static] * len(found))
 
     def _flat(self, name: str, value: Any) -> tuple[list[tuple[str, Any]], Structure | None]:
@@ -434,6 +435,11 @@ class Kept(NamedTuple):
 def _understood(value: Any) -> Any:
     """What is neither array nor number nor static, such as a generator, is equal to itself."""
     return value if type(value) in LEAVES or is_known(value) else Identity(value)
+
+
+def _told(value: Any) -> Any:
+    """The same of an argument; of another library's the user is told what to pass instead."""
+    return value if type(value) in LEAVES or remedy(value) else _understood(value)
 
 
 def is_known(value: Any) -> bool:

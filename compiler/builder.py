@@ -28,8 +28,8 @@ def scalar_type(value: Any) -> Any:
     if isinstance(value, bool):
         return dtypes.BOOL  # NumPy takes Python's bool for its own
     for kind in (int, float, complex):
-        if isinstance(value, kind):
-            return kind
+        if isinstance(value, kind):  # NumPy takes those of a class of their own for arrays
+            return kind if value.__class__ is kind else dtypes.of(np.dtype(kind))
     raise DTypeError(
         f"a scalar of type {type(value).__name__} is not supported: expected bool, int, float or "
         "complex"

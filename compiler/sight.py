@@ -122,10 +122,12 @@ class Sight(Protocol):
     Attributes:
         seen: what was shown so far.
         puts_back: changes outside of the function are done to the originals, not refused.
+        changes: what it has changed outside so far, while it runs.
     """
 
     seen: Seen
     puts_back: bool
+    changes: Changes | None
 
     def plain(self, value: Any) -> Any:
         """What stands for a value of the guard."""
@@ -236,17 +238,36 @@ def refusing(found: Any, name: str, why: tuple[str, str], tracer: Tracer) -> Ref
 class Remembering(Refusing):
     """Stands for a function that remembers what it returned: ``functools.cache`` and its kin.
 
-    What it returns for what is no traced value it would return at each call.
+    What it returns for what is no traced value it would return at each call.  Before it is asked,
+    a copy of the function in it shows whether it does anything else.
     """
 
-    __slots__ = ()
+    __slots__ = ("_copy", "_sight")
 
-    @unwatched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(is_traced, (*args, *kwargs.values()))):
             self._refused()
-        made = self._found(*args, **kwargs)
+        if self._does_more(args, kwargs):
+            self._refused()
+        made = unwatched(self._found)(*args, **kwargs)
         return made if is_constant(made) else self._refused()
+
+    def _does_more(self, args: Any, kwargs: Any) -> bool:
+        """Whether the function in it changes something, or what calls this has before."""
+        try:
+            copy, sight = object.__getattribute__(self, "_copy"), self._sight
+        except AttributeError:  # one of an installed package
+            return False
+        copy(*args, **kwargs)
+        return sight.changes is not None and sight.changes.first() is not None
+
+    @staticmethod
+    def of_copy(found: Any, copy: Callable[..., Any], sight: Sight) -> Any:
+        """The same, where it stands for such a function, with a copy of the one in it."""
+        if type(found) is Remembering:
+            object.__setattr__(found, "_copy", copy)
+            object.__setattr__(found, "_sight", sight)
+        return found
 
 
 class Clock:
@@ -313,6 +334,7 @@ class Traced:
         self.tracer = tracer
         self.seen = Seen()
         self.captured: Mapping[Place, Any] = {}
+        self.changes: Changes | None = None
 
     def plain(self, value: Any) -> Any:
         """What stands for a value; always the same for the same."""
@@ -330,7 +352,7 @@ class Traced:
         self.seen.made[id(value)] = value, made
 
     def begun(self, changes: Changes) -> None:
-        """It is looked at when the function is done."""
+        self.changes = changes
 
     def crossed(self, is_outside: bool) -> None:
         """What is changed is refused when the function is done."""
@@ -349,7 +371,7 @@ class Traced:
         Raises:
             TraceError: the function would.
         """
-        found = changes.first()
+        found, self.changes = changes.first(), None
         if found is not None:
             raise self.tracer.noted(would_be_lost(name, found))
 

@@ -22,7 +22,7 @@ from opweave.compiler.capture import (
 from opweave.compiler.modules import importer
 from opweave.compiler.python_functions import BUILTINS as PYTHON
 from opweave.compiler.questions import QUESTIONS
-from opweave.compiler.sight import UNFORESEEN, Sight
+from opweave.compiler.sight import KEEPING, UNFORESEEN, Remembering, Sight
 from opweave.compiler.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
@@ -314,6 +314,9 @@ class Substituted:
             return self._copy(value)
         if hasattr(type(value), "__opweave_with__") and is_helper(value.__opweave_function__):
             return value.__opweave_with__(self._copy(value.__opweave_function__))
+        if type(value) is KEEPING and is_helper(value.__wrapped__):
+            copy = self._copy(value.__wrapped__)
+            return Remembering.of_copy(self.sight.plain(value), copy, self.sight)
         if place not in self.values:
             return self.sight.plain(value)
         if place not in self.adopted_places:

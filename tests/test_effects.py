@@ -8,12 +8,13 @@ import itertools
 import logging
 import queue
 import signal
+import string
 import sys
 import threading
 import time
 import warnings
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -476,7 +477,95 @@ def deep_within(x):
     return LINKS.value + 1
 
 
+@functools.cache
+def cached(key):
+    SEEN.append("cached")
+    return [key, 1]
+
+
+class Duck:
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        SEEN.append("array")
+        return np.array(self.data, dtype)
+
+
+def noted(v):
+    SEEN.append("noted")
+    return v
+
+
+VECTORIZED = np.vectorize(noted)
+
+
+def beside_a_cache(x):
+    SEEN.append("first")
+    found = cached("text")
+    SEEN.append(len(SEEN))
+    return np.sort(x) * len(found)
+
+
+def beside_a_method_that_numpy_calls(x):
+    SEEN.append("first")
+    made = np.add(Duck(x), 1)
+    SEEN.append(len(SEEN))
+    return made
+
+
+def beside_a_function_of_others(x):
+    global COUNT
+    SEEN.append("first")
+    COUNT += 1
+    made = VECTORIZED(x)
+    SEEN.append(len(SEEN))
+    return made * COUNT
+
+
+def called_back(x):
+    SEEN.append("first")
+    made = sorted([3, 1, 2], key=lambda v: (SEEN.append(v), v)[1])
+    SEEN.append(len(SEEN))
+    return np.sort(x) * made[0]
+
+
+def called_back_by_a_library(x):
+    SEEN.append("first")
+    found = string.Formatter().vformat("{0}", (Formatted(),), {})
+    SEEN.append(found)
+    return np.sort(x)
+
+
+class Formatted:
+    def __format__(self, spec):
+        SEEN.append("formatted")
+        return str(len(SEEN))
+
+
+def of_an_empty_part(x):
+    return np.piecewise(np.sort(x), [x > 100, x > 2], [noted, noted, 0])
+
+
+def a_view_in_a_container(x):
+    part = x[:2]
+    found = defaultdict(list, a=[part])
+    print(end="")
+    return found, found, part
+
+
+def a_partial_comes_back(x, p):
+    print(p is None)
+    return x * 2, p, p
+
+
 CHANGES = {
+    "beside a cache": lambda: (beside_a_cache, X),
+    "beside a method that NumPy calls": lambda: (beside_a_method_that_numpy_calls, X),
+    "beside a function of others": lambda: (beside_a_function_of_others, X),
+    "called back": lambda: (called_back, X),
+    "called back by a library": lambda: (called_back_by_a_library, X),
+    "a piece without elements": lambda: (of_an_empty_part, X),
     "a method in a variable": lambda: (pushed, X),
     "a method of a list that is not read": lambda: (pushed_unseen, X),
     "a method of an object": lambda: (by_a_bound_method, X),
@@ -512,6 +601,7 @@ def test_what_is_changed_outside_is_changed_at_each_call(name):
         STATE.update(n=0, last=None)
         TALLY.clear()
         HELD[:] = [1]
+        cached.cache_clear()
         HOLDER.__dict__.clear()
         HOLDER.__init__()
         fn, *args = CHANGES[name]()
@@ -521,6 +611,16 @@ def test_what_is_changed_outside_is_changed_at_each_call(name):
         found[kind] = [did, COUNT, list(SEEN), described(state)]
 
     assert found["fused"] == found["plain"]
+
+
+@pytest.mark.host
+def test_what_is_one_object_is_one_in_a_result():
+    found, again, part = ow.fuse(a_view_in_a_container)(X)
+    assert found is again
+    assert found["a"][0] is part
+    given = functools.partial(helper, 2)
+    _, one, other = ow.fuse(a_partial_comes_back)(X, given)
+    assert one is other is given
 
 
 # What is returned, and runs after the call.

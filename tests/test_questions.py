@@ -3,8 +3,10 @@
 import functools
 import math
 import numbers
+import operator
 import sys
 import types
+from collections import ChainMap, deque
 from collections.abc import Hashable, Iterable, Sized
 from dataclasses import dataclass, field
 
@@ -145,7 +147,61 @@ def in_try(x):
     return x
 
 
+class Celsius(float):
+    def warmer(self):
+        return Celsius(self + 1)
+
+
+def text_of(function, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def of_a_mapping(x, table):
+    match table:
+        case {"w": np.ndarray() as w, "k": int()}:
+            return x * 2 + w.sum()
+        case _:
+            return x * 3
+
+
+def of_a_sequence(x, items):
+    match items:
+        case [first, *_]:
+            return x * first
+        case _:
+            return x * 3
+
+
+def boxed(item):
+    made = np.empty((), object)
+    made[()] = item
+    return made
+
+
+SENTINEL_BOX = Options(scale=5.0)
+
 ASKED = {
+    "text: a number's length": (lambda x, s: (x, text_of(len, s)), X, 2),
+    "text: NumPy's number's length": (lambda x, s: (x, text_of(len, s)), X, np.int64(2)),
+    "text: a number is iterated": (lambda x, s: (x, text_of(iter, s)), X, 2.5),
+    "text: a number is called": (lambda x, s: (x, text_of(lambda: s())), X, np.float32(2)),
+    "text: a number and a text": (lambda x, s: (x, text_of(lambda: s + "a")), X, 2.5),
+    "text: an array is called": (lambda x: (x * 2, text_of(lambda: x())), X),
+    "text: a module is negated": (lambda x: (x * 2, text_of(lambda: -np)), X),
+    "text: an index of a float": (lambda x, s: (x, text_of(operator.index, s)), X, np.float64(2)),
+    "text: an index of a sum": (lambda x: (x, text_of(operator.index, x.sum())), D),
+    "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
+    "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
+    "Python's number and a text": (lambda x, s: (x, s == "mean"), X, 3),
+    "a number of an own class": (lambda x, c: (x * c, c, c.warmer(), c + 1), X, Celsius(2.5)),
+    "a match of a mapping": (of_a_mapping, X, ChainMap({"w": D}, {"k": 2})),
+    "a match of a sequence": (of_a_sequence, X, deque([2, 3])),
+    "an iterator's type": (lambda x: (x * 2, type(iter(x)).__name__), X),
+    "an object in an array of objects": (
+        lambda x, o: (x * 2, boxed(o)[()] is o), X, SENTINEL_BOX),
     "isinstance of an array": (replaced_unless_array, X),
     "isinstance of a tuple of types": (lambda x: x * 2 if isinstance(x, (list, np.ndarray)) else x, X),
     "isinstance of a union": (lambda x: x * 2 if isinstance(x, list | np.ndarray) else x, X),
