@@ -97,6 +97,7 @@ class Calls:
         kept = self.signature.unchanged()
         if kept is None:
             return None
+        _, _, layout, added, containers = kept
         keys: list[Any] = []
         for value in args:
             kind = type(value)
@@ -110,10 +111,9 @@ class Calls:
             else:
                 return None
         values: Sequence[Any] = args
-        if kept.values:
-            values = [*args, *kept.values]
-            keys += map(argument_key, kept.values, kept.layout.static[len(args) :], repeat(False))
-        layout = kept.layout
+        if added:
+            values = [*args, *added]
+            keys += map(argument_key, added, layout.static[len(args) :], repeat(False))
         structure = None if layout.same is None else layout.structure_of(values)
         known = self._known.get((False, structure, tuple(keys)))
         if not known:
@@ -121,7 +121,7 @@ class Calls:
         ready: Ready | None = known[0]
         if known[0].asks:
             ready = _serving(known, values)
-        return None if ready is None else (ready, values, kept.containers)
+        return None if ready is None else (ready, values, containers)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""

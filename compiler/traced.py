@@ -57,7 +57,6 @@ def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
 class TracedArray(ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
-    __array_priority__ = 0.0  # as of arrays; NumPy asks __array_ufunc__
     __opweave_traced__ = "array"
     __slots__ = ("__weakref__", "origin", "tracer", "value")
 
@@ -84,6 +83,11 @@ class TracedArray(ArrayOperators):
         if self.value.shape or not self.tracer.is_number(self.value):
             return self.tracer.array_class
         return self.value.dtype.numpy.type
+
+    @property
+    def __array_priority__(self) -> float:
+        """NumPy's arrays have 0, its numbers the least; what computes is told by a ufunc."""
+        return -1e6 if issubclass(self.__class__, np.generic) else 0.0
 
     @property
     def dtype(self) -> np.dtype[Any]:
