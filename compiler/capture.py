@@ -26,6 +26,8 @@ import numpy as np
 from opweave.compiler.tree import LIBRARIES, Identity, Tree, is_class_of_objects, remembered
 
 Function = types.FunctionType
+# Functions that remember what they returned.
+KEEPING = type(functools.lru_cache(len))
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 CONSTANT = (
     int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, Enum, type, slice, Function,
@@ -165,7 +167,9 @@ def _is_fixed(instruction: Any, fn: Function) -> bool:
 
 
 # Names of what compares by identity first.
-COMPARING = frozenset({"id", "index", "count", "remove"})
+COMPARING = frozenset(
+    {"id", "index", "count", "remove", "is_", "is_not", "contains", "countOf", "indexOf"}
+)
 
 
 @cache
@@ -196,6 +200,8 @@ def asks_truth(code: types.CodeType) -> bool:
             is_constant = before is not None and before.opname == "LOAD_CONST"
             if not is_constant or type(before.argval) is bool:
                 return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in ("is_", "is_not"):
+            return True
         if instruction.opname not in BETWEEN:
             before = instruction
     return any(asks_truth(c) for c in code.co_consts if isinstance(c, types.CodeType))
@@ -261,6 +267,8 @@ def inner_functions(value: Any) -> tuple[Any, ...]:
         return value.fget, value.fset, value.fdel
     if isinstance(value, functools.cached_property):
         return (value.func,)
+    if type(value) is KEEPING:
+        return inner_functions(value.__wrapped__)
     if hasattr(type(value), "__opweave_with__"):
         return (value.__opweave_function__,)
     return (value,)

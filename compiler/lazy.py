@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.compiler.builder import Builder, scalar_type
-from opweave.compiler.capture import Place, asks_truth, names_in
+from opweave.compiler.capture import KEEPING, Place, asks_truth, names_in
 from opweave.compiler.creation import CREATORS
 from opweave.compiler.expr import Expr
 from opweave.compiler.ir import Graph, Node, Value, Where
@@ -33,7 +33,7 @@ from opweave.compiler.modules import ARRAY_MODULES, creator_name, warn
 from opweave.compiler.purity import is_pure_in_c
 from opweave.compiler.segments import Given, Segment, cut, may_raise, shared_views
 from opweave.compiler.settling import Settling
-from opweave.compiler.sight import KEEPING, TRUTHS, Seen, changes, meant_by, part_of, stand_in
+from opweave.compiler.sight import TRUTHS, Seen, changes, meant_by, part_of, stand_in
 from opweave.compiler.trace import boxed
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar
@@ -274,6 +274,11 @@ class LazyTracer(Tracer):
                 self.changed(self.changes, self.name)
             else:
                 self.changes.take_over(self.shown_of)
+
+    def settled(self, value: Any) -> Any:
+        """What the user's own code is given: arrays, numbers, and what copies were made from."""
+        known = {} if self.changes is None else self.changes.originals()
+        return Settling(self.real, known).settled(value)
 
     def shown_of(self, value: Any) -> Any:
         """What the function sees of what others have put into its containers and globals."""
@@ -572,7 +577,8 @@ class LazyCalls:
                 return tracer.plain(tracer.seen_of(made))
             tracer.crossed(True)  # it calls the user's own function
             try:
-                return found(*tracer.concrete(args), **tracer.concrete(kwargs))
+                args, kwargs = tracer.settled((args, kwargs))
+                return found(*args, **kwargs)
             finally:
                 tracer.crossed(False)
 

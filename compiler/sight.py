@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import datetime
-import functools
 import random
 import sys
 import types
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 
 from opweave.compiler.capture import (
+    KEEPING,
     Place,
     asks_identity,
     asks_truth,
@@ -68,8 +68,6 @@ UNFORESEEN = tuple(
         "memoryview",
     )
 )
-# Functions that remember what they returned.
-KEEPING = type(functools.lru_cache(len))
 CLOCKS = (datetime.datetime, datetime.date)
 # Types of the standard library and NumPy whose objects stay what they are; none is imported here.
 STEADY = frozenset(
@@ -243,6 +241,8 @@ class Remembering(Refusing):
     """
 
     __slots__ = ("_copy", "_sight")
+    _copy: Callable[..., Any]
+    _sight: Sight
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(is_traced, (*args, *kwargs.values()))):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from opweave.compiler.capture import (
+    KEEPING,
     Function,
     Missing,
     Place,
@@ -22,7 +23,7 @@ from opweave.compiler.capture import (
 from opweave.compiler.modules import importer
 from opweave.compiler.python_functions import BUILTINS as PYTHON
 from opweave.compiler.questions import QUESTIONS
-from opweave.compiler.sight import KEEPING, UNFORESEEN, Remembering, Sight
+from opweave.compiler.sight import UNFORESEEN, Remembering, Sight
 from opweave.compiler.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
@@ -171,6 +172,9 @@ class Substituted:
         inner = inner_functions(value)
         if not any(map(is_helper, inner)):
             return None
+        if type(value) is KEEPING:
+            kept = self.sight.plain(value)
+            return lambda *args, **kwargs: kept(*args, **kwargs)
         copies = [self._copy(f) if is_helper(f) else f for f in inner]
         if isinstance(value, property | staticmethod | classmethod):
             return type(value)(*copies)

@@ -483,6 +483,13 @@ def cached(key):
     return [key, 1]
 
 
+class Keeper:
+    @functools.lru_cache  # noqa: B019
+    def kept(self, n):
+        SEEN.append(n)
+        return n + len(SEEN)
+
+
 class Duck:
     def __init__(self, data):
         self.data = data
@@ -561,6 +568,8 @@ def a_partial_comes_back(x, p):
 
 CHANGES = {
     "beside a cache": lambda: (beside_a_cache, X),
+    "a cache alone": lambda: (lambda x: x * cached("alone")[1], X),
+    "a cache of a method": lambda: (lambda x, c: np.sort(x) * c.kept(2) * c.kept(2), X, Keeper()),
     "beside a method that NumPy calls": lambda: (beside_a_method_that_numpy_calls, X),
     "beside a function of others": lambda: (beside_a_function_of_others, X),
     "called back": lambda: (called_back, X),

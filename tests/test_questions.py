@@ -1,5 +1,6 @@
 """Questions about types, attributes and identity get Python's answer inside a fused function."""
 
+import copy
 import functools
 import math
 import numbers
@@ -9,6 +10,7 @@ import types
 from collections import ChainMap, deque
 from collections.abc import Hashable, Iterable, Sized
 from dataclasses import dataclass, field
+from unittest import mock
 
 import numpy as np
 import numpy as xp_global
@@ -183,7 +185,34 @@ def boxed(item):
 
 SENTINEL_BOX = Options(scale=5.0)
 
+
+class Truth:
+    def of(self, x, s):
+        return x * 2 if (s > 1) is True else x * 3
+
+    def of_two(self, a, b):
+        return a * 2 if a is b else a * 3
+
+
+def applied(function, *args):
+    return function(*args)
+
+
+def copied_number(x, s):
+    return x * 2 if copy.copy(s) > 1 and copy.deepcopy([s])[0] < 2 else x * 3
+
+
 ASKED = {
+    "a comparison in a method": (lambda x, s, t: t.of(x, s), X, 1.5, Truth()),
+    "a comparison in a function given": (
+        lambda x, s, f: applied(f, x, s), X, 1.5, lambda x, s: x * 2 if True is (s > 1) else x),
+    "identity in a method": (lambda a, b, t: t.of_two(a, b), X, X, Truth()),
+    "identity in a function given": (
+        lambda a, b, f: applied(f, a, b), X, X, lambda a, b: a * 2 if a is b else a),
+    "an object and what equals all": (
+        lambda x, o: x * (2 if o == mock.ANY and [o] == [mock.ANY] else 3), X, Truth()),
+    "type with brackets": (lambda x: x * (2 if type[int] == type[int] else 3), X),
+    "type in a union": (lambda x: x * (2 if isinstance(x, type | np.ndarray) else 3), X),
     "text: a number's length": (lambda x, s: (x, text_of(len, s)), X, 2),
     "text: NumPy's number's length": (lambda x, s: (x, text_of(len, s)), X, np.int64(2)),
     "text: a number is iterated": (lambda x, s: (x, text_of(iter, s)), X, 2.5),
@@ -276,6 +305,9 @@ ASKED = {
     "singledispatch of a number": (lambda x, s: x * doubled(s), X, 1.5),
     "lru_cache": (remembered, X, 1.5),
     "callable": (lambda x: x * 2 if callable(x) else x * 3, X),
+    "operator.is_": (lambda a, b: a * 2 if operator.is_(a, b) else a * 3, X, X),
+    "operator.contains": (lambda a, b: a * 2 if operator.contains([b], a) else a * 3, X, X),
+    "operator.is_ of a truth": (lambda x, s: x * 2 if operator.is_(s > 1, True) else x, X, 1.5),
     "id": (lambda a, b: a * 2 if id(a) == id(b) else a * 3, X, X),
 }  # fmt: skip
 
@@ -298,6 +330,30 @@ def test_a_fused_function_is_told_what_python_tells(name, parts):
             return found
 
     does_the_same(fn, *args)
+
+
+@pytest.mark.host
+def test_a_copied_number_is_still_asked_for_at_each_call():
+    fused = ow.fuse(copied_number)
+    for s in (1.5, 3.5, 0.5, 1.25):
+        np.testing.assert_array_equal(fused(X, s), copied_number(X, s))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda x, kind: x * 2 if kind in ("a", "b") else x, (X, "a")),
+        (lambda a, b: a * 2 if a is b else a * b, (X, X)),
+        (lambda x, b=None: x * 2 if b is None else x * b, (X, X)),
+    ],
+)
+def test_a_question_keeps_a_warm_call_quick(function, args):
+    fused = ow.fuse(function)
+    fused(*args)
+    known = fused._calls.quickly(tuple(a for a in args if type(a) is not str))
+    assert type(args[-1]) is str or known is not None
+    np.testing.assert_array_equal(fused(*args), function(*args))
 
 
 @pytest.mark.host
