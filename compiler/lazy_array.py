@@ -142,6 +142,8 @@ class LazyArray(TracedArray):
             error = found
         self.tracer.broken(f"{name} on what others see too")
         target, source = self.tracer.concrete(self), self.tracer.concrete(value)
+        if isinstance(target, np.ndarray) and not target.flags.writeable:
+            raise ValueError("output array is read-only")  # as a ufunc with ``out`` has it
         try:
             np.copyto(target, source, casting="same_kind")
         except Exception as found:

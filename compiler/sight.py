@@ -200,7 +200,7 @@ for _name in (
     """
     call setattr delattr len iter next reversed getitem setitem delitem contains bool enter exit
     eq ne lt le gt ge hash int float complex index round str repr format bytes array
-    neg pos abs invert await aiter anext aenter aexit buffer
+    neg pos abs invert await aiter anext aenter aexit buffer copy deepcopy reduce reduce_ex
 """.split()
     + [kind + name for name in OPERATORS for kind in ("", "r", "i")]
 ):

@@ -222,6 +222,9 @@ ASKED = {
     "text: a module is negated": (lambda x: (x * 2, text_of(lambda: -np)), X),
     "text: an index of a float": (lambda x, s: (x, text_of(operator.index, s)), X, np.float64(2)),
     "text: an index of a sum": (lambda x: (x, text_of(operator.index, x.sum())), D),
+    "a copy of what no guard knows": (lambda x, d: x * len(copy.copy(d)), X, deque([2, 3])),
+    "text: a read-only array is added to": (
+        lambda x: (x.setflags(write=False), text_of(lambda: operator.iadd(x, 1)))[1], X[:]),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
