@@ -104,6 +104,8 @@ class LazyTracer(Tracer):
         self._looked_at: set[int] = set()
         self.shown: list[Any] = []  # objects that the function sees themselves
         self.changes: Changes | None = None
+        self.views: dict[int, Any] = {}  # what other stand-ins for one value are, by theirs
+        self.first: dict[int, int] = {}  # of each value the stand-in that is its array
         self.meant: dict[int, Any] = {}  # stand-ins, and what they were made for
         self.copy_of: dict[int, Any] = {}  # of containers, by the identities of the originals
         self._live: dict[int, weakref.ref[LazyArray]] = {}
@@ -155,7 +157,9 @@ class LazyTracer(Tracer):
             value = self._input(item, name)
         except (DTypeError, ArgumentError, SubclassError):
             return item  # NumPy computes with it
-        return self.wrapped(value)
+        made = self.wrapped(value)
+        self.first[value.id] = id(made)
+        return made
 
     def _input(self, array: Any, name: str = "") -> Value:
         assert self.describe is not None
@@ -181,6 +185,7 @@ class LazyTracer(Tracer):
             if given is not None and given.found is array:
                 held.value = self._input(array, given.name)
 
+    @unwatched
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object; always the same for the same."""
         found = value.value if isinstance(value, Identity) else value
@@ -240,7 +245,6 @@ class LazyTracer(Tracer):
         """A function of NumPy's or CuPy's, the arrays of whose result are taken."""
         name = getattr(plain, "__name__", "")
 
-        @functools.wraps(plain)
         def function(*args: Any, **kwargs: Any) -> Any:
             self.asking += 1
             try:
@@ -252,7 +256,7 @@ class LazyTracer(Tracer):
             finally:
                 self.asking -= 1
 
-        return function
+        return functools.update_wrapper(function, plain)
 
     def begun(self, changes: Changes) -> None:
         self.changes = changes
@@ -441,8 +445,12 @@ class LazyTracer(Tracer):
         if values or looked_at:
             self._looked_at |= {value.id for value in looked_at}
             segment = cut(self, list(values.values()), looked_at)
+            there: set[int] = set()
             for value, array in zip(values.values(), self.run(segment), strict=True):
-                self._there(value, array)
+                # one array for two values: a view of all of it, which is another object
+                again = id(array) in there and is_array(array)
+                there.add(id(array))
+                self._there(value, array[...] if again else array)
                 total += int(array.nbytes)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}
@@ -471,12 +479,13 @@ class LazyTracer(Tracer):
         """Parts run at each call: there is no guard to note it in."""
         return value
 
+    @unwatched
     def concrete(self, item: Any) -> Any:
         """The array or number behind a traced one; containers are taken apart."""
         if isinstance(item, TracedArray):
             if item.value.id not in self.given:
                 self.flush()  # all: views and their arrays share memory from now on
-            return self.given[item.value.id].found
+            return self._own(item, self.given[item.value.id].found)
         if isinstance(item, TracedScalar):
             return item.example
         if isinstance(item, dict):
@@ -488,6 +497,15 @@ class LazyTracer(Tracer):
         if type(item) is slice:
             return slice(*map(self.concrete, (item.start, item.stop, item.step)))
         return item
+
+    def _own(self, item: TracedArray, found: Any) -> Any:
+        """The array of a stand-in; of a second one for the same value a view, which is another."""
+        if not is_array(found) or self.first.setdefault(item.value.id, id(item)) == id(item):
+            return found
+        known = self.views.get(id(item))
+        if known is None or known[0]() is not item or known[1] is not found:
+            known = self.views[id(item)] = weakref.ref(item), found, found[...]
+        return known[2]
 
     @staticmethod
     def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:

@@ -117,22 +117,28 @@ class Leaving:
         return frame is None
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
-        before = self.before
-        if before is not None and callable(before) and not isinstance(before, Leaving):
-            before(frame, event, arg)
-        side = self.borders[-1][1] if self.borders else Side.COPIED
-        if event == "call":
+        if self.before is not None:
+            self._tell_others(frame, event, arg)
+        if event == "c_call":
+            if self._origins.get(frame.f_code) is Origin.OURS and arg is not warnings.warn:
+                return  # most of all, and nobody asks
+            if not self.borders or self.borders[-1][1] is not Side.OTHERS:
+                self._called_in_c(frame, arg)
+        elif event == "call":
+            side = self.borders[-1][1] if self.borders else Side.COPIED
             if id(frame.f_globals) in self.scopes:
                 if side is not Side.COPIED:
                     self._cross(frame, Side.COPIED)
             elif side is not Side.OTHERS:
                 self._entered(frame)
-        elif event == "c_call":
-            if side is not Side.OTHERS:
-                self._called_in_c(frame, arg)
         elif event == "return" and self.borders and self.borders[-1][0] is frame:
-            self.borders.pop()
+            _, side = self.borders.pop()
             self._tell(side, self.borders[-1][1] if self.borders else Side.COPIED)
+
+    def _tell_others(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A profiler of the user's own is told all."""
+        if callable(self.before) and not isinstance(self.before, Leaving):
+            self.before(frame, event, arg)
 
     def _cross(self, frame: FrameType, side: Side) -> None:
         """The code is of another side, until the frame returns."""

@@ -297,12 +297,13 @@ def run(
     held = [] if sight.puts_back else held
     changes = Changes(substituted, held, containers, originals)
     sight.begun(changes)
+    args, kwargs = passed(substituted.function, call)
     leaving = Leaving(substituted.known_scopes, sight.classes, sight.left, sight.crossed)
     name = getattr(fn, "__name__", "the function")
     try:
         try:
             with sight.errors(), leaving:
-                result = invoke(substituted.function, call)
+                result = called(substituted.function, args, kwargs)
         except Exception:
             sight.changed(changes, name)  # also before an exception, but for Ctrl-C
             raise
@@ -334,11 +335,21 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
 
 
 def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
-    """Call with arguments by parameter: by position only what cannot go by name."""
+    """Call with arguments by parameter."""
+    return called(fn, *passed(fn, call))
+
+
+def called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call the user's function: what is raised behind this frame is of it."""
+    return fn(*args, **kwargs)
+
+
+def passed(fn: Callable[..., Any], call: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by parameter as they are passed: by position only what cannot go by name."""
     try:
         parameters = signature_of(fn).parameters
     except (TypeError, ValueError):
-        return fn(*call.values())
+        return list(call.values()), {}
     kinds = {name: p.kind for name, p in parameters.items()}
     starred = [n for n, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL]
     args: list[Any] = []
@@ -356,13 +367,13 @@ def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
             args.append(value)
         else:
             kwargs[name] = value
-    return fn(*args, **kwargs)
+    return args, kwargs
 
 
 def is_of_function(error: BaseException) -> bool:
     """Raised while a function was traced, by it or by what it calls."""
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code is not invoke.__code__:
+    while traceback is not None and traceback.tb_frame.f_code is not called.__code__:
         traceback = traceback.tb_next
     return traceback is not None
 

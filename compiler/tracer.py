@@ -167,6 +167,7 @@ class Tracer:
         """NumPy has found an error."""
         self.has_faulted = True
 
+    @unwatched
     def where(self) -> Where:
         """The user's line: the innermost frame that is neither ours nor NumPy's."""
         return users_line(self.first_line)

@@ -1128,3 +1128,26 @@ def test_nothing_keeps_the_arrays_of_a_call(name):
     gc.collect()
 
     assert kept[1]() is None
+
+
+class Last:
+    last = None
+
+
+def a_view_and_its_array(x, o):
+    print(end="")
+    y = x + 1
+    o.last = y
+    z = y.T
+    return {"a": z, "b": (z, None), "same": y}
+
+
+@pytest.mark.host
+def test_a_view_of_all_is_another_object_than_its_array():
+    holder = Last()
+    found = ow.fuse(a_view_and_its_array)(X, holder)
+
+    assert found["a"] is found["b"][0]
+    assert found["same"] is holder.last
+    assert found["a"] is not holder.last
+    assert np.shares_memory(found["a"], holder.last)
