@@ -15,6 +15,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence, Set
 from enum import Enum
+from itertools import pairwise
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -26,6 +27,8 @@ from opweave.compiler.purity import LOUD, Origin, is_pure_in_c, origin_of
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 # Whose code only computes; what it is told to call may do more.
 COMPUTING = (Origin.PURE, Origin.ARRAYS)
+# What callbacks of the collector are told.
+PHASES = ("start", "stop")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -106,10 +109,10 @@ class Leaving:
         """Whether it is not the function that calls.
 
         The run has ended, and Ctrl-C kept it from putting back what was there; or Python itself
-        has called what calls: a handler of a signal, or a ``__del__``.
+        has called what calls.
         """
         while frame is not None and frame is not self.runs_in:
-            if frame.f_code.co_name == "__del__" or _handles_signal(frame):
+            if _is_called_by_python(frame):
                 return True
             frame = frame.f_back
         if frame is None:
@@ -260,18 +263,28 @@ def unwatched(function: Function) -> Function:
     return cast(Function, quiet)
 
 
-def _handles_signal(frame: FrameType) -> bool:
-    """True for a function that is given a number and a frame, as handlers are."""
+def _is_called_by_python(frame: FrameType) -> bool:
+    """True for a handler of signals, ``gc.callbacks`` and ``__del__``, which nobody calls.
+
+    A handler is given a number and a frame, a callback a phase and a dict.
+    """
     code = frame.f_code
-    names = code.co_varnames[: code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)]
-    if len(names) < 1 or (code.co_argcount < 2 and not code.co_flags & inspect.CO_VARARGS):
+    if code.co_name == "__del__":
+        return True
+    is_starred = bool(code.co_flags & inspect.CO_VARARGS)
+    if code.co_argcount < 2 and not is_starred:
         return False
-    given = frame.f_locals
+    names, given = code.co_varnames[: code.co_argcount + is_starred], frame.f_locals
+    found = [v for n in names for v in _listed(given.get(n))]
     return any(
-        isinstance(v, FrameType)
-        for name in names
-        for v in (given[name] if type(given.get(name)) is tuple else [given.get(name)])
+        type(two) is FrameType
+        or (type(one) is str and one in PHASES and type(two) is dict and "generation" in two)
+        for one, two in pairwise(found)
     )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if type(value) is tuple else (value,)
 
 
 def _name_in_c(function: Any) -> str:

@@ -735,13 +735,17 @@ def test_what_dies_during_a_trace_is_told():
         dying.itself = dying
     del dying
     before, fused = gc.get_threshold(), ow.fuse(many_steps)
+    phases = []
+    gc.callbacks.append(lambda phase, info: print(end="") or phases.append(phase))
     try:
         gc.set_threshold(1, 1, 1)
         np.testing.assert_array_equal(fused(X), X + 300)
     finally:
         gc.set_threshold(*before)
+        gc.callbacks.pop()
 
     assert Dying.found == 10
+    assert "stop" in phases
     assert not fused._parts.reasons
 
 
