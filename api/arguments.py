@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave.compiler.calling import signature_of
 from opweave.compiler.capture import (
     Place,
     asks_for_its_class,
@@ -25,7 +26,6 @@ from opweave.compiler.capture import (
     places_of_class,
 )
 from opweave.compiler.foreign import remedy
-from opweave.compiler.trace import signature_of
 from opweave.compiler.traced_operators import is_traced
 from opweave.compiler.tree import (
     CycleError,

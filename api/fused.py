@@ -14,11 +14,12 @@ import numpy as np
 from opweave.arguments import Call, Signature
 from opweave.calls import Calls, Ready, packed
 from opweave.compiler.binding import unbound
+from opweave.compiler.calling import invoke, is_of_function
 from opweave.compiler.device import Device, device_for
 from opweave.compiler.driver import Options
 from opweave.compiler.specialise import Specialisations, Specialised
 from opweave.compiler.toggles import check_overrides
-from opweave.compiler.trace import CONSTANTS, ArrayType, invoke, is_of_function
+from opweave.compiler.trace import CONSTANTS, ArrayType
 from opweave.compiler.traced_operators import is_traced
 from opweave.compiler.tree import flatten
 from opweave.configuration import config

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.calling import invoke
 from opweave.compiler.device import Device
 from opweave.compiler.specialise import symbol_extents
-from opweave.compiler.trace import invoke
 from opweave.compiler.work import Work, work_of
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.arrays import is_array, is_cupy

@@ -11,8 +11,8 @@ import datetime
 import random
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,14 +21,14 @@ from opweave.compiler.capture import (
     Place,
     asks_identity,
     asks_truth,
-    is_constant,
     is_of_library,
     is_own_class,
     is_own_module,
 )
 from opweave.compiler.creation import CREATORS, creator
+from opweave.compiler.errstates import checked
 from opweave.compiler.foreign import remedy
-from opweave.compiler.leaving import Departure, unwatched
+from opweave.compiler.leaving import Departure
 from opweave.compiler.modules import (
     ARRAY_MODULES,
     GIVERS,
@@ -41,11 +41,19 @@ from opweave.compiler.modules import (
     has_stand_in,
 )
 from opweave.compiler.purity import OURS, is_pure_in_c
-from opweave.compiler.traced_operators import is_traced
-from opweave.compiler.tracer import Tracer, is_array, users_line
+from opweave.compiler.refusing import (
+    CHANGES,
+    KEEPS,
+    LEAVES,
+    VARIES,
+    Clock,
+    Refusing,
+    Remembering,
+    refusing,
+)
+from opweave.compiler.tracer import Tracer, is_array
 from opweave.compiler.tree import Identity, flatten
-from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import TraceError, UnsupportedError
+from opweave.opcodes.errors import TraceError
 
 if TYPE_CHECKING:
     from opweave.compiler.changes import Changes
@@ -82,8 +90,6 @@ STEADY = frozenset(
     """.split()
 )
 STEADY_MODULES = ("opweave", "typing", "numpy.lib")
-# What is asked for by its class alone.
-PLAIN = (str, bytes, int, float, complex, tuple, list, dict, np.generic, np.ndarray)
 # Types of what a module holds that are no objects which may change.
 FIXED = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
@@ -95,23 +101,6 @@ OF_OTHERS = (
 )  # fmt: skip
 # Of which there is one each.
 TRUTHS = ("True_", "False_")
-VARIES = (
-    "gives another value at each call, which a compiled function would take once",
-    "draw it outside and pass it in",
-)
-LEAVES = (
-    "is not known to compute only, and may do something at each call that a compiled function "
-    "would do once",
-    "call it outside the fused function",
-)
-KEEPS = (
-    "keeps results from call to call, which a compiled function would take once",
-    "call the function itself, or pass the result in",
-)
-CHANGES = (
-    "may hold other things at each call, which a compiled function would not see",
-    "pass what it holds as an argument",
-)
 
 
 class Sight(Protocol):
@@ -165,140 +154,6 @@ class Sight(Protocol):
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
         """Refuse watched places that are asked for by their names, and that no guard knows."""
-
-
-class Refusing:
-    """Stands for what a compiled function would ask once: it refuses to be asked."""
-
-    __slots__ = ("_found", "_name", "_tracer", "_why")
-    __opweave_stands__ = True
-    _found: Any
-    _name: str
-    _tracer: Tracer
-    _why: tuple[str, str]
-
-    def __init__(self, found: Any, name: str, why: tuple[str, str], tracer: Tracer):
-        pairs = (("_found", found), ("_name", name), ("_why", why), ("_tracer", tracer))
-        for attribute, value in pairs:
-            object.__setattr__(self, attribute, value)
-
-    def _refused(self, *args: Any, **kwargs: Any) -> NoReturn:
-        (text, advice), tracer = self._why, self._tracer
-        raise tracer.noted(TraceError(f"{self._name}: {text} ({tracer.where()}); {advice}"))
-
-    __getattr__: Any = _refused
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """The object's own class, for ``isinstance``; but nobody takes it for a number."""
-        return self._refused() if isinstance(self._found, PLAIN) else type(self._found)
-
-
-# What Python asks an object for.
-OPERATORS = "add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor".split()
-for _name in (
-    """
-    call setattr delattr len iter next reversed getitem setitem delitem contains bool enter exit
-    eq ne lt le gt ge hash int float complex index round str repr format bytes array
-    neg pos abs invert await aiter anext aenter aexit buffer copy deepcopy reduce reduce_ex
-""".split()
-    + [kind + name for name in OPERATORS for kind in ("", "r", "i")]
-):
-    setattr(Refusing, f"__{_name}__", Refusing._refused)
-
-
-class RefusingMapping(Refusing):
-    """One that a ``match`` statement takes for a mapping, and asks."""
-
-    __slots__ = ()
-
-
-class RefusingSequence(Refusing):
-    """One that a ``match`` statement takes for a sequence, and asks."""
-
-    __slots__ = ()
-
-
-Mapping.register(RefusingMapping)
-Sequence.register(RefusingSequence)
-
-
-def refusing(found: Any, name: str, why: tuple[str, str], tracer: Tracer) -> Refusing:
-    """What refuses in the place of a value; a ``match`` looks at flags of its class, unasked."""
-    kind = Refusing
-    if issubclass(type(found), Mapping):
-        kind = RefusingMapping
-    elif issubclass(type(found), Sequence) and not isinstance(found, str | bytes | bytearray):
-        kind = RefusingSequence
-    return kind(found, name, why, tracer)
-
-
-class Remembering(Refusing):
-    """Stands for a function that remembers what it returned: ``functools.cache`` and its kin.
-
-    What it returns for what is no traced value it would return at each call.  Before it is asked,
-    a copy of the function in it shows whether it does anything else.
-    """
-
-    __slots__ = ("_copy", "_sight")
-    _copy: Callable[..., Any]
-    _sight: Sight
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if any(map(is_traced, (*args, *kwargs.values()))):
-            self._refused()
-        if self._does_more(args, kwargs):
-            self._refused()
-        made = unwatched(self._found)(*args, **kwargs)
-        return made if is_constant(made) else self._refused()
-
-    def _does_more(self, args: Any, kwargs: Any) -> bool:
-        """Whether the function in it changes something, or what calls this has before."""
-        try:
-            copy, sight = object.__getattribute__(self, "_copy"), self._sight
-        except AttributeError:  # one of an installed package
-            return False
-        copy(*args, **kwargs)
-        return sight.changes is not None and sight.changes.first() is not None
-
-    @staticmethod
-    def of_copy(found: Any, copy: Callable[..., Any], sight: Sight) -> Any:
-        """The same, where it stands for such a function, with a copy of the one in it."""
-        if type(found) is Remembering:
-            object.__setattr__(found, "_copy", copy)
-            object.__setattr__(found, "_sight", sight)
-        return found
-
-
-class Clock:
-    """Stands for a class of the standard library's dates, whose clock gives another value."""
-
-    __opweave_stands__ = True
-
-    def __init__(self, found: type, tracer: Tracer):
-        self._found, self._tracer = found, tracer
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._found, name)
-        if name not in ("now", "utcnow", "today"):
-            return value
-        return Refusing(value, f"{self._found.__name__}.{name}", VARIES, self._tracer)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._found(*args, **kwargs)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._found)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._found)
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is self._found
-
-    def __hash__(self) -> int:
-        return hash(self._found)
 
 
 class Seen:
@@ -522,40 +377,4 @@ def _varies(value: Any) -> bool:
         return is_unforeseen or getattr(value, "__module__", None) in VARYING or _varies(owner)
     return isinstance(value, random.Random) or (
         type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
-    )
-
-
-def checked(found: Any) -> Any:
-    """NumPy's settings of floating-point errors, which kernels do not have; all else as it is."""
-    if found is np.errstate:
-        return _errstate
-    if type(found) is np.errstate:
-        names = ("all", "divide", "over", "under", "invalid")
-        return _errstate(**{name: getattr(found, f"_{name}", None) for name in names})
-    if any(found is function for function in (np.seterr, np.seterrcall)):
-        return _setting
-    return found
-
-
-def _errstate(**kinds: Any) -> Any:
-    """``np.errstate`` where it asks for nothing that a kernel does not do."""
-    for name, kind in kinds.items():
-        if kind not in ("ignore", "warn", None):
-            raise UnsupportedError(
-                f"np.errstate({name}={shown(kind)}): kernels neither raise nor call, expected "
-                f"'ignore' or 'warn' ({users_line()}); look at the results, with np.isfinite for "
-                "instance, or compute this by NumPy outside the fused function"
-            )
-    tracer = getattr(np.geterrcall(), "__self__", None)  # see Tracer.errors
-    if isinstance(tracer, Tracer):
-        tracer.sets_errors = True
-        heard = "call" if tracer.watches else "warn"
-        kinds = {name: heard if kind == "warn" else kind for name, kind in kinds.items()}
-    return np.errstate(**kinds)
-
-
-def _setting(*args: Any, **kwargs: Any) -> NoReturn:
-    raise UnsupportedError(
-        "np.seterr: changes NumPy's settings, which a compiled function would do once and not at "
-        f"each call ({users_line()}); call it outside the fused function"
     )

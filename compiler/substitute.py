@@ -23,7 +23,8 @@ from opweave.compiler.capture import (
 from opweave.compiler.modules import importer
 from opweave.compiler.python_functions import BUILTINS as PYTHON
 from opweave.compiler.questions import QUESTIONS
-from opweave.compiler.sight import UNFORESEEN, Remembering, Sight
+from opweave.compiler.refusing import Remembering
+from opweave.compiler.sight import UNFORESEEN, Sight
 from opweave.compiler.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
