@@ -89,25 +89,28 @@ def _has(value: Any, name: Any) -> bool:
     return any(name in vars(base) for base in class_of(value).__mro__)
 
 
+def _lacks(value: Any, name: Any) -> bool:
+    """Whether what a stand-in stands for has no such attribute, though a stand-in has."""
+    kind = type(value)
+    if not isinstance(name, str) or not stands_in(kind):
+        return False
+    is_asked = hasattr(kind, "__opweave_traced__") or any(name in vars(b) for b in kind.__mro__)
+    return is_asked and not _has(value, name)
+
+
 def has_attribute(value: Any, name: str) -> bool:
     """``hasattr``."""
-    if hasattr(type(value), "__opweave_traced__") and isinstance(name, str):
-        return _has(value, name)
-    return hasattr(value, name)
+    return not _lacks(value, name) and hasattr(value, name)
 
 
 def get_attribute(value: Any, name: str, *default: Any) -> Any:
     """``getattr``."""
-    if hasattr(type(value), "__opweave_traced__") and isinstance(name, str):
-        if not _has(value, name):
-            if default:
-                return default[0]
-            kind = class_of(value)
-            raise AttributeError(
-                f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
-            )
-        return getattr(value, name)
-    return getattr(value, name, *default)
+    if not _lacks(value, name):
+        return getattr(value, name, *default)
+    if default:
+        return default[0]
+    kind = class_of(value)
+    raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}")
 
 
 # In the place of the built-in functions of these names.

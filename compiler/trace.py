@@ -35,7 +35,7 @@ from opweave.compiler.truths import Truth
 from opweave.compiler.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
 
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
@@ -173,7 +173,10 @@ def _trace(
     inputs, call = _entered(arguments, names, tracer, sight)
     containers: list[Any] = []
     values = dict(call if rebuilt is None else rebuilt(list(call.values()), containers))
+    before = ShapeError.made
     result = _watched(fn, values, tracer, sight, containers)
+    if ShapeError.made != before:  # and was caught
+        _fix_extents(tracer, call.values())
     given = tracer.inputs | tracer.borrowed
     if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
         leaves, structure = flatten(result, "the output", CONSTANTS)
@@ -187,6 +190,13 @@ def _trace(
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
     return replace(made, graph=replace(made.graph, truths=truths)) if truths else made
+
+
+def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
+    """Make the extents of all arguments part of the guard."""
+    for array in filter(is_traced_array, given):
+        for extent in array.shape:
+            tracer.concrete(extent)
 
 
 def result_of(

@@ -6,6 +6,8 @@ to do.  Errors that NumPy users know under a built-in name also derive from it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.exceptions import AxisError as NumpyAxisError
 
 
@@ -18,7 +20,18 @@ class OpweaveWarning(RuntimeWarning):
 
 
 class ShapeError(OpweaveError, ValueError):
-    """Extents do not broadcast, or an axis does not exist."""
+    """Extents do not broadcast, or an axis does not exist.
+
+    Attributes:
+        made: how many there were.  A function that caught one has branched on extents: a trace
+            that met one has them all in its guard.
+    """
+
+    made = 0
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        ShapeError.made += 1
 
 
 class BoundsError(ShapeError, IndexError):

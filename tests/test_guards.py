@@ -1,5 +1,7 @@
 """Guards: what a call asks of the next one, why one missed, and how often."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -158,3 +160,37 @@ def test_shapes_of_one_rank_compile_once_per_shape_class():
 
     assert fused._specialised.traces == 1
     assert len(classes) <= len(variant.lowered) <= 16
+
+
+def where_they_fit(a, b):
+    try:
+        return a + b
+    except ValueError:
+        return a * 0 - 1
+
+
+def where_they_reshape(a, b):
+    with suppress(ValueError):
+        return a.reshape(2, -1)
+    return b * 2
+
+
+def where_there_is_one(a, b):
+    try:
+        return a[4]
+    except IndexError:
+        return b * 2
+
+
+EXTENTS = ((3, 4), (3, 3), (5, 6), (5, 5), (1, 7), (6, 2), (4, 4))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [where_they_fit, where_they_reshape, where_there_is_one, lambda a, b: np.array_equiv(a, b)],
+)
+def test_an_error_of_extents_that_is_caught_is_a_branch_on_them(function):
+    fused = ow.fuse(function)
+    for n, m in EXTENTS:
+        a, b = np.ones(n), np.ones(m)
+        np.testing.assert_array_equal(fused(a, b), function(a, b))

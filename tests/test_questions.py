@@ -183,6 +183,15 @@ def boxed(item):
     return made
 
 
+class Slotted:
+    __slots__ = ("data",)
+
+    def __eq__(self, other):
+        return type(other) is Slotted
+
+    __hash__ = None
+
+
 SENTINEL_BOX = Options(scale=5.0)
 
 
@@ -225,6 +234,9 @@ ASKED = {
     "a copy of what no guard knows": (lambda x, d: x * len(copy.copy(d)), X, deque([2, 3])),
     "text: a read-only array is added to": (
         lambda x: (x.setflags(write=False), text_of(lambda: operator.iadd(x, 1)))[1], X[:]),
+    "a length that an object has not": (
+        lambda x, o: (x, hasattr(o, "__len__"), getattr(o, "__iter__", 3)), X, Slotted()),
+    "a length that an object has": (lambda x, o: (x, hasattr(o, "__len__"), len(o)), X, deque([1])),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
