@@ -55,7 +55,11 @@ class Changes:
     def originals(self) -> dict[int, Any]:
         """What copies were made from, by their identities."""
         found = {id(pair.copy): pair.original for pair in self.pairs}
-        return found | {id(copy): fn for fn, copy in self.substituted.functions}
+        return found | self.functions()
+
+    def functions(self) -> dict[int, Any]:
+        """The same of functions."""
+        return {id(copy): function for function, copy in self.substituted.functions}
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
         """Do to the originals what was done to the copies; ``meant`` makes values the caller's."""

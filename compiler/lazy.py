@@ -280,6 +280,11 @@ class LazyTracer(Tracer):
             else:
                 self.changes.take_over(self.shown_of)
 
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The user's functions, by the identities of their copies."""
+        return {} if self.changes is None else self.changes.functions()
+
     def settled(self, value: Any) -> Any:
         """What the user's own code is given: arrays, numbers, and what copies were made from."""
         known = {} if self.changes is None else self.changes.originals()
@@ -349,7 +354,7 @@ class LazyTracer(Tracer):
         count = code.co_argcount + code.co_kwonlyargcount
         count += bool(code.co_flags & inspect.CO_VARARGS)
         count += bool(code.co_flags & inspect.CO_VARKEYWORDS)
-        settling = Settling(self._given_away)
+        settling = Settling(self._given_away, self.functions)
         for name in code.co_varnames[:count]:
             if name in given:
                 settled = settling.settled(given[name])

@@ -42,6 +42,8 @@ class LazyCalls:
         def function(*args: Any, **kwargs: Any) -> Any:
             tracer.flush()
             if type(self._found) is not KEEPING:
+                functions = tracer.functions  # which may be kept, and called later
+                args = tuple(functions.get(id(arg), arg) for arg in args)
                 made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
                 return tracer.plain(tracer.seen_of(made))
             tracer.crossed(True)  # it calls the user's own function

@@ -1,8 +1,10 @@
 """What a function does besides computing happens at each call, once, as by the plain function."""
 
+import atexit
 import cProfile
 import functools
 import gc
+import heapq
 import io
 import itertools
 import logging
@@ -1155,3 +1157,71 @@ def test_a_view_of_all_is_another_object_than_its_array():
     assert found["same"] is holder.last
     assert found["a"] is not holder.last
     assert np.shares_memory(found["a"], holder.last)
+
+
+INTERRUPTED = 0
+
+
+def interrupted(x):
+    global INTERRUPTED
+    INTERRUPTED += 1
+    raise KeyboardInterrupt
+
+
+@pytest.mark.host
+def test_ctrl_c_is_not_taken_for_a_refusal():
+    with pytest.raises(KeyboardInterrupt):
+        ow.fuse(interrupted)(X)
+
+    assert sys.getprofile() is None
+
+
+@pytest.mark.host
+def test_what_the_plain_function_runs_is_not_traced_at_each_call(monkeypatch):
+    traced = []
+    trace = specialise.trace
+    monkeypatch.setattr(specialise, "trace", lambda *a, **k: traced.append(1) or trace(*a, **k))
+    fused = ow.fuse(lambda x, y: np.sort(x) * (2 if np.asarray(x) is y else 3))
+    with pytest.warns(ow.OpweaveWarning) as told:
+        for _ in range(5):
+            np.testing.assert_array_equal(fused(X, X), np.sort(X) * 2)
+
+    assert len(told) == 1
+    assert len(traced) == 1
+
+
+@pytest.mark.host
+def test_a_function_that_others_keep_is_the_users_own():
+    REGISTERED.clear()
+
+    def own(x):
+        return x + 1
+
+    def registers(x):
+        heapq.heappush(REGISTERED, (0, own))
+        atexit.register(own)
+        atexit.unregister(own)
+        return np.sort(x)
+
+    np.testing.assert_array_equal(ow.fuse(registers)(X), np.sort(X))
+    assert REGISTERED[0][1] is own
+
+
+REGISTERED = []
+
+
+@pytest.mark.host
+def test_a_profile_function_that_is_set_inside_stays():
+    def own(frame, event, arg):
+        pass
+
+    def setting(x):
+        sys.setprofile(own)
+        return np.sort(x)
+
+    fused = ow.fuse(setting)
+    try:
+        np.testing.assert_array_equal(fused(X), np.sort(X))
+        assert sys.getprofile() is own
+    finally:
+        sys.setprofile(None)
