@@ -41,6 +41,8 @@ from opweave.compiler.modules import (
     has_stand_in,
 )
 from opweave.compiler.purity import OURS, is_pure_in_c
+from opweave.compiler.python_functions import BUILTINS as PYTHON
+from opweave.compiler.questions import QUESTIONS
 from opweave.compiler.refusing import (
     CHANGES,
     KEEPS,
@@ -101,6 +103,10 @@ OF_OTHERS = (
 )  # fmt: skip
 # Of which there is one each.
 TRUTHS = ("True_", "False_")
+
+
+# What copied functions find in the place of built-in functions.
+INSTEAD = {**PYTHON, **QUESTIONS}
 
 
 class Sight(Protocol):
@@ -327,6 +333,8 @@ def part_of(module: types.ModuleType, name: str, sight: Sight) -> Any:
     """A part of a module that has a stand-in."""
     if module is sys and name == "modules":
         return Modules(sight)
+    if module is builtins and name in INSTEAD:
+        return INSTEAD[name]
     if module.__name__ not in ARRAY_MODULES:
         found = getattr(module, name)
         known = found is None or isinstance(found, FIXED) or changes(found)

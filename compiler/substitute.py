@@ -21,10 +21,8 @@ from opweave.compiler.capture import (
     names_in,
 )
 from opweave.compiler.modules import importer
-from opweave.compiler.python_functions import BUILTINS as PYTHON
-from opweave.compiler.questions import QUESTIONS
 from opweave.compiler.refusing import Remembering
-from opweave.compiler.sight import UNFORESEEN, Sight
+from opweave.compiler.sight import INSTEAD, UNFORESEEN, Sight
 from opweave.compiler.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
@@ -102,8 +100,7 @@ class Substituted:
         self.builtins = {
             **vars(builtins),
             **{function.__name__: sight.plain(function) for function in UNFORESEEN},
-            **PYTHON,
-            **QUESTIONS,
+            **INSTEAD,
             "__import__": importer(sight),
         }
         self.dressed: dict[type, type] = {}

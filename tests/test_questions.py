@@ -1,5 +1,6 @@
 """Questions about types, attributes and identity get Python's answer inside a fused function."""
 
+import builtins
 import copy
 import functools
 import math
@@ -237,6 +238,9 @@ ASKED = {
     "a length that an object has not": (
         lambda x, o: (x, hasattr(o, "__len__"), getattr(o, "__iter__", 3)), X, Slotted()),
     "a length that an object has": (lambda x, o: (x, hasattr(o, "__len__"), len(o)), X, deque([1])),
+    "builtins.type": (lambda x: x * 2 if builtins.type(x) is np.ndarray else x, X),
+    "builtins.isinstance": (lambda x: x * (2 if builtins.isinstance(x, Sized) else 3), X),
+    "builtins.max": (lambda x, s: x * builtins.max(s, 2.0), X, 1.5),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
