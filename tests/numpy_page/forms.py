@@ -99,7 +99,7 @@ LEFT_OUT = APART | frozenset(
 # Documented differences (docs/differences.md), by what is called.
 KNOWN = {
     "np.average": "ZeroDivisionError",  # weights that add up to 0
-    "np.power": "PowerError", "np.pow": "PowerError", "np.float_power": "",
+    "np.power": "PowerError", "np.pow": "PowerError",
 }  # fmt: skip
 
 
