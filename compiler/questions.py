@@ -100,6 +100,8 @@ def _lacks(value: Any, name: Any) -> bool:
 
 def has_attribute(value: Any, name: str) -> bool:
     """``hasattr``."""
+    if isinstance(name, str) and hasattr(type(value), "__opweave_traced__"):
+        return _has(value, name)
     return not _lacks(value, name) and hasattr(value, name)
 
 

@@ -241,6 +241,8 @@ ASKED = {
     "builtins.type": (lambda x: x * 2 if builtins.type(x) is np.ndarray else x, X),
     "builtins.isinstance": (lambda x: x * (2 if builtins.isinstance(x, Sized) else 3), X),
     "builtins.max": (lambda x, s: x * builtins.max(s, 2.0), X, 1.5),
+    "its exchange": (
+        lambda x: (x, hasattr(x, "__dlpack__"), hasattr(x.sum(), "__dlpack__")), D),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005

@@ -63,7 +63,7 @@ BESIDE: dict[str, str] = {
     "Tagged": "class Tagged(np.ndarray):\n    def __array_finalize__(self, other):\n        self.tag = getattr(other, 'tag', 0) + 1",
     "Empty": "class Empty(np.ndarray):\n    pass",
     "Loud": "class Loud(np.ndarray):\n    def __array_function__(self, func, kinds, args, named):\n        SEEN.append(func.__name__)\n        return super().__array_function__(func, kinds, args, named)",
-    "Sized": "class Sized(np.ndarray):\n    def sum(self, *args, **named):\n        return 'my sum'\n\n    def __getitem__(self, key):\n        return ('item', key if isinstance(key, int) else 'slice')",
+    "Sized": "class Sized(np.ndarray):\n    def sum(self, *args, **named):\n        return 'my sum'\n\n    def __getitem__(self, key):\n        if isinstance(key, int) and key >= len(self):\n            raise IndexError(key)\n        return ('item', key if isinstance(key, int) else 'slice')",
     "Duck": "class Duck:\n    def __init__(self, data):\n        self.data = data\n\n    def __array__(self, dtype=None, copy=None):\n        SEEN.append('array')\n        return np.array(self.data, dtype)",
     "Ufunc": "class Ufunc:\n    def __init__(self, data):\n        self.data = data\n\n    def __array_ufunc__(self, ufunc, method, *inputs, **named):\n        return (ufunc.__name__, method, len(inputs))\n\n    def __add__(self, other):\n        return 'added'\n\n    __radd__ = __add__",
     "Function": "class Function:\n    shape = (2,)\n\n    def __array_function__(self, func, kinds, args, named):\n        return func.__name__",
