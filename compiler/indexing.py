@@ -185,5 +185,8 @@ class Rows:
 def length(array: TracedArray) -> int:
     """``len(array)``, which becomes part of the guard."""
     if not array.ndim:
-        raise TypeError("len() of an array without dimensions")
+        kind = array.__class__
+        is_number = issubclass(kind, np.generic)
+        named = f"object of type 'numpy.{kind.__name__}' has no len()"
+        raise TypeError(named if is_number else "len() of unsized object")
     return index(array.tracer.concrete(array.shape[0]))

@@ -243,6 +243,11 @@ ASKED = {
     "builtins.max": (lambda x, s: x * builtins.max(s, 2.0), X, 1.5),
     "its exchange": (
         lambda x: (x, hasattr(x, "__dlpack__"), hasattr(x.sum(), "__dlpack__")), D),
+    "text: a sum's length": (lambda x: (x, text_of(lambda: len(x.sum()))), D),
+    "text: a sum is iterated": (lambda x: (x, text_of(lambda: iter(x.sum()))), D),
+    "text: a sum has an element": (lambda x: (x, text_of(lambda: 2 in x.sum())), D),
+    "text: an array without dimensions": (
+        lambda x: (x, text_of(lambda: len(x)), text_of(lambda: iter(x))), D[0, ...]),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
