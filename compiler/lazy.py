@@ -451,12 +451,8 @@ class LazyTracer(Tracer):
         if values or looked_at:
             self._looked_at |= {value.id for value in looked_at}
             segment = cut(self, list(values.values()), looked_at)
-            there: set[int] = set()
             for value, array in zip(values.values(), self.run(segment), strict=True):
-                # one array for two values: a view of all of it, which is another object
-                again = id(array) in there and is_array(array)
-                there.add(id(array))
-                self._there(value, array[...] if again else array)
+                self._there(value, array)
                 total += int(array.nbytes)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}

@@ -100,7 +100,8 @@ class Settling:
         if any(stands_in(type(key)) for key in value):
             items = [(self._made(key), item) for key, item in value.items()]
             value.clear()
-            value.update(items)
+            for key, item in items:  # a Counter's update counts
+                value[key] = item
 
     def _tuple(self, value: Any) -> Any:
         items = list(map(self._made, value))

@@ -37,6 +37,19 @@ def as_expr(item: Any) -> tuple[Expr, Any]:
     return literal(item), item
 
 
+def _example(item: Any) -> Any:
+    return item.example if isinstance(item, TracedScalar) else item
+
+
+def _strong(item: Any) -> Any:
+    """A number of a class of its own as NumPy's numbers take it: for an array."""
+    kinds = (int, float, complex)
+    is_own = isinstance(item, kinds) and item.__class__ not in (bool, *kinds)
+    return (
+        item if isinstance(item, np.generic | TracedScalar) or not is_own else np.asarray(item)[()]
+    )
+
+
 def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     """Apply a scalar function to numbers of which one at least is traced.
 
@@ -45,6 +58,8 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
     if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
         return scalar_function(name)(*map(tracer.concrete, operands))
+    if any(isinstance(o, np.generic) for o in map(_example, operands)):
+        operands = [_strong(o) for o in operands]
     pairs = [as_expr(o) for o in operands]
     example = scalar_function(name)(*(value for _, value in pairs))
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
@@ -218,12 +233,19 @@ class TracedScalar(NumberOperators):
         return np.asarray(self.tracer.concrete(self), dtype)
 
 
+def _item(number: TracedScalar, key: Any) -> Any:
+    """NumPy's numbers have no element but themselves, and say so in a way of their own."""
+    return number.tracer.concrete(number)[key]
+
+
 _classes: dict[type, type[TracedScalar]] = {}
 
 
 def _class_of(kind: type) -> type[TracedScalar]:
     """The class of stand-ins for numbers of a type."""
     if kind not in _classes:
-        name = f"numpy.{kind.__name__}" if issubclass(kind, np.generic) else kind.__name__
-        _classes[kind] = type(name, (TracedScalar,), {})
+        is_numpys = issubclass(kind, np.generic)
+        name = f"numpy.{kind.__name__}" if is_numpys else kind.__name__
+        attributes = {"__getitem__": _item} if is_numpys else {}
+        _classes[kind] = type(name, (TracedScalar,), attributes)
     return _classes[kind]

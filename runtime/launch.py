@@ -132,6 +132,8 @@ class Prepared:
             BOXED if n in self.graph.boxed else TRUTH if n in self.graph.truths else None
             for n in range(len(self.outputs))
         )
+        # places of outputs that may be one array, of which NumPy makes a view
+        self.shared = self._shared()
         # arrays of the last call that was given some, and which are written straight
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
         self.needs_env = (
@@ -207,13 +209,32 @@ class Prepared:
         ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
         """
         if self.single is not None:
-            return self._call_single(self.single, arrays, scalars, out)
+            found = self._call_single(self.single, arrays, scalars, out)
+            return self._apart(found) if self.shared and not out else found
         if self.constants:
             arrays = (*arrays, *self.constants)
         env = {**self.extents, **scalars} if self.needs_env else scalars
         faults = self.executor.faults() if self.notes_faults else None
         run = self._run_apart if self.plan is None else self.plan
-        return self.results(run(arrays, env, out, faults), env, faults)
+        found = self.results(run(arrays, env, out, faults), env, faults)
+        return self._apart(found) if self.shared and not out else found
+
+    def _shared(self) -> tuple[tuple[int, int], ...]:
+        """Places of outputs and of earlier ones that may be the same array."""
+        places: dict[int, int] = {}
+        found = []
+        for place, output in enumerate(self.graph.outputs):
+            if isinstance(output, Value) and output.shape:
+                first = places.setdefault(self.graph.base(output).id, place)
+                found += [(place, first)] if first != place else []
+        return tuple(found)
+
+    def _apart(self, results: list[Any]) -> list[Any]:
+        """Results of which none is another: a view of all of it takes its place."""
+        for place, first in self.shared:
+            if results[place] is results[first]:
+                results[place] = results[place][...]
+        return results
 
     def results(self, held: Mapping[int, Any], env: Mapping[str, Any], faults: Any) -> list[Any]:
         """The outputs, given the arrays by value.

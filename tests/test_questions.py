@@ -2,13 +2,14 @@
 
 import builtins
 import copy
+import enum
 import functools
 import math
 import numbers
 import operator
 import sys
 import types
-from collections import ChainMap, deque
+from collections import ChainMap, Counter, deque
 from collections.abc import Hashable, Iterable, Sized
 from dataclasses import dataclass, field
 from unittest import mock
@@ -184,6 +185,10 @@ def boxed(item):
     return made
 
 
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
 class Slotted:
     __slots__ = ("data",)
 
@@ -248,6 +253,12 @@ ASKED = {
     "text: a sum has an element": (lambda x: (x, text_of(lambda: 2 in x.sum())), D),
     "text: an array without dimensions": (
         lambda x: (x, text_of(lambda: len(x)), text_of(lambda: iter(x))), D[0, ...]),
+    "a view of all of a result": (
+        lambda x: (lambda y: (y, y.T, y[:], y is y.reshape(-1)))(x + 1), D),
+    "NumPy's number and one of an own class": (
+        lambda x, s, c: (x, s + c, c * s, s - Level.HIGH), X, np.float32(0.5), Celsius(2.5)),
+    "text: an element of NumPy's number": (lambda x, s: (x, text_of(lambda: s[0]), s[()]), X, np.int64(3)),
+    "a count of numbers": (lambda x: (x, Counter([1, 2, x[1:3] @ x[1:3]])), np.arange(8.0)),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
@@ -356,6 +367,19 @@ def test_a_fused_function_is_told_what_python_tells(name, parts):
             return found
 
     does_the_same(fn, *args)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+def test_a_view_of_all_of_a_result_is_another_object(parts):
+    def viewed(x):
+        y = np.sort(x) + 1 if parts else x + 1
+        return y, y.T, y[:], y
+
+    one, *others, same = ow.fuse(viewed)(D)
+    assert same is one
+    assert len({id(found) for found in (one, *others)}) == 3
+    assert all(np.shares_memory(one, other) for other in others)
 
 
 @pytest.mark.host
