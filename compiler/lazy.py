@@ -110,6 +110,8 @@ class LazyTracer(Tracer):
         self.meant: dict[int, Any] = {}  # stand-ins, and what they were made for
         self.copy_of: dict[int, Any] = {}  # of containers, by the identities of the originals
         self._live: dict[int, weakref.ref[LazyArray]] = {}
+        # of arrays that NumPy was given the stand-ins, by the arrays' identities
+        self.handed: dict[int, weakref.ref[LazyArray]] = {}
         self.seen = Seen()
         self.scopes: dict[int, dict[str, Any]] = {}  # the user's, by those of copied functions
 
@@ -154,6 +156,9 @@ class LazyTracer(Tracer):
         """What the function sees of an array, of a number, or of anything else."""
         if not is_array(item):
             return item
+        known = self.handed.get(id(item), _nothing)()
+        if known is not None and known.value.id in self.given and self._array_of(known) is item:
+            return known
         try:
             value = self._input(item, name)
         except (DTypeError, ArgumentError, SubclassError):
@@ -167,8 +172,15 @@ class LazyTracer(Tracer):
         kind = self.describe(name, array)
         value = self.builder.new_input(kind.dtype, kind.shape)
         self._there(value, array, name)
+        self.mapped |= {value.id} if type(array) is np.memmap else set()
         self.array_class = np.ndarray if isinstance(array, np.ndarray) else type(array)
         return value
+
+    def class_of(self, value: Value) -> type:
+        if self.mapped and value.id not in self.given:
+            self.broken("the class of what may be a view of a np.memmap")
+        given = self.given.get(value.id)
+        return self.array_class if given is None else type(given.array)
 
     def _there(self, value: Value, found: Any, name: str = "") -> None:
         """A value becomes an input of all that follows."""
@@ -466,6 +478,7 @@ class LazyTracer(Tracer):
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}
         self.borrowed &= kept
+        self.handed = {n: r for n, r in self.handed.items() if r() is not None}
         return bool(values), total
 
     def settle(self) -> None:
@@ -487,7 +500,10 @@ class LazyTracer(Tracer):
         if isinstance(item, TracedArray):
             if item.value.id not in self.given:
                 self.flush()  # all: views and their arrays share memory from now on
-            return self._own(item, self.given[item.value.id].found)
+            found = self._array_of(item)
+            if is_array(found):
+                self.handed[id(found)] = self._live[id(item)]
+            return found
         if isinstance(item, TracedScalar):
             return item.example
         if isinstance(item, dict):
@@ -500,8 +516,9 @@ class LazyTracer(Tracer):
             return slice(*map(self.concrete, (item.start, item.stop, item.step)))
         return item
 
-    def _own(self, item: TracedArray, found: Any) -> Any:
+    def _array_of(self, item: TracedArray) -> Any:
         """The array of a stand-in; of a second one for the same value a view, which is another."""
+        found = self.given[item.value.id].found
         if not is_array(found) or self.first.setdefault(item.value.id, id(item)) == id(item):
             return found
         known = self.views.get(id(item))
@@ -548,6 +565,10 @@ class LazyTracer(Tracer):
         if isinstance(result, tuple) and hasattr(result, "_fields"):
             return type(result)(*map(self.seen_of, result))
         return self.taken(result)
+
+
+def _nothing() -> None:
+    """What a reference to nothing gives."""
 
 
 def is_traced(item: Any) -> bool:

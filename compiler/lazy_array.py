@@ -83,6 +83,8 @@ class LazyArray(TracedArray):
             self.tracer.leaked = True
             return getattr(self._array(), name)
         kind = self.__class__  # of a number NumPy's, which has methods of its own
+        if kind is np.memmap and not hasattr(kind, name):  # of the file; or nothing's
+            return getattr(self._array(), name)
         if name.startswith("__") or not hasattr(kind, name):
             return super().__getattr__(name)
         if not callable(getattr(kind, name)):

@@ -9,7 +9,6 @@ from opweave.compiler.capture import Place
 from opweave.compiler.lazy import LazyTracer
 from opweave.compiler.settling import Settling
 from opweave.compiler.trace import result_of, run
-from opweave.compiler.traced_operators import is_traced_array
 from opweave.compiler.tracer import is_array
 from opweave.compiler.tree import Constant, Structure
 from opweave.opcodes.allowed import is_number
@@ -59,16 +58,7 @@ def run_lazily(
         return Returned([], Constant(None), None)
     given = tracer.arguments | tracer.borrowed
     found, structure = result_of(result, containers, leaves, given)
-    own = set(map(id, leaves))
-    made: dict[int, tuple[Any, Any]] = {}  # each is held, so that nothing else gets its number
-
-    def real(item: Any) -> Any:
-        if id(item) not in made:
-            is_view = is_traced_array(item) and item.value.id in given and id(item) not in own
-            made[id(item)] = item, tracer.real(item)[...] if is_view else tracer.real(item)
-        return made[id(item)][1]
-
-    settling = Settling(real, known)
+    settling = Settling(tracer.real, known)
     whole = settling.settled(result)
     real_leaves = [settling.settled(item) for _, item in found]
     tracer.settle()

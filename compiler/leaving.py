@@ -86,6 +86,7 @@ class Leaving:
         # frames at which the code is of another side than what calls them: innermost last
         self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
+        self.pauses = False  # what runs is ours, and only a profiler of the user's own is told
         self.runs_in: FrameType | None = None
         self._origins: dict[types.CodeType, Origin] = {}
         self._known: dict[types.CodeType, bool] = {}
@@ -122,6 +123,8 @@ class Leaving:
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         if self.before is not None:
             self._tell_others(frame, event, arg)
+            if self.pauses:
+                return
         if event == "c_call":
             if self._origins.get(frame.f_code) is Origin.OURS and arg is not warnings.warn:
                 return  # most of all, and nobody asks
@@ -252,13 +255,17 @@ def unwatched(function: Function) -> Function:
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
         found = sys.getprofile()
-        if type(found) is not Leaving or found.before is not None:
+        if type(found) is not Leaving or found.pauses:
             return function(*args, **kwargs)
-        sys.setprofile(None)
+        found.pauses = True
+        if found.before is None:
+            sys.setprofile(None)
         try:
             return function(*args, **kwargs)
         finally:
-            sys.setprofile(found)
+            found.pauses = False
+            if found.before is None:
+                sys.setprofile(found)
 
     return cast(Function, quiet)
 

@@ -115,10 +115,16 @@ def get_attribute(value: Any, name: str, *default: Any) -> Any:
     raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}")
 
 
+def is_callable(value: Any) -> bool:
+    """``callable``: a stand-in's own class has every method that could refuse."""
+    return _has(value, "__call__") if stands_in(type(value)) else callable(value)
+
+
 # In the place of the built-in functions of these names.
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "type": TypeOf(),
     "isinstance": is_instance,
     "hasattr": has_attribute,
     "getattr": get_attribute,
+    "callable": is_callable,
 }

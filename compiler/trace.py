@@ -51,7 +51,8 @@ class ArrayType:
         layout: layout class, see ``ir.Input``.
         aligned: the first element lies on a 16-byte boundary.
         span: largest offset of the layout from the first element, in elements.
-        library: whose array it is, "numpy" or "cupy", as the function may ask.
+        library: whose array it is, as the function may ask: "numpy" or "cupy", or "memmap" for
+            NumPy's class of files in memory.
     """
 
     dtype: DType
@@ -215,7 +216,8 @@ def result_of(
     arrays = {id(item): item for _, item in leaves if is_traced_array(item)}
     views = {n for n, item in arrays.items() if item.value.id in inputs and n not in own}
     often = Counter(id(item) for _, item in leaves)
-    marks = {n: n in views for n in arrays if n in views or often[n] > 1}
+    shown = {*arrays, *(id(item) for _, item in leaves if is_array(item))}
+    marks = {n: n in views for n in shown if n in views or often[n] > 1}
     if not marks:
         return leaves, structure
     return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
@@ -232,6 +234,7 @@ def _entered(
             value = tracer.builder.new_input(argument.dtype, argument.shape)
             inputs.append(Input(value, names[name], argument.layout, argument.aligned))
             tracer.inputs.add(value.id)
+            tracer.mapped |= {value.id} if argument.library == "memmap" else set()
             tracer.strided |= {value.id} if argument.layout != "C" else set()
             call[name] = tracer.wrapped(value)
         elif isinstance(argument, Static):

@@ -81,7 +81,7 @@ class TracedArray(ArrayOperators):
     def __class__(self) -> Any:
         """The class of what it stands for, for ``isinstance``: an array's, or a NumPy number's."""
         if self.value.shape or not self.tracer.is_number(self.value):
-            return self.tracer.array_class
+            return self.tracer.class_of(self.value)
         return self.value.dtype.numpy.type
 
     @property
@@ -218,7 +218,7 @@ class TracedArray(ArrayOperators):
         if name.startswith("__"):
             raise AttributeError(name)
         kind = self.__class__
-        if hasattr(kind, name):  # a number's own method
+        if hasattr(kind, name) or kind is np.memmap:  # a method of its own, or of the file
             self._unsupported(f"{kind.__name__}.{name}")
         error = AttributeError(
             f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"

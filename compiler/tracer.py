@@ -143,6 +143,7 @@ class Tracer:
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()  # views of arguments
         self.strided: set[int] = set()  # arguments that do not lie row by row
+        self.mapped: set[int] = set()  # arguments that are files in memory
         self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
         self.watches = False  # what NumPy computes at once is asked for errors
         self.has_faulted = False  # there was one
@@ -225,6 +226,21 @@ class Tracer:
             return False
         nodes = {r.id: n for n in self.builder.nodes for r in n.results}
         return not is_boxed(value, nodes, self.hidden, self.unboxed)
+
+    def class_of(self, value: Value) -> type:
+        """The class of an array, as the user's function may ask.
+
+        Raises:
+            UnsupportedError: of what is made of a file in memory: some of it is of that class.
+        """
+        if value.id in self.mapped:
+            return np.memmap
+        if self.mapped and value.id not in self.inputs:
+            raise self.noted(UnsupportedError(
+                f"the class of what may be a view of a np.memmap ({self.where()}); pass "
+                "np.asarray(x) where the elements alone are meant"
+            ))  # fmt: skip
+        return self.array_class
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
         """A view that nobody can write through: it has no other name."""
@@ -321,10 +337,12 @@ class Tracer:
         getattr(item, "shape", None)  # what stands for another object refuses by itself
         written = "the array as an argument" if is_array(item) else remedy(item)
         hint = f"pass {written}" if written else "it has no meaning here"
-        raise TraceError(
+        error = TraceError(
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
         )
+        # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
+        raise error if type(item).__module__ == "builtins" else self.noted(error)
 
     def literal(self, item: Any) -> Expr:
         """A number of the function's own."""

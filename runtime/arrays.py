@@ -38,6 +38,10 @@ def is_array(value: Any) -> bool:
     return issubclass(type(value), np.ndarray) or is_cupy(value)
 
 
+# NumPy's classes whose elements are all that a kernel needs, and what a trace calls them.
+LIBRARIES = {np.ndarray: "numpy", np.memmap: "memmap"}
+
+
 def is_plain(kind: type) -> bool:
     """True for NumPy's and CuPy's own classes of arrays, and for files in memory.
 
@@ -45,7 +49,7 @@ def is_plain(kind: type) -> bool:
     would lose.
     """
     cupy = sys.modules.get("cupy")
-    return kind in (np.ndarray, np.memmap) or (cupy is not None and kind is cupy.ndarray)
+    return kind in LIBRARIES or (cupy is not None and kind is cupy.ndarray)
 
 
 def is_scalar(value: Any) -> bool:
@@ -118,7 +122,7 @@ def array_type(name: str, array: Any) -> ArrayType:
             "copy it with np.ascontiguousarray"
         )
     aligned = pointer(array) % 16 == 0
-    library = "cupy" if is_cupy(array) else "numpy"
+    library = "cupy" if is_cupy(array) else LIBRARIES[type(array)]
     return ArrayType(dtype, tuple(array.shape), layout_of(array), aligned, span(array), library)
 
 

@@ -8,6 +8,7 @@ import heapq
 import io
 import itertools
 import logging
+import os
 import queue
 import signal
 import string
@@ -859,6 +860,25 @@ def test_a_profiler_in_python_goes_on():
     count = len(seen)
 
     assert count > 100
+
+
+@pytest.mark.host
+def test_under_a_profiler_a_compiled_kernel_is_no_code_of_others():
+    def kept(x, held):
+        held["n"] = x * 2 + 0.125  # a kernel of this test alone, which is compiled now
+        one = held["n"]
+        with open(os.devnull, "a"):
+            pass
+        return one, one
+
+    held = {}
+    sys.setprofile(lambda *_: None)
+    try:
+        one, same = ow.fuse(kept)(X, held)
+    finally:
+        sys.setprofile(None)
+
+    assert one is same is held["n"]
 
 
 @pytest.mark.host

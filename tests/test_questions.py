@@ -189,6 +189,14 @@ class Level(enum.IntEnum):
     HIGH = 3
 
 
+class AnsweringDict(dict):
+    __getattr__ = dict.get
+
+
+class Nameless:
+    __array_struct__ = "none"
+
+
 class Slotted:
     __slots__ = ("data",)
 
@@ -260,6 +268,7 @@ ASKED = {
     "text: an element of NumPy's number": (lambda x, s: (x, text_of(lambda: s[0]), s[()]), X, np.int64(3)),
     "a count of numbers": (lambda x: (x, Counter([1, 2, x[1:3] @ x[1:3]])), np.arange(8.0)),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
+    "an operand with NumPy's protocols": (lambda x, o: (x, text_of(lambda: x + o)), X, Nameless()),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
     "Python's number and a text": (lambda x, s: (x, s == "mean"), X, 3),
@@ -341,6 +350,8 @@ ASKED = {
     "singledispatch": (lambda x: doubled(x), X),
     "singledispatch of a number": (lambda x, s: x * doubled(s), X, 1.5),
     "lru_cache": (remembered, X, 1.5),
+    "callable of an object": (lambda x, o, f: (x * 2, callable(o), callable(f), callable(np), callable(type)), X, AnsweringDict(w=1.0), text_of),
+    "callable of an object beside 'is'": (lambda x, o: (callable(o), o is SENTINEL_BOX), X, AnsweringDict(w=1.0)),
     "callable": (lambda x: x * 2 if callable(x) else x * 3, X),
     "operator.is_": (lambda a, b: a * 2 if operator.is_(a, b) else a * 3, X, X),
     "operator.contains": (lambda a, b: a * 2 if operator.contains([b], a) else a * 3, X, X),
@@ -380,6 +391,28 @@ def test_a_view_of_all_of_a_result_is_another_object(parts):
     assert same is one
     assert len({id(found) for found in (one, *others)}) == 3
     assert all(np.shares_memory(one, other) for other in others)
+
+
+@pytest.mark.host
+def test_an_array_returned_twice_is_one_object():
+    made = np.fromfunction(lambda i: i * 2, (3,))
+    for fn in (
+        lambda x: (x + 1, *[np.frombuffer(bytes(16))] * 2),
+        lambda x: (x + 1, [made], made),
+    ):
+        _, one, same = ow.fuse(fn)(D)
+        assert (one[0] if isinstance(one, list) else one) is same
+
+
+@pytest.mark.host
+def test_what_numpy_returns_of_its_out_argument_is_that_array():
+    def written(x):
+        v = x.T
+        w = np.add(v, 1, out=v)
+        return v, w, np.sort(w)
+
+    one, same, _ = ow.fuse(written)(D.copy())
+    assert one is same
 
 
 @pytest.mark.host

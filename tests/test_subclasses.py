@@ -134,6 +134,33 @@ def test_a_memory_map_is_an_array(tmp_path):
     np.testing.assert_array_equal(fused(made), X * 2 + 1)
 
 
+MAPPED = {
+    "its class": lambda x: (x * 2, type(x), x.__class__, isinstance(x, np.memmap)),
+    "a view's class": lambda x: (x * 2, type(x[1:]), isinstance(x.T, np.memmap), type(x + 1)),
+    "a branch by its class": lambda x: x * 3 if type(x) is np.ndarray else x * 2,
+    "an attribute of the file": lambda x: (x * 2, x.mode, getattr(x, "nothing", None)),
+    "a method of the file": lambda x: (x * 2, x.flush()),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", MAPPED)
+def test_a_memory_map_is_of_its_own_class(name, tmp_path):
+    made = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=6)
+    made[:] = X
+    does_the_same(MAPPED[name], made)
+
+
+@pytest.mark.host
+def test_what_is_compiled_for_arrays_does_not_serve_memory_maps(tmp_path):
+    made = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=6)
+    fused = ow.fuse(MAPPED["a branch by its class"])
+
+    assert [fused(x)[1] / x[1] for x in (X, made + 1, X, np.array(made) + 1)] == [3.0] * 4
+    made[:] = X
+    assert fused(made)[1] == 2 * X[1]
+
+
 @pytest.mark.host
 def test_one_warning_for_a_function_and_place():
     fused = ow.fuse(total)

@@ -6,7 +6,9 @@ identity    which objects are the same, and which arrays share memory
 output      what is printed
 log         level, message and line of each record
 warning     category, text, line and number of warnings, ours excepted
-raised      class and text of what is raised; a class of ours may stand for NumPy's or Python's
+raised      class and text of what is raised; a class of ours may stand for NumPy's or Python's, and
+            a TypeError may have another text, which tells what Python asked a value for first, if it
+            names no class of ours
 state       what the modules hold afterwards: globals, counters, caches
 files       what lies in files
 hooks       the interpreter's profiler and tracer are those of before
@@ -54,6 +56,8 @@ DOCUMENTED = (
 )
 # A text of ours names the line, in errors of Python's classes too.
 OURS = re.compile(r"\(fuzz_program\.py:\d+\)")
+# Classes of ours, of which no text of Python's may speak.
+STANDS_IN = re.compile(r"Traced|Lazy|Refusing|Truth|opweave")
 
 
 def judge_python(program: Python) -> Verdict:
@@ -136,7 +140,10 @@ def _raised(want: Seen, got: Seen) -> tuple[str, str] | None:
     public = next(c for c in type(one).__mro__ if "._" not in c.__module__)
     kinds = {name_of(c) for c in type(other).__mro__}
     texts = (name_of(type(one)), str(one)), (name_of(type(other)), str(other))
-    same = ours or OURS.search(str(other)) or public is not type(one) or texts[0] == texts[1]
+    told = type(one) is TypeError and not STANDS_IN.search(str(other))
+    same = (
+        ours or OURS.search(str(other)) or public is not type(one) or texts[0] == texts[1] or told
+    )
     if name_of(public) not in kinds or not same:
         return "raised", f"Python raised {shown(one)}, opweave {shown(other)}"
     return None
