@@ -463,8 +463,10 @@ class LazyTracer(Tracer):
         if values or looked_at:
             self._looked_at |= {value.id for value in looked_at}
             segment = cut(self, list(values.values()), looked_at)
+            there = {id(given.array) for given in self.given.values()}
             for value, array in zip(values.values(), self.run(segment), strict=True):
-                self._there(value, array)
+                # a view of all of an array is another object
+                self._there(value, array[...] if id(array) in there else array)
                 total += int(array.nbytes)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}

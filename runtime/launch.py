@@ -220,13 +220,17 @@ class Prepared:
         return self._apart(found) if self.shared and not out else found
 
     def _shared(self) -> tuple[tuple[int, int], ...]:
-        """Places of outputs and of earlier ones that may be the same array."""
+        """Places of outputs and of earlier ones that may be the same array.
+
+        Not of an argument, which may be returned itself: who calls knows what is a view of it.
+        """
         places: dict[int, int] = {}
         found = []
         for place, output in enumerate(self.graph.outputs):
             if isinstance(output, Value) and output.shape:
-                first = places.setdefault(self.graph.base(output).id, place)
-                found += [(place, first)] if first != place else []
+                base = self.graph.base(output).id
+                first = places.setdefault(base, place)
+                found += [(place, first)] if first != place and base not in self.inputs else []
         return tuple(found)
 
     def _apart(self, results: list[Any]) -> list[Any]:

@@ -416,6 +416,23 @@ def test_what_numpy_returns_of_its_out_argument_is_that_array():
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+def test_a_view_of_all_of_an_argument_is_another_object(parts):
+    x = np.arange(3.0)
+    for fn in (
+        lambda x: (x.T, x),
+        lambda x: (x, x.T, x.T),
+        lambda x: (lambda v: (v, v, x, v[:], x[...]))(x.T),
+    ):
+        found = ow.fuse(lambda x, fn=fn: (*fn(x), np.sort(x)) if parts else fn(x))(x)
+        found, wanted = found[: len(fn(x))], fn(x)
+        assert [[y is z for y in (x, *found)] for z in found] == [
+            [y is z for y in (x, *wanted)] for z in wanted
+        ]
+        assert all(np.shares_memory(y, x) for y in found)
+
+
+@pytest.mark.host
 def test_a_copied_number_is_still_asked_for_at_each_call():
     fused = ow.fuse(copied_number)
     for s in (1.5, 3.5, 0.5, 1.25):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import copy
 import inspect
+import multiprocessing
+import os
 import random
 import re
 import sys
@@ -96,6 +98,7 @@ LEFT_OUT = APART | frozenset(
     asarray_chkfinite asmatrix block bmat broadcast einsum empty empty_like insert mask_indices
     nested_iters ravel_multi_index save unravel_index vander_ empty_""".split()
 )
+CALLS_OF_A_PROCESS = 200
 # Documented differences (docs/differences.md), by what is called.
 KNOWN = {
     "np.average": "ZeroDivisionError",  # weights that add up to 0
@@ -324,15 +327,20 @@ def main() -> int:
     parser.add_argument("pattern", nargs="?", default="", help="of functions' names")
     parser.add_argument("--sample", type=int, help="so many calls")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     tried = (
         calls(options.pattern) if options.sample is None else sample(options.sample, options.seed)
     )
     wrong = 0
-    for call in tried:
-        if text := difference(call):
-            wrong += 1
-            print(f"{call}: {text[:300]}", flush=True)
+    # what is compiled stays in memory as long as its process
+    with multiprocessing.Pool(options.jobs, maxtasksperchild=1) as pool:
+        for call, text in zip(
+            tried, pool.imap(difference, tried, CALLS_OF_A_PROCESS), strict=True
+        ):
+            if text:
+                wrong += 1
+                print(f"{call}: {text[:300]}", flush=True)
     print(f"{len(tried)} calls, {wrong} other than NumPy's")
     return 1 if wrong else 0
 

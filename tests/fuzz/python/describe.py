@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import io
+import re
 import threading
 import types
 from collections.abc import Iterator, Mapping, Set
@@ -24,6 +25,14 @@ OF_ARRAYS = ("mask", "unit", "tag")
 DEEPEST = 12
 # Types by Python and by opweave that are no difference: a memmap is read as the array that it is.
 AS_GOOD = {("numpy.memmap", "numpy.ndarray")}
+
+# Where an object lies, which differs between any two.
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+
+
+def placeless(text: str) -> str:
+    """A text without the addresses of objects."""
+    return ADDRESS.sub("0x", text)
 
 
 @dataclass
@@ -72,7 +81,7 @@ class Describer:
         if issubclass(type(value), np.ndarray):  # an object may say that it is one
             return self.array(kind, value, path, depth)
         if issubclass(type(value), STEADY) or kind == "numpy.void":
-            return Described(kind, f"{value!r}")
+            return Described(kind, placeless(f"{value!r}"))
         if issubclass(type(value), np.generic):
             return Described(kind, str(value.dtype), np.array(value))
         if issubclass(type(value), NAMED):

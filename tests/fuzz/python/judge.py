@@ -30,7 +30,7 @@ import opweave as ow
 from opweave.opcodes import errors
 
 from ..oracles import Failure, Verdict
-from .describe import difference, name_of, renumbered
+from .describe import difference, name_of, placeless, renumbered
 from .forms import ROUNDED
 from .known import sorted_out
 from .program import Python
@@ -125,6 +125,7 @@ def differences(want: Seen, got: Seen, rounded: bool = False) -> list[tuple[str,
 
 
 def _texts(want: list[str], got: list[str]) -> str:
+    want, got = [placeless(text) for text in want], [placeless(text) for text in got]
     return "" if want == got else f"{want} by Python, {got} by opweave"[:500]
 
 
@@ -139,7 +140,7 @@ def _raised(want: Seen, got: Seen) -> tuple[str, str] | None:
         return "raised", f"Python raised {shown(one)}, opweave nothing"
     public = next(c for c in type(one).__mro__ if "._" not in c.__module__)
     kinds = {name_of(c) for c in type(other).__mro__}
-    texts = (name_of(type(one)), str(one)), (name_of(type(other)), str(other))
+    texts = [(name_of(type(e)), placeless(str(e))) for e in (one, other)]
     told = type(one) is TypeError and not STANDS_IN.search(str(other))
     same = (
         ours or OURS.search(str(other)) or public is not type(one) or texts[0] == texts[1] or told
