@@ -118,8 +118,15 @@ class LazyTracer(Tracer):
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
         self._caught_up()
-        if self.asks_truth and is_traced_array(made) and made.dtype == np.bool_:
-            return self.concrete(made) if self.is_number(made.value) else made
+        return self.told(made)
+
+    def told(self, made: Any) -> Any:
+        """A number itself, where the function may ask whether a truth that it gives is ``True``.
+
+        ``c < x.sum()`` is Python's own bool for some c.
+        """
+        if self.asks_truth and is_traced_array(made) and self.is_number(made.value):
+            return self.concrete(made)
         return made
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
@@ -137,6 +144,9 @@ class LazyTracer(Tracer):
 
     def check_length(self, where: Where) -> None:
         """A function of any length runs: what is pending is computed from time to time."""
+
+    def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
+        """Python compares numbers themselves where it matters, see ``told``."""
 
     # What goes in
 

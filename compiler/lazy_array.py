@@ -111,10 +111,10 @@ class LazyArray(TracedArray):
         return self.tracer.concrete(self)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._or_eagerly(
+        return self.tracer.told(self._or_eagerly(
             "indexing", lambda: super(LazyArray, self).__getitem__(key),
             lambda array, key: array[key], (self, key),
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:
         found: Iterator[Any] = self._or_eagerly(

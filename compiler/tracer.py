@@ -22,6 +22,7 @@ from opweave.compiler.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.selection import MaskSelection
 from opweave.compiler.traced import TracedArray
 from opweave.compiler.traced_numbers import TracedScalar, scalar_apply
+from opweave.compiler.traced_operators import COMPARISONS
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
@@ -29,6 +30,8 @@ from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
 _INTERNAL = ("opweave", "numpy", "cupy")
 # Whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
+# Whose results are truths.
+COMPARED = frozenset(name for _, name in COMPARISONS)
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
 
@@ -182,6 +185,8 @@ class Tracer:
         if operator.kind is Kind.COMPOSITE:
             return self._composite(operator, operands, attrs or {})
         self.check_length(where)
+        if operator.name in COMPARED:
+            self.check_truth(operator, operands)
         typed = [self._operand(operator, o, where) for o in operands]
         if (found := defined(operator, operands, typed)) is not None:
             self.suspects += [o for o in typed if isinstance(o, Value)]
@@ -200,6 +205,21 @@ class Tracer:
             return view
         copied: TracedArray = self.apply(OPERATORS["copy"], [view])
         return copied
+
+    def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
+        """That a comparison gives NumPy's bool, from whichever side Python is asked.
+
+        Raises:
+            UnsupportedError: of one of NumPy's numbers with one that answers itself.
+        """
+        kinds = [type(o) for o in operands if isinstance(o, int | float | complex)]
+        if not any(k not in (bool, int, float) and not issubclass(k, np.generic) for k in kinds):
+            return
+        if all(self.is_number(o.value) for o in operands if isinstance(o, TracedArray)):
+            raise self.noted(UnsupportedError(
+                f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
+                f"Python's bool or NumPy's, by the order ({self.where()}); compare with float(c)"
+            ))  # fmt: skip
 
     def check_length(self, where: Where) -> None:
         """Refuse a function whose loops are written out to more than a compiler takes.

@@ -266,6 +266,9 @@ ASKED = {
     "NumPy's number and one of an own class": (
         lambda x, s, c: (x, s + c, c * s, s - Level.HIGH), X, np.float32(0.5), Celsius(2.5)),
     "text: an element of NumPy's number": (lambda x, s: (x, text_of(lambda: s[0]), s[()]), X, np.int64(3)),
+    "a number of an own class before one of NumPy's": (
+        lambda x, c: (x, (c < x.sum()) is True, (x.sum() > c) is True, (c == x[0]) is False), X, Celsius(2.5)),
+    "a complex number before one of NumPy's": (lambda x, c: (x, (c == x.sum()) is False), X, 1j),
     "a count of numbers": (lambda x: (x, Counter([1, 2, x[1:3] @ x[1:3]])), np.arange(8.0)),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
     "an operand with NumPy's protocols": (lambda x, o: (x, text_of(lambda: x + o)), X, Nameless()),
