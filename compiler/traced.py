@@ -87,7 +87,10 @@ class TracedArray(ArrayOperators):
     @property
     def __array_priority__(self) -> float:
         """NumPy's arrays have 0, its numbers the least; what computes is told by a ufunc."""
-        return -1e6 if issubclass(self.__class__, np.generic) else 0.0
+        kind = self.__class__
+        if kind is np.memmap:
+            return np.memmap.__array_priority__
+        return -1e6 if issubclass(kind, np.generic) else 0.0
 
     @property
     def dtype(self) -> np.dtype[Any]:
