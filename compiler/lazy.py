@@ -476,7 +476,7 @@ class LazyTracer(Tracer):
             there = {id(given.array) for given in self.given.values()}
             for value, array in zip(values.values(), self.run(segment), strict=True):
                 # a view of all of an array is another object
-                self._there(value, array[...] if id(array) in there else array)
+                self._there(value, array.view() if id(array) in there else array)
                 total += int(array.nbytes)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}
