@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.calling import signature_of
-from opweave.compiler.capture import (
+from opweave.compiler.capturing.calling import signature_of
+from opweave.compiler.capturing.capture import (
     Place,
     asks_for_its_class,
     asks_frames,
@@ -25,9 +25,8 @@ from opweave.compiler.capture import (
     places_of,
     places_of_class,
 )
-from opweave.compiler.foreign import remedy
-from opweave.compiler.traced_operators import is_traced
-from opweave.compiler.tree import (
+from opweave.compiler.capturing.foreign import remedy
+from opweave.compiler.capturing.tree import (
     CycleError,
     Identity,
     Structure,
@@ -36,10 +35,11 @@ from opweave.compiler.tree import (
     is_container,
     is_object,
 )
+from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
+from opweave.runtime.calls.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Functions, and classes, of which it is remembered what they read.

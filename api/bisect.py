@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opweave.bounds import Judgement, judge
-from opweave.compiler.bounds import run_bounded
-from opweave.compiler.ir import Graph, Node, Value
-from opweave.compiler.simplify import drop_dead
-from opweave.compiler.specialise import Variant, lowered_for
-from opweave.runtime.arrays import is_cupy
-from opweave.runtime.executors import Poisoning
-from opweave.runtime.launch import Prepared
+from opweave.compiler.bounds.bounds import run_bounded
+from opweave.compiler.ir.graph import Graph, Node, Value
+from opweave.compiler.passes.simplify import drop_dead
+from opweave.compiler.pipeline.specialise import Variant, lowered_for
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.simt.executors import Poisoning
 
 if TYPE_CHECKING:
     from opweave.program import Arguments, Program

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler import rounding
+from opweave.compiler.bounds import rounding
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import FLOATS, DType
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.ulp_table import Row, table
 from opweave.opcodes.ulps import EXECUTORS
-from opweave.runtime.arrays import is_cupy
+from opweave.runtime.calls.arrays import is_cupy
 
 if TYPE_CHECKING:
     from opweave.fused import Fused

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.arguments import Call, Signature
-from opweave.compiler.specialise import Specialised
-from opweave.compiler.tree import Structure
-from opweave.runtime.arrays import argument_key
-from opweave.runtime.launch import Prepared
-from opweave.runtime.targets import into
+from opweave.compiler.capturing.tree import Structure
+from opweave.compiler.pipeline.specialise import Specialised
+from opweave.runtime.calls.arrays import argument_key
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.targets import into
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.

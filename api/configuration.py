@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime import environment, pool
+from opweave.runtime.host import pool
+from opweave.runtime.process import environment
 
 # What a setting may be.
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -9,16 +9,16 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from opweave.arguments import Call
-from opweave.compiler.driver import Lowered
-from opweave.compiler.fuse import fuse
-from opweave.compiler.ir import Extents
-from opweave.compiler.kernel import Kernel
-from opweave.compiler.lazy import Break
-from opweave.compiler.schedule import Decision
-from opweave.compiler.specialise import symbol_extents
-from opweave.compiler.work import Work, work_of
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.graph import Extents
+from opweave.compiler.parts.lazy import Break
+from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.pipeline.specialise import symbol_extents
+from opweave.compiler.scheduling.fuse import fuse
+from opweave.compiler.scheduling.schedule import Decision
+from opweave.compiler.scheduling.work import Work, work_of
 from opweave.regimes import Rates, Regime
-from opweave.runtime.plans import planned
+from opweave.runtime.host.plans import planned
 
 if TYPE_CHECKING:
     from opweave.parts import Ran

@@ -13,15 +13,15 @@ import numpy as np
 
 from opweave.arguments import Call, Signature
 from opweave.calls import Calls, Ready, packed
-from opweave.compiler.binding import unbound
-from opweave.compiler.calling import invoke, is_of_function
-from opweave.compiler.device import Device, device_for
-from opweave.compiler.driver import Options
-from opweave.compiler.specialise import Specialisations, Specialised
-from opweave.compiler.toggles import check_overrides
-from opweave.compiler.trace import CONSTANTS, ArrayType
-from opweave.compiler.traced_operators import is_traced
-from opweave.compiler.tree import flatten
+from opweave.compiler.capturing.binding import unbound
+from opweave.compiler.capturing.calling import invoke, is_of_function
+from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.ir.device import Device, device_for
+from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.pipeline.specialise import Specialisations, Specialised
+from opweave.compiler.toggles.choose import check_overrides
+from opweave.compiler.tracing.trace import CONSTANTS, ArrayType
+from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.configuration import config
 from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag
@@ -35,11 +35,11 @@ from opweave.opcodes.errors import (
 )
 from opweave.parts import BREAKS, Parts, without_frames
 from opweave.program import Program
-from opweave.runtime import environment, locks
-from opweave.runtime.arrays import array_type, is_cupy
-from opweave.runtime.executors import HostExecutor
-from opweave.runtime.launch import Prepared, truth
-from opweave.runtime.targets import copied_into
+from opweave.runtime.calls.arrays import array_type, is_cupy
+from opweave.runtime.calls.prepared import Prepared, truth
+from opweave.runtime.calls.targets import copied_into
+from opweave.runtime.process import environment, locks
+from opweave.runtime.simt.executors import HostExecutor
 from opweave.tracebacks import fold, folded
 from opweave.watched import Watched, asked_for, tell_of_errors
 
@@ -332,7 +332,7 @@ class Fused:
 
     def _through_gpu(self, call: Call, out: Any) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
-        from opweave.runtime import cuda
+        from opweave.runtime.cuda import executor as cuda
 
         if out is not None:
             raise ArgumentError(
@@ -400,7 +400,7 @@ class Fused:
         trace = found.variant.trace
         if not on_gpu:
             return trace.constants
-        from opweave.runtime import cuda
+        from opweave.runtime.cuda import executor as cuda
 
         return tuple(
             cuda.copied_in(array) if follows or config.device == "cuda" else array
@@ -410,7 +410,7 @@ class Fused:
     def _executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         if not on_gpu:
             return device_for("host"), HostExecutor(self.options.fast)
-        from opweave.runtime import cuda
+        from opweave.runtime.cuda import executor as cuda
 
         on_host = [v for v in given if not is_cupy(v)]
         if on_host and len(on_host) < len(given):

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.builder import Builder
-from opweave.compiler.ir import Where
-from opweave.compiler.trace import ArrayType, trace
-from opweave.compiler.traced_operators import is_traced_array
-from opweave.compiler.tracer import Tracer, users_line
+from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.graph import Where
+from opweave.compiler.tracing.trace import ArrayType, trace
+from opweave.compiler.tracing.traced_operators import is_traced_array
+from opweave.compiler.tracing.tracer import Tracer, users_line
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.expr import Expr
-from opweave.compiler.ir import Graph, Node, Scalar, Value
-from opweave.compiler.trace import Trace
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Graph, Node, Scalar, Value
+from opweave.compiler.tracing.trace import Trace
 from opweave.opcodes.dtypes import DType
 
 NARROW = ("f16", "bf16")

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.arguments import Call
-from opweave.compiler.builder import scalar_type
-from opweave.compiler.device import Device
-from opweave.compiler.driver import Lowered, Options
-from opweave.compiler.lazy import Break, LazyTracer
-from opweave.compiler.lazy_array import BREAKS
-from opweave.compiler.lazy_run import Returned, run_lazily
-from opweave.compiler.names import function_name
-from opweave.compiler.segments import Segment
-from opweave.compiler.simplify import simplify
-from opweave.compiler.specialise import Variant, guard_key, lowered_for, symbol_extents
-from opweave.compiler.trace import Trace
-from opweave.compiler.verify import verify_graph
+from opweave.compiler.codegen.names import function_name
+from opweave.compiler.ir.builder import scalar_type
+from opweave.compiler.ir.device import Device
+from opweave.compiler.parts.lazy import Break, LazyTracer
+from opweave.compiler.parts.lazy_array import BREAKS
+from opweave.compiler.parts.lazy_run import Returned, run_lazily
+from opweave.compiler.parts.segments import Segment
+from opweave.compiler.passes.simplify import simplify
+from opweave.compiler.pipeline.driver import Lowered, Options
+from opweave.compiler.pipeline.specialise import Variant, guard_key, lowered_for, symbol_extents
+from opweave.compiler.scheduling.verify import verify_graph
+from opweave.compiler.tracing.trace import Trace
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime import locks
-from opweave.runtime.arrays import argument_key, argument_kind, array_type
-from opweave.runtime.launch import Prepared
+from opweave.runtime.calls.arrays import argument_key, argument_kind, array_type
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.process import locks
 
 __all__ = ["BREAKS", "Parts", "Ran", "without_frames"]
 

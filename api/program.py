@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opweave.bounds import Bound
-from opweave.compiler.bounds import run_bounded
-from opweave.compiler.driver import Lowered, finish
-from opweave.compiler.ir import Value
-from opweave.compiler.kernel import Kernel
-from opweave.compiler.reference import run_reference
-from opweave.compiler.schedule import Schedule
-from opweave.compiler.specialise import Specialised
+from opweave.compiler.bounds.bounds import run_bounded
+from opweave.compiler.bounds.reference import run_reference
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.graph import Value
+from opweave.compiler.pipeline.driver import Lowered, finish
+from opweave.compiler.pipeline.specialise import Specialised
+from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
-from opweave.runtime.arrays import is_cupy
-from opweave.runtime.executors import HostExecutor, Poisoning, VerifyExecutor
-from opweave.runtime.launch import Prepared
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.simt.executors import HostExecutor, Poisoning, VerifyExecutor
 from opweave.tracebacks import folded
 from opweave.views import KernelView
 
@@ -103,7 +103,7 @@ class Program:
             return HostExecutor(fast)
         given = list(call.arrays.values())
         if any(map(is_cupy, given)):
-            from opweave.runtime import cuda
+            from opweave.runtime.cuda import executor as cuda
 
             return cuda.executor(cuda.device_of(given), fast)
         return VerifyExecutor(0, fast)

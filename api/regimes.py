@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.calling import invoke
-from opweave.compiler.device import Device
-from opweave.compiler.specialise import symbol_extents
-from opweave.compiler.work import Work, work_of
+from opweave.compiler.capturing.calling import invoke
+from opweave.compiler.ir.device import Device
+from opweave.compiler.pipeline.specialise import symbol_extents
+from opweave.compiler.scheduling.work import Work, work_of
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.arrays import is_array, is_cupy
+from opweave.runtime.calls.arrays import is_array, is_cupy
 
 if TYPE_CHECKING:
     from opweave.fused import Fused
@@ -267,7 +267,7 @@ def measured_rates(on_gpu: bool) -> Rates:
 
 
 def _cuda() -> Any:
-    from opweave.runtime import cuda
+    from opweave.runtime.cuda import executor as cuda
 
     return cuda
 

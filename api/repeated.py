@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 
 from opweave.calls import Ready
-from opweave.compiler.device import Device
-from opweave.compiler.driver import Options
-from opweave.compiler.fuse import LONGEST
-from opweave.compiler.ir import TURNS, Value, extent_of
-from opweave.compiler.names import function_name
-from opweave.compiler.repeats import written_out
-from opweave.compiler.specialise import Variant, lowered_for
-from opweave.compiler.traced_operators import is_traced
-from opweave.compiler.tree import Leaf, Tree
+from opweave.compiler.capturing.tree import Leaf, Tree
+from opweave.compiler.codegen.names import function_name
+from opweave.compiler.codegen.repeats import written_out
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import TURNS, Value, extent_of
+from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.pipeline.specialise import Variant, lowered_for
+from opweave.compiler.scheduling.fuse import LONGEST
+from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.named import by_name
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.program import Program
-from opweave.runtime.arrays import is_array, pointer
-from opweave.runtime.launch import Prepared
+from opweave.runtime.calls.arrays import is_array, pointer
+from opweave.runtime.calls.prepared import Prepared
 from opweave.tracebacks import fold, folded
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
@@ -173,7 +173,7 @@ class Repeated:
 
     def _through_gpu(self, args: Sequence[Any]) -> Any:
         """NumPy arrays on a GPU, because the user asked for it: copied there and back once."""
-        from opweave.runtime import cuda
+        from opweave.runtime.cuda import executor as cuda
 
         found = self(*map(cuda.copied_in, args))
         return (

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from opweave.compiler.driver import Options
-from opweave.compiler.ir import Value
+from opweave.compiler.ir.graph import Value
+from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError, UnsupportedError
-from opweave.runtime import locks
-from opweave.runtime.arrays import pointer
-from opweave.runtime.launch import Prepared
+from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.host.replays import Bound
 from opweave.runtime.placing import Place, place_of
-from opweave.runtime.replays import Bound
+from opweave.runtime.process import locks
 from opweave.tracebacks import fold
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir import TURNS
-from opweave.compiler.tree import flatten
+from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.ir.graph import TURNS
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.runtime.arrays import is_cupy
-from opweave.runtime.checker import MOST_FAULTS
-from opweave.runtime.findings import Finding, findings
-from opweave.runtime.handwritten import Handwritten, Uninitialised
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.simt.checker import MOST_FAULTS
+from opweave.runtime.simt.findings import Finding, findings
+from opweave.runtime.simt.handwritten import Handwritten, Uninitialised
 
 if TYPE_CHECKING:
     from opweave.fused import Fused
@@ -151,7 +151,7 @@ def sanitize(
     Raises:
         ArgumentError: not a fused function, or arguments that it does not take.
     """
-    from opweave.runtime.executors import SanitizeExecutor
+    from opweave.runtime.simt.executors import SanitizeExecutor
 
     _check_schedules(schedules)
     program = _lowered(fused, args, kwargs, target)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from opweave.opcodes.errors import OpweaveError
-from opweave.runtime import environment
+from opweave.runtime.process import environment
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.edit import Edit
-from opweave.compiler.kernel import Kernel
-from opweave.compiler.kernel_parts import Line
-from opweave.compiler.names import TEMPLATES
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.kernel_parts import Line
+from opweave.compiler.codegen.names import TEMPLATES
+from opweave.compiler.scheduling.edit import Edit
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.report import Report
-from opweave.runtime import inspect, nvrtc
-from opweave.runtime.build import Binary, build_kernel
+from opweave.runtime.binaries import disassembly as inspect
+from opweave.runtime.binaries import nvrtc
+from opweave.runtime.binaries.build import Binary, build_kernel
 
 if TYPE_CHECKING:
-    from opweave.compiler.schedule import Schedule
+    from opweave.compiler.scheduling.schedule import Schedule
     from opweave.program import Program
 
 

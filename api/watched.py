@@ -1,6 +1,6 @@
 """Floating-point errors as NumPy tells of them: ``config(errors="numpy")``.
 
-Kernels detect, NumPy tells: a function is compiled with alarms (``compiler/alarms.py``), and a
+Kernels detect, NumPy tells: a function is compiled with alarms (``compiler/passes/alarms.py``), and a
 call in which one is true is computed once more by the user's own function, under the caller's
 ``np.errstate``.  So what is warned of, at which line, and what raises is NumPy's own.
 """
@@ -18,13 +18,13 @@ import numpy as np
 
 from opweave.arguments import Call
 from opweave.calls import Ready, packed
-from opweave.compiler.alarms import overflows
-from opweave.compiler.expr import evaluate
-from opweave.compiler.traced_operators import is_traced
+from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.passes.alarms import overflows
+from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveWarning
-from opweave.runtime.arrays import is_cupy
-from opweave.runtime.targets import copied_into
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.targets import copied_into
 
 if TYPE_CHECKING:
     from opweave.fused import Fused

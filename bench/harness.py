@@ -126,7 +126,7 @@ def poison(xp: Any, shape: tuple[int, ...], dtype: Any, pattern: int = NAN_BYTES
 
 def poison_ours(shape: tuple[int, ...], dtype: Any, pattern: int) -> Any:
     """The same from the memory that opweave keeps for its own results on the host."""
-    from opweave.runtime.pool import allocator  # what draws stored results needs no opweave
+    from opweave.runtime.host.pool import allocator
 
     made = allocator(shape, np.dtype(dtype))()
     made.reshape(-1).view(np.uint8).fill(pattern)

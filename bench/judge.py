@@ -24,7 +24,7 @@ from mutants.cases import CASES
 from sanitized import CORRECT, FAULTY
 
 import opweave as ow
-from opweave.runtime.executors import SanitizeExecutor
+from opweave.runtime.simt.executors import SanitizeExecutor
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 3

@@ -10,7 +10,7 @@ import numpy as np
 from harness import WALK, Expected, gamma
 
 import opweave as ow
-from opweave.runtime.plans import planned
+from opweave.runtime.host.plans import planned
 
 # How a graph is drawn.  program: at each step of the depth a Linear, and by a coin a ReLU; a ReLU
 # at the end if there is none.  text: of N nodes the two transfers, and N - 2 operators that are

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 
 
 def median_seconds(run: Callable[[], Any], repeats: int = 15) -> float:
@@ -70,7 +70,7 @@ DISK_HIT = (
     LOWER
     + """
 import sys, time
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 builder(); start = time.perf_counter(); b = k.binary; print(time.perf_counter() - start)
 assert b.origin == "disk" and "cuda.core" not in sys.modules
 """

@@ -2,7 +2,7 @@
 
 ``acc`` is the running value of one lane, ``x`` the next element.  The reduce op-code joins two
 partial results.  Which elements meet in which order is not said here: that is the accumulation
-plan (compiler/plan.py).
+plan (compiler/scheduling/accumulation_plans.py).
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opweave.compiler.device import Device, device_for
-from opweave.runtime.executors import HostExecutor, VerifyExecutor
-from opweave.runtime.launch import Prepared
-from opweave.runtime.plans import held_at
-from opweave.runtime.replays import HostReplay
+from opweave.compiler.ir.device import Device, device_for
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.host.plans import held_at
+from opweave.runtime.host.replays import HostReplay
+from opweave.runtime.simt.executors import HostExecutor, VerifyExecutor
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
         replay = HostReplay if held_at() else None
         return Place(device_for("host"), False, executor, _same, _same, _same, replay)
     if name == "cuda":
-        from opweave.runtime import cuda
-        from opweave.runtime.device_plans import DeviceReplay
+        from opweave.runtime.cuda import executor as cuda
+        from opweave.runtime.cuda.device_plans import DeviceReplay
 
         index = int(cuda.cupy().cuda.Device().id)
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)

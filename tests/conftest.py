@@ -21,7 +21,7 @@ def pytest_configure(config):
 
 
 def _has_host():
-    from opweave.runtime.hostcc import host_compiler
+    from opweave.runtime.binaries.hostcc import host_compiler
 
     try:
         host_compiler()
@@ -34,7 +34,7 @@ def _has_nvrtc():
     try:
         import cuda.core  # noqa: F401
 
-        from opweave.runtime.inspect import tool
+        from opweave.runtime.binaries.disassembly import tool
 
         tool("nvdisasm")
     except (ImportError, ow.errors.NoCompilerError):
@@ -44,7 +44,7 @@ def _has_nvrtc():
 
 def _has_gpu():
     try:
-        from opweave.runtime.cuda import cupy
+        from opweave.runtime.cuda.executor import cupy
 
         cupy()
     except ow.errors.NoDeviceError:

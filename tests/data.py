@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import opweave as ow
-from opweave.compiler.rounding import largest
+from opweave.compiler.bounds.rounding import largest
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import DTypeError

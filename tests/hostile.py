@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 import opweave as ow
-from opweave.compiler.device import DEVICES, Device
-from opweave.compiler.driver import Options
+from opweave.compiler.ir.device import DEVICES, Device
+from opweave.compiler.pipeline.driver import Options
 from opweave.fused import Fused
 from opweave.opcodes import dtypes
 from opweave.opcodes.core import BoundOperator, OpCode, Operator, Phase
@@ -171,7 +171,7 @@ def kernel_of(*codes, name="kernel"):
 
 
 def checked_schedule(value):
-    from opweave.runtime.executors import VerifyExecutor
+    from opweave.runtime.simt.executors import VerifyExecutor
 
     VerifyExecutor(value)
     return lowered(lambda x: x + 1)

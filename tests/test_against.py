@@ -224,7 +224,7 @@ def experiment(text, place):
 
 
 @pytest.mark.parametrize("line", [
-    "import opweave.sphinx", "from opweave.runtime.pool import sphinx",
+    "import opweave.sphinx", "from opweave.runtime.host.pool import sphinx",
     "import opweave; opweave.sphinx", "import opweave; opweave.fuse(sphinx=1)",
 ])  # fmt: skip
 def test_what_a_build_lacks_is_named(tmp_path, monkeypatch, line):

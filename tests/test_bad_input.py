@@ -263,7 +263,7 @@ def test_a_read_only_out_is_refused():
 
 
 def test_no_compiler_says_what_to_install(monkeypatch):
-    from opweave.runtime import hostcc
+    from opweave.runtime.binaries import hostcc
 
     hostcc.host_compiler.cache_clear()
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -276,7 +276,7 @@ def test_no_compiler_says_what_to_install(monkeypatch):
 
 
 def test_no_gpu_says_what_to_install():
-    from opweave.runtime.cuda import cupy
+    from opweave.runtime.cuda.executor import cupy
 
     try:
         import cupy as found
@@ -293,7 +293,7 @@ def test_no_gpu_says_what_to_install():
 
 @pytest.mark.parametrize("name", ["OPWEAVE_CACHE_SIZE", "OPWEAVE_DEVICE"])
 def test_a_bad_environment_variable_is_refused(monkeypatch, name):
-    from opweave.runtime import environment
+    from opweave.runtime.process import environment
 
     monkeypatch.setenv(name, "many")
     with pytest.raises(e.ArgumentError, match=name):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime import blas
+from opweave.runtime.host import blas
 
 pytestmark = pytest.mark.host
 

@@ -10,8 +10,8 @@ import pytest
 from data import maps
 
 import opweave as ow
-from opweave.compiler.bounds import _Bounds
-from opweave.compiler.carried import Bounded, carried_errors
+from opweave.compiler.bounds.bounds import _Bounds
+from opweave.compiler.bounds.error_propagation import Bounded, carried_errors
 from opweave.opcodes import OPERATORS, dtypes
 
 X = np.random.default_rng(0).standard_normal(200).astype(np.float32)
@@ -28,7 +28,9 @@ def bound(function, *args, **kwargs):
 
 
 def test_a_bound_has_a_wide_value_and_an_error_per_element(monkeypatch):
-    monkeypatch.setattr("opweave.runtime.build.Builder.build", None)  # nothing is compiled
+    monkeypatch.setattr(
+        "opweave.runtime.binaries.build.Builder.build", None
+    )  # nothing is compiled
     first, second = ow.bounds.derive(ow.fuse(lambda x: (x * 3, x > 0)), X)
 
     assert (first.name, first.dtype, first.shape) == ("out0", np.float32, X.shape)

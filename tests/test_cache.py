@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.build import Builder, key_parts
-from opweave.runtime.cache import FILES, DiskCache, digest, key_of
+from opweave.runtime.binaries.build import Builder, key_parts
+from opweave.runtime.binaries.cache import FILES, DiskCache, digest, key_of
 
 SOURCE = "__global__ void k() {}"
 BINARY = bytes(range(256)) * 4
@@ -159,7 +159,7 @@ def test_a_full_disk_loses_nothing_but_the_entry(cache, monkeypatch):
     def full(path, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("opweave.runtime.cache._write_new", full)
+    monkeypatch.setattr("opweave.runtime.binaries.cache._write_new", full)
     with pytest.warns(RuntimeWarning, match="No space"):
         stored(cache)
 
@@ -224,7 +224,7 @@ def test_a_second_process_finds_the_binary_on_disk(tmp_path):
         "import numpy as np, opweave as ow, sys\n"
         "f = ow.fuse(lambda x: x * 3)\n"
         "assert (f(np.ones(5)) == 3).all()\n"
-        "from opweave.runtime.build import builder\n"
+        "from opweave.runtime.binaries.build import builder\n"
         "print(builder().compiled)\n"
     )
     runs = [

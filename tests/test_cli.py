@@ -335,7 +335,7 @@ def test_a_mistake_is_one_line_that_says_what_to_do(app, capsys, arguments, expe
 
 
 def test_sass_without_a_compiler_names_the_extra(app, capsys, monkeypatch, tmp_path):
-    from opweave.runtime.build import builder
+    from opweave.runtime.binaries.build import builder
 
     monkeypatch.setitem(sys.modules, "cuda.core", None)
     monkeypatch.setenv("OPWEAVE_CACHE_DIR", str(tmp_path / "cache"))

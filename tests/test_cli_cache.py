@@ -9,7 +9,7 @@ import pytest
 from opweave.cli.caching import parse_age, parse_size
 from opweave.cli.main import main
 from opweave.opcodes.errors import RequestError
-from opweave.runtime.cache import DiskCache, digest, key_of
+from opweave.runtime.binaries.cache import DiskCache, digest, key_of
 
 SOURCE = "// scale_map_f32\n__global__ void scale_map_f32() {}"
 DAY = 86400

@@ -139,7 +139,7 @@ def test_tools_that_are_missing_come_with_their_command(monkeypatch):
 
 
 def test_no_compiler_names_the_extra(works, monkeypatch, capsys):
-    from opweave.runtime import hostcc
+    from opweave.runtime.binaries import hostcc
 
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

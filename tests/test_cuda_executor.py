@@ -106,7 +106,7 @@ def launches(monkeypatch):
     )
     module.may_share_memory = lambda a, b: np.may_share_memory(a.array, b.array)
     monkeypatch.setitem(sys.modules, "cupy", module)
-    from opweave.runtime import cuda as runtime
+    from opweave.runtime.cuda import executor as runtime
 
     runtime.live_device.cache_clear()
     monkeypatch.setattr(runtime, "_executors", {})
@@ -160,7 +160,7 @@ def test_counters_are_kept_and_partials_are_not(launches):
 
 
 def test_blocks_that_share_a_scan_have_a_sign_each(launches):
-    from opweave.runtime import cuda as runtime
+    from opweave.runtime.cuda import executor as runtime
 
     fused = ow.fuse(lambda x: np.cumsum(x, axis=1))
     x = Array(np.ones((3, 40_000), np.float32))
@@ -284,7 +284,7 @@ def test_out_of_memory_the_pool_is_emptied_and_one_more_try_made(
         assert emptied == [1]
         assert left == []
         fused.clear_cache()
-        sys.modules["opweave.runtime.cuda"]._executors.clear()
+        sys.modules["opweave.runtime.cuda.executor"]._executors.clear()
         failing(monkeypatch, place, [error, error])
         with pytest.raises(e.OutOfMemoryError, match=what):
             fused(x)
@@ -379,7 +379,7 @@ def test_a_child_of_a_process_that_used_cupy_alone_is_told_too(launches, monkeyp
     (b"Stand-in", 4800),  # the one that stands for the architecture
 ])  # fmt: skip
 def test_a_card_has_the_rates_of_its_data_sheet(launches, monkeypatch, name, bandwidth):
-    from opweave.runtime import cuda
+    from opweave.runtime.cuda import executor as cuda
 
     properties = {"name": name, "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
     runtime = sys.modules["cupy"].cuda.runtime
@@ -389,7 +389,7 @@ def test_a_card_has_the_rates_of_its_data_sheet(launches, monkeypatch, name, ban
 
 
 def test_a_time_is_the_median_of_batches_between_events(launches, monkeypatch):
-    from opweave.runtime import cuda
+    from opweave.runtime.cuda import executor as cuda
 
     seconds = iter([9.0, 0.2, 0.4, 0.3])  # the first warms up
 

@@ -27,7 +27,7 @@ import scipy.sparse
 from differential import described, does_the_same, ran
 
 import opweave as ow
-from opweave.compiler import specialise
+from opweave.compiler.pipeline import specialise
 
 X = np.arange(6.0, dtype=np.float32) + 1
 log = logging.getLogger("tests.effects")

@@ -19,10 +19,12 @@ from test_cache import BINARY, stored
 
 import opweave as ow
 from opweave.opcodes.errors import OutOfMemoryError
-from opweave.runtime import claims, compilers, hostcc, locks, pool
-from opweave.runtime.build import Builder
-from opweave.runtime.cache import DiskCache
-from opweave.runtime.host import load_library
+from opweave.runtime.binaries import claims, compilers, hostcc
+from opweave.runtime.binaries.build import Builder
+from opweave.runtime.binaries.cache import DiskCache
+from opweave.runtime.host import pool
+from opweave.runtime.host.launcher import load_library
+from opweave.runtime.process import locks
 
 pytestmark = pytest.mark.host
 ANSWER = 'extern "C" int answer() { return 42; }'
@@ -54,7 +56,7 @@ def warm(tmp_path_factory):
     """A cache folder that has the executor's own library, and no kernel."""
     root = tmp_path_factory.mktemp("warm") / "cache"
     python(
-        "from opweave.runtime.host import runtime_library; runtime_library()",
+        "from opweave.runtime.host.launcher import runtime_library; runtime_library()",
         OPWEAVE_CACHE_DIR=str(root),
     )
     return root
@@ -193,7 +195,7 @@ def test_a_claim_that_cannot_be_had_is_no_error(broken, tmp_path, monkeypatch):
 
 STORM = """
 import os, sys, numpy as np, opweave as ow
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 from opweave.fused import Fused
 f = ow.fuse(lambda x, s: np.sqrt(x * s) + 17)
 x = np.arange(1000, dtype=np.float32)
@@ -224,7 +226,7 @@ def test_64_cold_processes_that_want_one_kernel_compile_it_once(tmp_path):
 
 COLD = """
 import numpy as np, opweave as ow, sys
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 assert (ow.fuse(lambda x: x * 3 - 1)(np.ones(5)) == 2).all()
 print(builder().compiled)
 """
@@ -245,7 +247,7 @@ def test_processes_that_start_at_once_share_their_work(root):
 CROWD = """
 import sys, threading, numpy as np, opweave as ow
 from opweave.runtime import host, pool
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 sys.setswitchinterval(1e-6)
 def program(x, s):
     return np.abs(x * s) + x.sum(axis=-1, keepdims=True)

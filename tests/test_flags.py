@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.names import TEMPLATES
-from opweave.runtime import hostcc, nvrtc
-from opweave.runtime.build import HOST_INCLUDE, Builder, key_parts
-from opweave.runtime.cache import DiskCache, key_of
+from opweave.compiler.codegen.names import TEMPLATES
+from opweave.runtime.binaries import hostcc, nvrtc
+from opweave.runtime.binaries.build import HOST_INCLUDE, Builder, key_parts
+from opweave.runtime.binaries.cache import DiskCache, key_of
 
 SOURCE = "int x;"
 # Written out a second time: a flag that is changed by accident fails here.
@@ -183,7 +183,7 @@ def three():
 
 def bits_with(monkeypatch, tmp_path, strict):
     """Bits of muladd, compiled with other flags, past every cache."""
-    from opweave.runtime import build
+    from opweave.runtime.binaries import build
 
     monkeypatch.setattr(hostcc, "STRICT", strict)
     monkeypatch.setattr(build, "builder", lambda: Builder(DiskCache(tmp_path)))
@@ -210,7 +210,7 @@ def test_no_library_makes_the_process_flush_denormals():
 
 
 def test_integers_wrap_only_with_the_flag_for_it(monkeypatch):
-    from opweave.runtime.host import load_library
+    from opweave.runtime.host.launcher import load_library
 
     def grows(flags):
         library = load_library(hostcc.compile_host(
@@ -234,7 +234,7 @@ SASS = [
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(("option", "other", "function", "piece"), SASS)
 def test_each_option_of_nvrtc_decides_instructions(option, other, function, piece):
-    from opweave.runtime import inspect
+    from opweave.runtime.binaries import disassembly as inspect
 
     source = ow.fuse(function).lower(three()[0], target="sm_80").kernels[0].source
 

@@ -191,7 +191,7 @@ def test_unfused_is_one_kernel_per_operator():
 def test_the_verifier_notices_a_broken_graph():
     from dataclasses import replace
 
-    from opweave.compiler.verify import verify_graph
+    from opweave.compiler.scheduling.verify import verify_graph
 
     graph = ow.fuse(lambda x: np.exp(x * 2)).lower(X, target="sm_80").graph
     broken = [

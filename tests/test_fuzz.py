@@ -26,11 +26,11 @@ from fuzz.validity import is_valid
 from fuzz.write import argument_text, text
 
 import opweave as ow
-import opweave.compiler.driver as driver
-import opweave.runtime.build as build
-import opweave.runtime.host as host
+import opweave.compiler.pipeline.driver as driver
+import opweave.runtime.binaries.build as build
+import opweave.runtime.host.launcher as host
 from opweave.opcodes import OPERATORS
-from opweave.runtime.arrays import layout_of
+from opweave.runtime.calls.arrays import layout_of
 
 ON_HOST = Plan(True, "", (0,))
 AS_FIBRES = Plan(False, "sm_80", (0, 1, 7))

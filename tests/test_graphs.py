@@ -14,8 +14,8 @@ import opweave as ow
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
 from opweave.runners import MODES
-from opweave.runtime import replays
-from opweave.runtime.plans import HostPlan
+from opweave.runtime.host import replays
+from opweave.runtime.host.plans import HostPlan
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -112,7 +112,7 @@ def test_an_architecture_is_run_in_verify_mode(name, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_cold_calls_compile_and_cached_ones_do_not(mode):
-    from opweave.runtime.build import builder
+    from opweave.runtime.binaries.build import builder
 
     graph, arrays, expected = layers(1, 6)
     compiled = {}

@@ -15,14 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opweave as ow
-from opweave.compiler import driver, render
-from opweave.compiler.literals import c_literal
-from opweave.compiler.names import c_names
+from opweave.compiler.codegen import render
+from opweave.compiler.codegen.names import c_names
+from opweave.compiler.ir.literals import c_literal
+from opweave.compiler.pipeline import driver
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import DTypeError, NameRefusedError, OpweaveError
 from opweave.opcodes.tokens import is_c_name
-from opweave.runtime.build import builder
+from opweave.runtime.binaries.build import builder
 
 LITERAL = re.compile(
     r"[0-9.]+(e[-+]?\d+)?f?|\d+(u|LL|ULL)?|true|false|nan|infinity|u?int\d+|float|double|[<>()-]|1"

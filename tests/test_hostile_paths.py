@@ -14,10 +14,11 @@ from test_cache import BINARY, PARTS, folder, stored
 import opweave as ow
 from opweave.cli.main import main
 from opweave.opcodes.errors import ArgumentError, CompileError
-from opweave.runtime import environment, hostcc
-from opweave.runtime.build import HOST_INCLUDE
-from opweave.runtime.cache import DiskCache, key_of
-from opweave.runtime.entry import MOST_BYTES
+from opweave.runtime.binaries import hostcc
+from opweave.runtime.binaries.build import HOST_INCLUDE
+from opweave.runtime.binaries.cache import DiskCache, key_of
+from opweave.runtime.binaries.entry import MOST_BYTES
+from opweave.runtime.process import environment
 
 ODD = ["-rf", "--help", "a b", "a\nb", "a'b\"c", "$(touch x)", "`touch x`", "a;b", "a\\", "é", "x\u2028y",
        "\u202ex", os.fsdecode(b"\xff\xfe"), "*", "a%sb", "{{x}}", "nested/../other", "x" * 200]  # fmt: skip
@@ -206,8 +207,8 @@ def test_the_base_of_all_errors_is_one():
 
 @pytest.mark.host
 def test_what_is_loaded_are_the_bytes_that_were_verified(tmp_path):
-    from opweave.runtime.build import Builder
-    from opweave.runtime.host import load_library
+    from opweave.runtime.binaries.build import Builder
+    from opweave.runtime.host.launcher import load_library
 
     made = Builder(DiskCache(tmp_path)).build_plain('extern "C" int ow_seven() { return 7; }\n')
     for path in tmp_path.glob("*/*/binary"):

@@ -9,11 +9,11 @@ from fuzz.generate import generate
 from test_pass_properties import traced
 
 import opweave as ow
-from opweave.compiler.device import device_for
-from opweave.compiler.driver import Options, schedule_graph
-from opweave.compiler.ir import count
-from opweave.compiler.memory import ALIGNMENT, memory_plan
-from opweave.runtime.executors import HostExecutor
+from opweave.compiler.ir.device import device_for
+from opweave.compiler.ir.graph import count
+from opweave.compiler.pipeline.driver import Options, schedule_graph
+from opweave.compiler.scheduling.memory import ALIGNMENT, memory_plan
+from opweave.runtime.simt.executors import HostExecutor
 
 pytestmark = pytest.mark.host
 

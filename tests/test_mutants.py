@@ -16,8 +16,8 @@ from mutants.judge import expected, outcome, program, verdict
 from mutants.make import mutants, of_helpers, of_templates
 from mutants.survivors import EXPLAINED
 
-from opweave.runtime.build import HOST_INCLUDE
-from opweave.runtime.hostcc import host_compiler
+from opweave.runtime.binaries.build import HOST_INCLUDE
+from opweave.runtime.binaries.hostcc import host_compiler
 
 pytestmark = pytest.mark.host
 ROOT = Path(__file__).parent.parent

@@ -11,8 +11,8 @@ import pytest
 from numpy_page.forms import difference, sample
 
 import opweave as ow
-from opweave.compiler import signatures
-from opweave.compiler.numpy_functions import METHODS
+from opweave.compiler.numpy_api import signatures
+from opweave.compiler.numpy_api.dispatch import METHODS
 from opweave.opcodes import errors as e
 
 X = np.random.default_rng(4).standard_normal((6, 4))

@@ -13,15 +13,15 @@ from fuzz.sources import digest_of_sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opweave.compiler.device import device_for
-from opweave.compiler.driver import Options, schedule_graph
-from opweave.compiler.ir import Graph, Value
-from opweave.compiler.reference import run_reference
-from opweave.compiler.simplify import drop_dead, fill_in, fold, share_common, simplify
-from opweave.compiler.trace import trace
-from opweave.compiler.verify import verify_graph, verify_schedule
-from opweave.compiler.views import over_dense, settle_views
-from opweave.runtime.arrays import argument_type, array_type, is_array
+from opweave.compiler.bounds.reference import run_reference
+from opweave.compiler.ir.device import device_for
+from opweave.compiler.ir.graph import Graph, Value
+from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_common, simplify
+from opweave.compiler.passes.views import over_dense, settle_views
+from opweave.compiler.pipeline.driver import Options, schedule_graph
+from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
+from opweave.compiler.tracing.trace import trace
+from opweave.runtime.calls.arrays import argument_type, array_type, is_array
 
 programs = st.builds(generate, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 quick = settings(

@@ -14,7 +14,7 @@ from numpy._core.multiarray import get_handler_name
 
 import opweave as ow
 from opweave.opcodes.errors import ArgumentError, CheckError
-from opweave.runtime import pool
+from opweave.runtime.host import pool
 
 pytestmark = pytest.mark.host
 LARGE = pool.FROM_BYTES // 4 + 5  # elements of float32

@@ -348,8 +348,8 @@ CLASSES = [
 
 @pytest.mark.parametrize(("device", "m", "n", "batch", "tile"), CLASSES)
 def test_a_product_takes_the_largest_tile_that_fills_the_device(device, m, n, batch, tile):
-    from opweave.compiler.device import device_for
-    from opweave.compiler.toggle_tiles import tile_class
+    from opweave.compiler.ir.device import device_for
+    from opweave.compiler.toggles.tiles import tile_class
 
     assert tile == tile_class(m, n, batch, device_for(device))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.reads import MOST_AGAIN
+from opweave.compiler.passes.reads import MOST_AGAIN
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)

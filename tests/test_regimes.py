@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.device import DEVICES
-from opweave.compiler.work import Work, work_of
+from opweave.compiler.ir.device import DEVICES
+from opweave.compiler.scheduling.work import Work, work_of
 from opweave.regimes import Rates, Regime
 from opweave.regimes import _doubled as doubled
 

@@ -7,7 +7,7 @@ import pytest
 from data import dtype_of, hold, wide
 
 import opweave as ow
-from opweave.compiler.names import template_names
+from opweave.compiler.codegen.names import template_names
 from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 
@@ -352,7 +352,7 @@ def test_a_forked_child_has_its_own_threads():
 @pytest.mark.host
 def test_kernels_of_one_name_have_shared_memory_of_their_own():
     """Static variables of an inline function were one for all libraries, in the first one's size."""
-    from opweave.runtime.host import load_library
+    from opweave.runtime.host.launcher import load_library
 
     def scores(x, w):
         return ow.softmax(x @ w)
@@ -448,7 +448,7 @@ def test_wrong_kinds_of_arguments_are_typed_errors():
 def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
     import weakref
 
-    from opweave.runtime.executors import HostExecutor
+    from opweave.runtime.simt.executors import HostExecutor
 
     alive, most = [], [0]
     plain = HostExecutor.allocator

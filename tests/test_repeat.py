@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.ir import TURNS
+from opweave.compiler.ir.graph import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.repeated import MOST_WRITTEN
-from opweave.runtime.executors import VerifyExecutor
-from opweave.runtime.launch import Prepared
-from opweave.runtime.replays import HostLoop
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.simt.executors import VerifyExecutor
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ import pytest
 from variants import layer_norm, softmax
 
 import opweave as ow
-from opweave.runtime.executors import VerifyExecutor
-from opweave.runtime.launch import Prepared
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.simt.executors import VerifyExecutor
 
 pytestmark = pytest.mark.host
 

@@ -17,8 +17,9 @@ from opweave.cli import sanitizing
 from opweave.cli.main import main
 from opweave.cli.options import parser
 from opweave.opcodes.errors import ArgumentError, CompileError, LaunchError, UnsupportedError
-from opweave.runtime import checker, clang_ir
-from opweave.runtime.handwritten import Handwritten
+from opweave.runtime.binaries import clang_ir
+from opweave.runtime.simt import checker
+from opweave.runtime.simt.handwritten import Handwritten
 
 pytestmark = pytest.mark.host
 ADD = kernel("    if (i < n) y[i] = x[i] + a;", "const float* x, float* y, float a, int n")

@@ -5,7 +5,7 @@ import pytest
 from data import DTYPES, FLOATS, TARGETS, dtype_of, like_numpy, values
 
 import opweave as ow
-from opweave.compiler.accumulation import ScanPlan
+from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes import errors as e
 from opweave.opcodes.core import Kind

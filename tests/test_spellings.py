@@ -5,7 +5,7 @@ import pytest
 from data import like_numpy
 
 import opweave as ow
-from opweave.compiler.numpy_functions import handler_of
+from opweave.compiler.numpy_api.dispatch import handler_of
 from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 

@@ -10,9 +10,9 @@ from typing import Any
 from opweave.cli.terminal import duration, print_json, print_table, size
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, RequestError
-from opweave.runtime import environment
-from opweave.runtime.cache import DEFAULT_BYTES, DiskCache
-from opweave.runtime.entry import Entry
+from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache
+from opweave.runtime.binaries.entry import Entry
+from opweave.runtime.process import environment
 
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}

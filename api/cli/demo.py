@@ -15,7 +15,7 @@ import opweave as ow
 from opweave.cli import pictures
 from opweave.cli.measure import Measured, Place, best_place, measure
 from opweave.cli.terminal import duration, print_json, print_table, progress, size
-from opweave.compiler.device import device_for
+from opweave.compiler.ir.device import device_for
 from opweave.fused import Fused
 from opweave.opcodes.errors import FileError, RequestError
 

@@ -13,7 +13,7 @@ import numpy as np
 from opweave.cli.arguments import bind, made_up
 from opweave.cli.loading import load, users_code
 from opweave.cli.terminal import heading, highlighted, print_json, print_table
-from opweave.compiler.device import device_for
+from opweave.compiler.ir.device import device_for
 from opweave.configuration import config
 from opweave.explain import Explanation
 from opweave.fused import Fused

@@ -16,9 +16,10 @@ from typing import Any
 
 import opweave
 from opweave.opcodes.errors import ArgumentError, NoCompilerError
-from opweave.runtime import environment, hostcc
-from opweave.runtime.cache import DEFAULT_BYTES, DiskCache
-from opweave.runtime.inspect import tool
+from opweave.runtime.binaries import hostcc
+from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache
+from opweave.runtime.binaries.disassembly import tool
+from opweave.runtime.process import environment
 
 VARIABLES = ("OPWEAVE_CACHE_DIR", "OPWEAVE_CACHE_SIZE", "OPWEAVE_DEVICE", "OPWEAVE_LOGS")
 CUPY = "pip install 'opweave[cuda13]' or 'opweave[cuda12]'"

@@ -12,7 +12,7 @@ import numpy as np
 
 from opweave.fused import Fused
 from opweave.opcodes.errors import CheckError, NoDeviceError
-from opweave.runtime import cuda
+from opweave.runtime.cuda import executor as cuda
 
 MOST_SECONDS, MOST_RUNS = 1.0, 15
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn
 
 import opweave
-from opweave.compiler.device import BY_ARCH
+from opweave.compiler.ir.device import BY_ARCH
 from opweave.opcodes.errors import RequestError
 
 Commands = Any  # argparse keeps the class of its sub-parsers private

@@ -92,7 +92,7 @@ def nvrtc() -> tuple[bool, str, dict[str, Any]]:
 def gpu() -> tuple[bool, str, dict[str, Any]]:
     """Name the GPUs, then compile and run one small kernel on the first."""
     import opweave
-    from opweave.runtime.cuda import cupy, live_device
+    from opweave.runtime.cuda.executor import cupy, live_device
 
     module = cupy()
     count = int(module.cuda.runtime.getDeviceCount())

@@ -18,7 +18,7 @@ from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
 from opweave.opcodes.errors import FileError, OpweaveError, RequestError
-from opweave.runtime.findings import GIVE_DYNAMIC, Finding
+from opweave.runtime.simt.findings import GIVE_DYNAMIC, Finding
 from opweave.sanitizer import Report, sanitize, sanitize_source, uninitialised
 
 FOUND = 1  # exit status

@@ -36,7 +36,7 @@ KERNELS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 
 def measure(record: Record) -> None:
     """Each kind in each state; the disk cache is a folder of its own."""
-    from opweave.runtime.cache import DiskCache
+    from opweave.runtime.binaries.cache import DiskCache
 
     for name, (fn, arrays) in KERNELS.items():
         given = [record.executor.put(a) for a in arrays]
@@ -61,8 +61,8 @@ class Fresh:
         self.disk = disk
 
     def __enter__(self) -> Callable[[], None]:
-        import opweave.runtime.build as build
-        import opweave.runtime.host as host
+        import opweave.runtime.binaries.build as build
+        import opweave.runtime.host.launcher as host
 
         self.modules = [m for m in (build, host) if hasattr(m, "builder")]
         self.before = [m.builder for m in self.modules]
@@ -70,11 +70,11 @@ class Fresh:
         return self.renew
 
     def renew(self) -> None:
-        from opweave.runtime.build import Builder
+        from opweave.runtime.binaries.build import Builder
 
         made = Builder(self.disk)
         if "cupy" in sys.modules:  # modules that are loaded are kept with the executor
-            from opweave.runtime import cuda
+            from opweave.runtime.cuda import executor as cuda
 
             cuda.executor.cache_clear()
         for module in self.modules:

@@ -38,7 +38,7 @@ def calls(put: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 def measure(record: Record) -> None:
     """Each call once, of several functions that are new each time."""
-    from opweave.runtime.build import builder
+    from opweave.runtime.binaries.build import builder
 
     found: dict[str, list[float]] = {}
     compiled: dict[str, int] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.toggles import KNOWN
+from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind, Operator
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from opweave.compiler.carried import PICKS
-from opweave.compiler.reference import run_reference
+from opweave.compiler.bounds.error_propagation import PICKS
+from opweave.compiler.bounds.reference import run_reference
 from opweave.opcodes import errors
 
 from . import forms
@@ -285,7 +285,7 @@ def gpu() -> Any:
     """CuPy where there is a GPU, else None."""
     if not _gpu:
         try:
-            from opweave.runtime.cuda import cupy
+            from opweave.runtime.cuda.executor import cupy
 
             _gpu.append(cupy())
         except errors.OpweaveError:

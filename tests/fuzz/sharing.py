@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from opweave.runtime.build import Binary, Builder, on_host
+from opweave.runtime.binaries.build import Binary, Builder, on_host
 
 # Names of arguments (a0, s1) and of temporaries (t3), also in names derived from them (a0_v).
 NAMES = re.compile(r"\b([ast])(\d+)(?=\b|_)")

@@ -46,10 +46,10 @@ class Outcome:
 
 def use_shared_binaries() -> Any:
     """Make this process look for kernels under other names; returns its builder."""
-    import opweave.runtime.build as build
-    import opweave.runtime.host as host
-    from opweave.runtime import environment
-    from opweave.runtime.cache import DEFAULT_BYTES, DiskCache
+    import opweave.runtime.binaries.build as build
+    import opweave.runtime.host.launcher as host
+    from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache
+    from opweave.runtime.process import environment
 
     from .sharing import SharingBuilder
 

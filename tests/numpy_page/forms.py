@@ -122,7 +122,7 @@ def targets() -> Iterator[tuple[str, Callable[..., Any], str]]:
 
 def parameters_of(begin: str, function: Any) -> list[inspect.Parameter]:
     """NumPy's; of a method those that it hides, too."""
-    from opweave.compiler.signatures import METHODS
+    from opweave.compiler.numpy_api.signatures import METHODS
 
     found = METHODS.get(begin[1:], function) if begin.startswith(".") else function
     try:

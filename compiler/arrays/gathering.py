@@ -1,0 +1,188 @@
+"""Reading at computed places, of traced arrays: index arrays, and what moves elements about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.graph import Extent
+from opweave.compiler.tracing.traced_operators import is_traced, is_traced_array
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.dtypes import I32, I64, DType
+from opweave.opcodes.errors import BoundsError, UnsupportedError
+from opweave.opcodes.gathers import MOST_AXES
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.traced import TracedArray
+    from opweave.compiler.tracing.tracer import Tracer
+
+# Extents below which places are computed in 32 bits; the sum of two of them fits, too.
+NARROW = 1 << 30
+
+
+def place_type(tracer: Tracer, *extents: Extent) -> DType:
+    """The integer that places along axes of these extents are computed in; part of the guard."""
+    builder = tracer.builder
+    exprs = [builder.extent_expr(e) for e in extents if not isinstance(e, int)]
+    narrow = [builder.require(Expr("lt", (e, literal(NARROW)))) for e in exprs]
+    return I32 if all(narrow) and all(e < NARROW for e in extents if type(e) is int) else I64
+
+
+def coordinate(tracer: Tracer, extent: Extent, trailing: int, dtype: DType) -> Any:
+    """Places along an axis that stands ``trailing`` dimensions before the last."""
+    shape = (extent, *[1] * trailing)
+    return tracer.wrapped(tracer.builder.coordinate(shape, dtype, tracer.where()))
+
+
+def gathered(array: TracedArray, places: Sequence[Any]) -> TracedArray:
+    """The elements at places along each axis, which nothing checks.
+
+    Raises:
+        UnsupportedError: more axes than a kernel takes.
+    """
+    if array.ndim > MOST_AXES:
+        raise UnsupportedError(f"places in an array of {array.ndim} dimensions")
+    found: TracedArray = array.tracer.apply(OPERATORS[f"gather_{array.ndim}d"], [array, *places])
+    return found
+
+
+def moved(
+    array: TracedArray, places: Mapping[int, Any], dtype: DType, like: TracedArray | None = None
+) -> TracedArray:
+    """The elements at other places along some axes.
+
+    Args:
+        places: for an axis its places, of a shape that ends as ``coordinate`` has it.
+        like: another array, whose other extents are the same.
+    """
+    tracer, rank = array.tracer, array.ndim
+    if not rank:
+        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [array]))
+    whole = [
+        places[d] if d in places else coordinate(tracer, e, rank - 1 - d, dtype)
+        for d, e in enumerate((array if like is None else like).value.shape)
+    ]
+    return gathered(array, whole)
+
+
+def is_below(places: Any, end: Any) -> Any:
+    """Where a place comes before another: compared in the places' own type."""
+    return places - end < places.dtype.type(0)
+
+
+def checked(tracer: Tracer, places: Any, extent: Extent) -> Any:
+    """Indices as places: counted from the end where negative, refused where there is none.
+
+    A kernel notes those that it cannot serve, and the call raises ``BoundsError``; on a GPU they
+    wrap, as CuPy's do.
+    """
+    return tracer.apply(OPERATORS["index"], [places, tracer.extent(extent)])
+
+
+def takes_arrays(items: Sequence[Any]) -> bool:
+    """One of the items of an index is an array or a list, or a place that is traced."""
+    return any(
+        isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
+    )
+
+
+def is_place(item: Any) -> bool:
+    """True for a traced integer without dimensions, which indexes as a number does."""
+    return is_traced_array(item) and getattr(item, "ndim", 1) == 0 and item.dtype.kind in "iu"
+
+
+def indices_of(array: TracedArray, item: Any) -> Any:
+    """An item of an index as a traced array of integers, or as a number.
+
+    Raises:
+        UnsupportedError: a mask, whose result has as many elements as it has.
+    """
+    if isinstance(item, list):
+        item = np.asarray(item) if item else np.zeros(0, np.int64)
+    if is_place(item):
+        return item
+    if not getattr(item, "ndim", 0):
+        return array.tracer.concrete(item)
+    if not is_traced(item):
+        item = array.tracer.wrapped(array.tracer.indices(item))
+    if item.dtype.kind == "b":
+        raise UnsupportedError("indexing by a mask; select by np.where")
+    if item.dtype.kind not in "iu":
+        raise BoundsError(f"an index array must be of integers, found {item.dtype}")
+    return item
+
+
+def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
+    """``array[items]`` for whole slices, numbers and arrays of integers, one for each axis.
+
+    The axes of the arrays' common shape stand where the arrays do, or first if those are apart.
+
+    Raises:
+        BoundsError: a number that the axis has not.
+    """
+    tracer, shape = array.tracer, array.value.shape
+    given = {d: indices_of(array, i) for d, i in enumerate(items) if not isinstance(i, slice)}
+    apart = any(b - a > 1 for a, b in pairwise(given))
+    first = 0 if apart else min(given)
+    inner = max(getattr(g, "ndim", 0) for g in given.values())
+    kept = [d for d in range(array.ndim) if d not in given]
+    traced = [d for d in given if is_traced_array(given[d])]
+    check = checked
+    if traced and tracer.builder.is_empty([shape[d] for d in kept]):
+        for d in traced:  # by themselves: no element is read, which would do it
+            checked(tracer, given[d], shape[d])
+        check = _unchecked
+    behind = [d for d in kept if d >= first] if not apart else kept
+    dtype = place_type(tracer, *(shape[d] for d in kept))
+    places: list[Any] = []
+    for d, extent in enumerate(shape):
+        if d in given:
+            places.append(_placed(tracer, given[d], d, extent, len(behind), check))
+        else:
+            after = sum(e > d for e in kept) + (inner if d not in behind else 0)
+            places.append(coordinate(tracer, extent, after, dtype))
+    return gathered(array, places)
+
+
+def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
+    """A number as a place along an axis, counted from its end where negative.
+
+    Raises:
+        BoundsError: the axis has none like that.
+    """
+    builder = tracer.builder
+    size = builder.extent_expr(extent)
+    place = literal(number) if number >= 0 else Expr("add", (size, literal(number)))
+    inside = (Expr("ge", (place, literal(0))), Expr("lt", (place, size)))
+    holds = [builder.require(condition) for condition in inside]  # each is part of the guard
+    if not all(holds):
+        found = builder.example(builder.find(extent))
+        raise BoundsError(
+            f"index {shown(number)} is out of bounds for axis {axis} of size {found}"
+        )
+    return place
+
+
+def _unchecked(tracer: Tracer, places: Any, extent: Extent) -> Any:
+    return places
+
+
+def _placed(
+    tracer: Tracer, given: Any, axis: int, extent: Extent, trailing: int,
+    check: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """Indices as places, with as many dimensions behind as the result has."""
+    if is_place(given):
+        return check(tracer, given, extent)
+    if not getattr(given, "ndim", 0):
+        return tracer.scalar(place_of(tracer, index(given), axis, extent))
+    if trailing:
+        axes = (*range(given.ndim), *[None] * trailing)
+        given = tracer.hidden_view(given, axes)
+    return check(tracer, given, extent)

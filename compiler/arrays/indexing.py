@@ -1,0 +1,192 @@
+"""Basic indexing of traced arrays: integers, slices, new axes and the ellipsis, as views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import by_arrays, place_of, takes_arrays
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import (
+    BoundsError,
+    OpweaveError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.traced import TracedArray
+
+# Beyond every index: what an open end of a slice that runs backwards stands for.
+FAR = 1 << 62
+# A loop over the rows of an array becomes so many copies of its body at most.
+MOST_UNROLLED = 1024
+
+
+def indexed(array: TracedArray, key: Any) -> TracedArray:
+    """``array[key]`` as a view.
+
+    Raises:
+        BoundsError: too many indices, or one that the array has not.
+        UnsupportedError: an index that is a mask.
+        TraceError: an index that is none.
+    """
+    items = expanded(array, key)
+    is_scalar = not (key is ... or (isinstance(key, tuple) and any(i is ... for i in key)))
+    if takes_arrays(items):
+        view = _viewed(array, [slice(None) if _picks(i) else i for i in items], is_scalar=False)
+        return by_arrays(view, [i if _picks(i) else slice(None) for i in items])
+    return _viewed(array, items, is_scalar=is_scalar)
+
+
+def expanded(array: TracedArray, key: Any) -> list[Any]:
+    """An index with one item for each axis, and None for new ones.
+
+    Raises:
+        BoundsError: too many of them.
+        ShapeError: more than one ellipsis.
+        UnsupportedError: a truth value, which is a mask of no axis.
+    """
+    items = list(key) if isinstance(key, tuple) else [key]
+    if any(map(_is_truth, items)):
+        raise UnsupportedError("indexing by bool: expected integers, slices, None and ...")
+    places = [n for n, item in enumerate(items) if item is ...]
+    if len(places) > 1:
+        raise ShapeError("an index can have one ellipsis")
+    missing = array.ndim - sum(item is not None and item is not ... for item in items)
+    if missing < 0:
+        raise BoundsError(
+            f"too many indices: {array.ndim - missing} for an array of {array.ndim} dimensions"
+        )
+    at = places[0] if places else len(items)
+    items[at : at + 1] = [slice(None)] * missing
+    return items
+
+
+def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedArray:
+    tracer, value = array.tracer, array.value
+    axes: list[int | None] = []
+    axis = 0
+    for item in items:
+        if item is None:
+            axes.append(None)
+            continue
+        found = bounds(array, item, axis)
+        if found is not None:
+            start, step, length = found
+            value = tracer.builder.sliced(value, axis, start, step, length, tracer.where())
+        if isinstance(item, slice):
+            axes.append(axis)
+        axis += 1
+    is_scalar = is_scalar and not axes  # of an array without dimensions, too
+    made = array.of(value)
+    if is_scalar:
+        return tracer.hidden_view(made, ())
+    if tuple(axes) != tuple(range(array.ndim)):
+        made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
+    if not axes and tracer.is_number(array.value):
+        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [made]))  # an array again
+    tracer.relate(array, made)
+    return made
+
+
+def _is_truth(item: Any) -> bool:
+    is_one = getattr(item, "dtype", None) == np.bool_ and not getattr(item, "ndim", 0)
+    return isinstance(item, bool) or is_one
+
+
+def _picks(item: Any) -> bool:
+    """An item that takes places along an axis, not a part of it."""
+    return item is not None and not isinstance(item, slice)
+
+
+def bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
+    """First index, step and number of indices; None for all of them."""
+    builder = array.tracer.builder
+    extent = builder.extent_expr(array.value.shape[axis])
+    if not isinstance(item, slice):
+        return _one(array, item, axis)
+    step = 1 if item.step is None else _number(array, item.step)
+    if step == 0:
+        raise ShapeError("the step of a slice is 0")
+    ends = (literal(0), extent) if step > 0 else (literal(FAR), literal(-FAR))
+    start, stop = (
+        default if end is None else _end(array, end)
+        for end, default in zip((item.start, item.stop), ends, strict=True)
+    )
+    if (start, stop, step) == (*ends, 1):
+        return None
+    bounds = (extent, start, stop, literal(step))
+    length = builder.derive(Expr("slice_length", bounds))
+    return Expr("slice_start", bounds), step, length
+
+
+def _one(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any]:
+    return place_of(array.tracer, _number(array, item), axis, array.value.shape[axis]), 1, 1
+
+
+def _end(array: TracedArray, item: Any) -> Expr:
+    """An end of a slice: an expression of extents, or a number that is part of the guard."""
+    expr = getattr(item, "expr", None)
+    if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
+        _number(array, item.example)
+        return expr
+    return literal(_number(array, item))
+
+
+def _number(array: TracedArray, item: Any) -> int:
+    try:
+        return index(array.tracer.concrete(item))
+    except OpweaveError:
+        raise
+    except Exception:
+        raise TraceError(
+            f"an index must be an integer, a slice, None or ..., found {shown(item)}"
+        ) from None
+
+
+def rows(array: TracedArray) -> Iterator[TracedArray]:
+    """The rows of an array, whose number becomes part of the guard.
+
+    Raises:
+        TraceError: more rows than a loop is unrolled for.
+    """
+    count = length(array)
+    if count > MOST_UNROLLED:
+        raise TraceError(
+            f"iteration over {count} rows: expected at most {MOST_UNROLLED}, since each becomes "
+            "code of its own; express the loop as array operations"
+        )
+    return iter(Rows(array, count))
+
+
+class Rows:
+    """A sequence of rows, of which Python makes the iterator that it makes of an array."""
+
+    __opweave_stands__ = True
+
+    def __init__(self, array: TracedArray, count: int):
+        self._found = array
+        self.count = count
+
+    def __getitem__(self, number: int) -> TracedArray:
+        if number >= self.count:
+            raise IndexError(number)
+        row: TracedArray = self._found[number]
+        return row
+
+
+def length(array: TracedArray) -> int:
+    """``len(array)``, which becomes part of the guard."""
+    if not array.ndim:
+        kind = array.__class__
+        is_number = issubclass(kind, np.generic)
+        named = f"object of type 'numpy.{kind.__name__}' has no len()"
+        raise TypeError(named if is_number else "len() of unsized object")
+    return index(array.tracer.concrete(array.shape[0]))

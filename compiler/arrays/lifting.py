@@ -1,0 +1,83 @@
+"""Lists and arrays that stand beside traced values: as traced arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import coordinate
+from opweave.compiler.tracing.traced_operators import is_traced_array, is_traced_number
+from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.dtypes import I32
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+# So many items of a list become code at most.
+MOST_ITEMS = 64
+
+
+def arrays_in(item: Any) -> Iterator[Any]:
+    """The traced arrays in an item: itself, or those of a list."""
+    if is_traced_array(item):
+        yield item
+    elif isinstance(item, list | tuple):
+        for part in item:
+            yield from arrays_in(part)
+
+
+def has_arrays(item: Any) -> bool:
+    """True for a traced array, and for a list with one in it."""
+    return next(arrays_in(item), None) is not None
+
+
+def tracer_of(*items: Any) -> Any:
+    """The tracer of the first traced array among some items and their lists."""
+    return next(array.tracer for item in items for array in arrays_in(item))
+
+
+def lifted(tracer: Any, item: Any) -> Any:
+    """What ``np.asarray`` makes of an item, as a traced array.
+
+    Raises:
+        UnsupportedError: it is no array of numbers, or a list of too many traced values.
+        ShapeError: a list of arrays of different shapes.
+    """
+    if is_traced_array(item):
+        return item
+    if has_arrays(item):
+        return _stacked([lifted(tracer, part) for part in item])
+    if is_traced_number(item):
+        dtype = dtypes.of(np.asarray(item.example).dtype)
+        return tracer.wrapped(tracer.builder.created(item.expr, dtype, (), tracer.where()))
+    array = item if hasattr(item, "ndim") else np.asarray(tracer.concrete(item))
+    if array.dtype.kind == "O":
+        raise UnsupportedError(f"expected an array of numbers, found {type(item).__name__}")
+    if array.ndim:
+        return tracer.wrapped(tracer.constant(array))
+    return tracer.copied(array)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Arrays of one shape along a new first axis."""
+    if len(parts) > MOST_ITEMS:
+        raise UnsupportedError(
+            f"a list of {len(parts)} traced arrays: expected at most {MOST_ITEMS}"
+        )
+    first = parts[0]
+    single = [[extent == 1 for extent in part.value.shape] for part in parts]
+    if any(ones != single[0] for ones in single):
+        raise ShapeError("a list of arrays of different shapes")
+    place = coordinate(first.tracer, len(parts), first.ndim, I32)
+    common = np.result_type(*(part.dtype for part in parts))
+    cast = [part.astype(common) for part in parts]
+    pairs = list(enumerate(cast))[-2::-1]
+    found = reduce(lambda rest, p: np.where(place == np.int32(p[0]), p[1], rest), pairs, cast[-1])
+    return found if len(parts) > 1 else first.tracer.hidden_view(found, (None, *range(first.ndim)))
+
+
+def weak_or_lifted(tracer: Any, item: Any) -> Any:
+    """A number as it is, whose type gives way to an array's; anything else as a traced array."""
+    return item if is_number(item) else lifted(tracer, item)

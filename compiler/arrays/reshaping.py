@@ -1,0 +1,146 @@
+"""Reshaping of traced arrays: other extents over the same elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from opweave.compiler.ir.expr import Expr, evaluate, literal
+from opweave.compiler.ir.graph import Extent
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
+from opweave.opcodes.shapes import check_dimensions
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.traced import TracedArray
+    from opweave.compiler.tracing.tracer import Tracer
+
+ONE, OPEN = literal(1), literal(-1)
+
+
+def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
+    """The elements in the order of rows in another shape; -1 stands for what is left.
+
+    Raises:
+        ShapeError: the shapes do not have the same number of elements.
+    """
+    tracer, builder = array.tracer, array.tracer.builder
+    exprs = [_extent_or_open(tracer, item) for item in shape]
+    total = _product([builder.extent_expr(e) for e in array.value.shape])
+    if exprs.count(OPEN) > 1:
+        raise ShapeError(f"reshape: -1 stands twice in {_shown(shape)}")
+    if OPEN in exprs:
+        place = exprs.index(OPEN)
+        known = _product([e for e in exprs if e != OPEN])
+        if not builder.require(Expr("ne", (known, literal(0)))):
+            raise ShapeError(f"reshape: -1 in {_shown(shape)} could be anything: another is 0")
+        exprs[place] = _share(total, known)
+    if not builder.require(Expr("eq", (_product(exprs), total))):
+        have = tuple(map(builder.example, array.value.shape))
+        raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
+    extents = tuple(symbol_of(tracer, expr) for expr in exprs)
+    if extents == tuple(map(builder.find, array.value.shape)):
+        view: TracedArray = array if tracer.is_number(array.value) else array[...]
+        return view
+    made = builder.reshaped(array.value, extents, tracer.where())
+    view = array.of(made)
+    if tracer.is_number(array.value):
+        return tracer.apart(view)
+    tracer.relate(array, view)
+    return view
+
+
+def _share(total: Expr, known: Expr) -> Expr:
+    """What stands for -1."""
+    if known == ONE:
+        return total
+    return ONE if known == total else Expr("share", (total, known))
+
+
+def _extent_or_open(tracer: Tracer, item: Any) -> Expr:
+    """To NumPy whatever is negative stands for what is left."""
+    expr = number_of(tracer, item)
+    if evaluate(expr, tracer.builder.extents) >= 0:
+        return expr
+    if expr.op != "literal":
+        tracer.builder.require(Expr("lt", (expr, literal(0))))
+    return OPEN
+
+
+def extent_of_item(tracer: Tracer, item: Any) -> Expr:
+    """An extent of a shape: an expression of extents, or a number that is part of the guard.
+
+    Raises:
+        ShapeError: not an integer, or negative.
+    """
+    expr = number_of(tracer, item)
+    found = evaluate(expr, tracer.builder.extents)
+    if found < 0:
+        raise ShapeError(f"an extent cannot be negative, found {shown(found)}")
+    return expr
+
+
+def number_of(tracer: Tracer, item: Any) -> Expr:
+    """A whole number: an expression of extents, or a number that is part of the guard.
+
+    Raises:
+        ShapeError: not an integer.
+    """
+    expr = getattr(item, "expr", None)
+    if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
+        item = item.example
+    else:
+        expr = None
+    try:
+        found = index(tracer.concrete(item))
+    except OpweaveError:
+        raise
+    except Exception:
+        raise ShapeError(f"an extent must be an integer, found {shown(item)}") from None
+    return literal(found) if expr is None else tracer.builder.resolve_expr(expr)
+
+
+def counted_axis(name: str, axis: Any, rank: int) -> int:
+    """An axis counted from 0.
+
+    Raises:
+        ShapeError: no integer.
+        AxisError: no axis of the array.
+        UnsupportedError: axis 0 or -1 of no dimensions, which some of NumPy's functions take.
+    """
+    try:
+        found = index(axis)
+    except OpweaveError:
+        raise
+    except Exception:
+        raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
+    check_dimensions(name, found, rank)
+    if not -rank <= found < rank:
+        raise AxisError(
+            f"{name}: axis {shown(found)} does not exist in an array of {rank} dimensions"
+        )
+    return found % rank
+
+
+def symbol_of(tracer: Tracer, expr: Expr) -> Extent:
+    """From an expression to an extent: a number, a known symbol, or a new one."""
+    if expr.op == "literal":
+        number: int = expr.args[0]
+        return number
+    return tracer.builder.symbol(expr)
+
+
+def _product(exprs: Sequence[Expr]) -> Expr:
+    return reduce(_times, exprs, ONE)
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if ONE in (a, b):
+        return b if a == ONE else a
+    return Expr("mul", (a, b))
+
+
+def _shown(shape: Sequence[Any]) -> str:
+    return str(tuple(getattr(item, "example", item) for item in shape))

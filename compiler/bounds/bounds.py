@@ -1,0 +1,333 @@
+"""The largest error that each result of a graph may have, against wide values.
+
+The bound is a running first-order error analysis against the wide values.  Each float operator
+adds its documented error in ULP and carries over the errors of its operands, found by moving
+them within their errors (carried.py); a sum adds gamma_n (n the depth of its accumulation plan)
+times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.bounds.complex_bounds import expanded
+from opweave.compiler.bounds.complex_parts import Parts
+from opweave.compiler.bounds.error_propagation import (
+    Bounded,
+    carried_errors,
+    signs_of_zero,
+    zero_of,
+)
+from opweave.compiler.bounds.reference import numpy_attributes
+from opweave.compiler.bounds.rounding import gamma, largest, spacing
+from opweave.compiler.bounds.scan_bounds import scan_error
+from opweave.compiler.ir.accumulation import ProductPlan
+from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.graph import Graph, Node, Scalar, Value, count, reduced_axes
+from opweave.compiler.ir.literals import converted
+from opweave.opcodes.dtypes import F32, F64, DType
+from opweave.opcodes.ulps import UNSTATED
+
+Array = np.ndarray[Any, Any]
+# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
+STEPS = frozenset(("cast", "to_uint8"))
+# Operators that ask for the numbers next to one in its own type: their wide values are of it, too.
+OF_TYPE = frozenset(("nextafter", "spacing"))
+# Operators whose result is little beside the terms that it is made of: the size of those, which
+# its error refers to.  The logarithm of gamma is 0 at 1, at 2, and between the poles below.
+TERMS: dict[str, Callable[[Array], Array]] = {"lgamma": lambda x: np.where(x > 0, 1.0, 16.0)}
+# Where channels mix, a value on the way is at most so many times the largest channel times the
+# largest amount: three channels, each with a coefficient of up to three terms (hue_rotation).
+TERMS_OF_CHANNELS = 9
+
+
+def run_bounded(
+    graph: Graph,
+    arrays: Mapping[int, Array],
+    env: Mapping[str, Any],
+    extents: Mapping[str, int],
+    executor: str,
+) -> list[Any]:
+    """Wide values with error bounds of every output; a scalar output is its plain value.
+
+    ``executor`` is "cuda" or "host": whose ULP table counts.  The graph carries its plans.
+    """
+    return _Bounds(graph, arrays, env, extents, executor).outputs()
+
+
+class _Bounds:
+    def __init__(
+        self,
+        graph: Graph,
+        arrays: Mapping[int, Array],
+        env: Mapping[str, Any],
+        extents: Mapping[str, int],
+        executor: str,
+    ):
+        self.graph = graph
+        self.env = env
+        self.extents = extents
+        self.executor = executor
+        values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
+        has_double = any(v.dtype.part is F64 for v in values)
+        self.wide = np.dtype(np.longdouble if has_double else np.float64)
+        self.held: dict[int, Any] = {}  # Bounded; of complex values Parts
+        for item in graph.inputs:
+            array, dtype = np.asarray(arrays[item.value.id]), item.value.dtype
+            if dtype.is_complex:
+                parts = (self._widened(p, dtype.part) for p in (array.real, array.imag))
+                self.held[item.value.id] = Parts(*(Bounded(p, _zero(p)) for p in parts))
+            else:
+                self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
+
+    def _widened(self, array: Any, dtype: DType) -> Array:
+        """Of floats the wide value, NaN made quiet: hypot(NaN, inf) is inf of quiet ones alone,
+        and which a conversion leaves is a matter of the processor."""
+        if not dtype.is_float:
+            return np.asarray(array)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.asarray(array).astype(self.wide) * 1)
+
+    def outputs(self) -> list[Any]:
+        with np.errstate(all="ignore"):
+            for node in self.graph.nodes:
+                for value, made in zip(node.results, self._node(node), strict=True):
+                    self.held[value.id] = made
+        return [
+            self._whole(o) if isinstance(o, Value) else evaluate(o, self.env)
+            for o in self.graph.outputs
+        ]
+
+    def _whole(self, value: Value) -> Bounded:
+        held: Bounded | Parts = self.held[value.id]
+        return held.whole() if isinstance(held, Parts) else held
+
+    def _node(self, node: Node) -> list[Any]:
+        if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
+            return expanded(self, node)
+        return self.real_node(node)
+
+    def real_node(self, node: Node) -> list[Bounded]:
+        """Values and errors of the results of a node of real values."""
+        operands = [self._operand(o) for o in node.operands]
+        if node.operator.name == "to_uint8":
+            operands = [_before_steps(operands[0], node.operands[0].dtype)]
+        values = self._apply(node, [o.value for o in operands])
+        if node.is_reduction:
+            return [self._reduced(node, operands[0], values[0])]
+        if node.is_scan:
+            error = scan_error(node, operands[0], values[0], self.extents)
+            return [Bounded(values[0], self._settled(node, values[0], error))]
+        if node.is_view:
+            numbers = [o.value for o in operands[1:]]
+            attrs = numpy_attributes(node, self.extents)
+            error = node.operator.numpy(operands[0].error, *numbers, **attrs)
+            return [Bounded(values[0], error)]
+        if node.tables:
+            return [self._gathered(node, operands, values[0])]
+        if node.is_product:
+            return [self._multiplied(node, operands[0], operands[1], values[0])]
+        errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
+        top = None
+        if node.operator.mixes is not None:
+            wide = _finite(np.abs(operands[0].value) + operands[0].error)
+            # an infinite amount of a difference that rounds to nothing may be anything
+            amounts = [np.abs(o.value) for o in operands[1:]]
+            top = np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts])
+        if node.operator.name in TERMS:
+            top = TERMS[node.operator.name](operands[0].value)
+        made = []
+        for value, error, result in zip(values, errors, node.results, strict=True):
+            made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))
+        unstated = UNSTATED.get((node.operator.name, self.executor))
+        if unstated is None:
+            return made
+        low, high = unstated
+        reach = (operands[0].value + operands[0].error, operands[0].value - operands[0].error)
+        lost = (reach[0] > low) & (reach[1] < high)
+        return [Bounded(b.value, np.where(lost, np.inf, b.error)) for b in made]
+
+    def _gathered(self, node: Node, operands: list[Bounded], value: Array) -> Bounded:
+        """The errors of the elements that are read; anything where a place is undecided."""
+        table, *places = operands
+        errors = np.broadcast_to(table.error, np.shape(table.value))
+        error = node.operator.numpy(errors, *(p.value for p in places))
+        lost = reduce(np.logical_or, [p.error > 0 for p in places])
+        return Bounded(value, np.where(lost, np.inf, error))
+
+    def _operand(self, operand: Any) -> Bounded:
+        if isinstance(operand, Value):
+            found: Bounded = self.held[operand.id]
+            return found
+        assert isinstance(operand, Scalar)
+        number = converted(evaluate(operand.expr, self.env), operand.dtype)
+        return Bounded(self._widened(number, operand.dtype), np.zeros(()))
+
+    def _apply(self, node: Node, operands: list[Any]) -> list[Array]:
+        if node.operator.name == "cast":
+            return [self._cast(operands[0], node.result.dtype)]
+        attrs = numpy_attributes(node, self.extents)
+        if node.operator.name in OF_TYPE:
+            kinds = [o.dtype.numpy for o in node.operands]
+            operands = [np.asarray(o).astype(k) for o, k in zip(operands, kinds, strict=True)]
+        if node.result.dtype.is_float:
+            attrs.pop("dtype", None)
+        result = node.operator.numpy(*operands, **attrs)
+        results = result if len(node.results) > 1 else (result,)
+        return [
+            np.asarray(r, self.wide if v.dtype.is_float else v.dtype.numpy)
+            for r, v in zip(results, node.results, strict=True)
+        ]
+
+    def _cast(self, array: Any, dtype: DType) -> Array:
+        return np.asarray(array).astype(self.wide if dtype.is_float else dtype.numpy)
+
+    def _rounded(
+        self, node: Node, value: Array, error: Array, dtype: DType, top: Array | None
+    ) -> Array:
+        """Add the operator's own error, and mark what may overflow.
+
+        ``top`` is the largest channel, or term, which the error of the operator refers to.
+        """
+        if not dtype.is_float:
+            # a rounding that goes the other way shows in the result's own unit
+            return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
+        code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
+        # a unit is that of the value which rounds: it may lie in the next binade already
+        reach = np.where(np.isfinite(error), np.abs(value) + error, value)
+        if not code.exact:
+            ulp = node.operator.ulp.on(self.executor).of(dtype)
+            scale = reach if top is None else np.maximum(reach, top)
+            if dtype.round:  # computed in float32, then rounded
+                error = error + ulp * spacing(scale, F32) + 0.5 * spacing(reach, dtype)
+            else:
+                error = error + ulp * spacing(scale, dtype)
+        elif node.operator.name == "cast" and not _widens(node):
+            exact = (error == 0) & (value == value.astype(dtype.numpy))
+            error = error + np.where(exact, 0.0, 0.5) * spacing(reach, dtype)
+            if dtype.round:  # through float32, which may round to the middle of two
+                error = error + np.where(exact, 0.0, 0.5) * spacing(reach, F32)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+        if top is not None:
+            loop = F32 if dtype.round else dtype
+            overflows = overflows | (TERMS_OF_CHANNELS * top >= largest(loop))
+        return np.where(overflows, np.inf, error)
+
+    def _multiplied(self, node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
+        """Errors of the factors carried over, and gamma_n times the product of magnitudes."""
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            lines = np.any(x.error > 0, axis=-1, keepdims=True)
+            columns = np.any(y.error > 0, axis=-2, keepdims=True)
+            return Bounded(value, np.where(lines | columns, np.inf, np.zeros(value.shape)))
+        assert isinstance(node.plan, ProductPlan)
+        assert node.operator.accumulator is not None
+        depth = node.plan.depth(count(node.values[0].shape[-1:], self.extents))
+        accumulator = node.operator.accumulator(dtype)
+        growth = gamma(depth, accumulator)
+        wide_x, wide_y = np.abs(x.value), np.abs(y.value)
+        error = (1 + growth) * (x.error @ (wide_y + y.error) + wide_x @ y.error)
+        magnitude = wide_x @ wide_y
+        error = error + growth * magnitude
+        error = np.where(magnitude + error >= largest(accumulator), np.inf, error)
+        # gradual underflow adds half of the smallest number a step
+        error = error + depth * 0.5 * spacing(np.zeros((), self.wide), accumulator)
+        error = np.where(np.isnan(error), np.inf, error)
+        # one NaN among the factors makes the sum NaN, in whatever order it is taken
+        lines = np.any(_is_nan(x), axis=-1, keepdims=True)
+        columns = np.any(_is_nan(y), axis=-2, keepdims=True)
+        return Bounded(value, self._stored(value, np.where(lines | columns, 0.0, error), dtype))
+
+    def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
+        """Add the rounding of a wide accumulator, and mark what may overflow."""
+        if dtype.round:  # of what was computed, which may lie in a higher binade than the value
+            reach = np.where(np.isfinite(error), np.abs(value) + error, value)
+            error = error + 0.5 * spacing(reach, dtype)
+        overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+        return np.where(overflows, np.inf, error)
+
+    def _settled(self, node: Node, value: Array, error: Array) -> Array:
+        """The error of what was accumulated, once it is rounded to its dtype."""
+        dtype = node.result.dtype
+        picks = node.operator.name in ("cummax", "cummin")
+        return error if picks or not dtype.is_float else self._stored(value, error, dtype)
+
+    def _reduced(self, node: Node, operand: Bounded, value: Array) -> Bounded:
+        axes = reduced_axes(node)
+        keep = bool(node.attr("keepdims"))
+        dtype = node.result.dtype
+        if not dtype.is_float:
+            undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
+            return Bounded(value, np.where(undecided, np.inf, 0.0))
+        if node.operator.name in ("max", "min"):
+            error = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0)
+            signs = signs_of_zero(operand.value)
+            plus, minus = (np.any(side, axis=axes, keepdims=keep) for side in signs)
+            is_open = plus & minus & (value == 0)
+            return Bounded(value, np.maximum(error, zero_of(is_open, dtype)))
+        extent = count((node.values[0].shape[a] for a in axes), self.extents)
+        assert node.plan is not None
+        assert node.operator.accumulator is not None
+        accumulator = node.operator.accumulator(dtype)
+        is_sum = node.operator.name == "sum"
+        # each term of a sum passes through the depth's roundings; a product has all of them
+        growth = gamma(node.plan.depth(extent) if is_sum else extent, accumulator)
+        of = _of_sum if is_sum else _of_product
+        error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
+        error = np.where(np.isnan(error), np.inf, error)
+        # one NaN makes the result NaN, in whatever order it is taken
+        lost = np.any(_is_nan(operand), axis=axes, keepdims=keep)
+        return Bounded(value, self._stored(value, np.where(lost, 0.0, error), dtype))
+
+
+def _of_sum(operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any) -> Array:
+    """Errors of the elements, and of a rounding a step."""
+    magnitude = np.sum(np.abs(operand.value) + operand.error, **over)
+    error = np.sum(operand.error, **over) + growth * magnitude
+    # a partial sum may overflow where the sum itself does not
+    return np.where(magnitude + error >= largest(accumulator), np.inf, error)
+
+
+def _of_product(
+    operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any
+) -> Array:
+    """Errors of the factors, of a rounding a step, and of partial products that underflow."""
+    magnitude = np.abs(operand.value) + operand.error
+    steps = magnitude.size // max(value.size, 1)
+    above = np.prod(np.maximum(magnitude, 1.0), **over)
+    lost = steps * 0.5 * spacing(np.zeros((), value.dtype), accumulator) * above
+    error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
+    # a partial product may overflow where the product itself does not
+    return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
+
+
+def _is_nan(operand: Bounded) -> Array:
+    """Where a value is NaN for certain; where it is undecided, it may be a number."""
+    return np.isnan(operand.value) & np.isfinite(operand.error)
+
+
+def _finite(sizes: Array) -> Array:
+    return np.where(np.isfinite(sizes), sizes, 0.0)
+
+
+def _zero(array: Any) -> Array:
+    return np.zeros(np.shape(array))
+
+
+def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
+    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
+    loop = F32 if dtype.round else dtype
+    own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
+    return Bounded(operand.value, operand.error + own)
+
+
+def _widens(node: Node) -> bool:
+    source, target = node.operands[0].dtype, node.result.dtype
+    # float16 has more digits than bfloat16, and not its small numbers
+    holds = target.digits >= source.digits and target.tiny_exponent <= source.tiny_exponent
+    return (source.is_float and holds) or source.kind == "b"

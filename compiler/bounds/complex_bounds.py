@@ -1,0 +1,185 @@
+"""Error bounds of complex values: pairs of real bounds, by the roundings of templates/complex.cuh.
+
+A complex operator is the real ones that its helper is made of; each of them adds its error and
+carries those of its operands as in a real kernel (``bounds.py``).  So real and imaginary part have
+a bound of their own: a product whose real part cancels has a large error there and a small one in
+the other.  What picks or compares is decided by both parts, as NumPy orders complex numbers.
+
+The only bound by magnitude is that of ``prod``: a complex multiplication has a relative error of
+at most sqrt(5) u (Brent, Percival and Zimmermann, "Error bounds on complex floating-point
+multiplication", Math. Comp. 76, 2007).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.bounds.complex_parts import (
+    ARITHMETIC,
+    PICKS,
+    TESTS,
+    Pair,
+    Parts,
+    Real,
+    Walk,
+    computed,
+    open_zero,
+)
+from opweave.compiler.bounds.error_propagation import Bounded
+from opweave.compiler.bounds.rounding import gamma, largest, spacing
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Node, Operand, Scalar, count, reduced_axes
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.dtypes import BOOL
+
+Array = np.ndarray[Any, Any]
+# Roundings of a complex multiplication, by magnitude.
+MULTIPLICATION = math.sqrt(5)
+# Operators that are real ones of the parts, but for reductions, casts and products.
+EXPANSIONS: dict[str, Callable[..., Any]] = {**ARITHMETIC, **PICKS}
+
+
+def expanded(walk: Walk, node: Node) -> list[Any]:
+    """Values and errors of a node of which an operand or a result is complex."""
+    name = node.operator.name
+    if name in REDUCTIONS:
+        return [REDUCTIONS[name](walk, node)]
+    if name == "matmul":
+        return [_product(walk, node)]
+    if name == "cast":
+        return [_cast(walk, node)]
+    if name == "join":
+        parts = [part_of(walk, o, "re").bounded for o in node.operands]
+        shape = np.broadcast_shapes(*(np.shape(p.value) for p in parts))
+        return [Parts(*(Bounded(*(np.broadcast_to(a, shape) for a in (p.value, p.error)))
+                        for p in parts))]  # fmt: skip
+    if name in EXPANSIONS:
+        made = EXPANSIONS[name](*(pair_of(walk, o) for o in node.operands))
+        return [made.parts if isinstance(made, Pair) else made.bounded]
+    if name in TESTS:
+        pairs = [pair_of(walk, o) for o in node.operands]
+        value = np.asarray(node.operator.numpy(*(p.parts.value for p in pairs)))
+        return [Bounded(value, np.where(TESTS[name](*pairs), np.inf, np.zeros(value.shape)))]
+    return [Parts(*(_of_parts(walk, node, part) for part in ("re", "im")))]
+
+
+def part_of(walk: Walk, operand: Operand, part: str) -> Real:
+    """A part of an operand; of a real one itself."""
+    dtype = operand.dtype.part
+    if isinstance(operand, Scalar):
+        expr = operand.expr
+        if operand.dtype.is_complex:
+            expr = Expr({"re": "real", "im": "imag"}[part], (expr,))
+        attrs = (("dtype", dtype.numpy_name), ("shape", ()))
+        full = Node(OPERATORS["full"], (), (), attrs)
+        return Real(walk, dtype, computed(walk, full, [Scalar(expr, dtype)], dtype))
+    held = walk.held[operand.id]
+    bounded = getattr(held, part) if isinstance(held, Parts) else held
+    return Real(walk, dtype, bounded, operand.shape)
+
+
+def pair_of(walk: Walk, operand: Operand) -> Pair:
+    return Pair(part_of(walk, operand, "re"), part_of(walk, operand, "im"))
+
+
+def _of_parts(walk: Walk, node: Node, part: str) -> Bounded:
+    """An operator that does the same to either part."""
+    operands = [part_of(walk, o, part) if o.dtype.is_complex else o for o in node.operands]
+    result = node.result
+    attrs = tuple(
+        (k, result.dtype.part.numpy_name if k == "dtype" and v else v) for k, v in node.attrs
+    )
+    return computed(walk, replace(node, attrs=attrs), operands, result.dtype.part, result.shape)
+
+
+def _cast(walk: Walk, node: Node) -> Any:
+    """Between complex types, and from and to others."""
+    (operand,), target = node.operands, node.result.dtype
+    if target is BOOL:
+        pair = pair_of(walk, operand)
+        value = np.not_equal(pair.parts.value, 0)
+        return Bounded(value, np.where(open_zero(pair), np.inf, np.zeros(np.shape(value))))
+    re = _of_parts(walk, node, "re")
+    if not target.is_complex:
+        return re
+    if operand.dtype.is_complex:
+        return Parts(re, _of_parts(walk, node, "im"))
+    return Parts(re, Bounded(np.zeros_like(re.value), np.zeros(np.shape(re.value))))
+
+
+def _product(walk: Walk, node: Node) -> Parts:
+    """Each part is a real product of twice the depth: of [re, -im] and [re, im], say."""
+    x, y = (pair_of(walk, o) for o in node.operands)
+
+    def beside(a: Bounded, b: Bounded, axis: int) -> Bounded:
+        values, errors = (
+            np.concatenate([np.broadcast_to(p, a.value.shape) for p in pair], axis)
+            for pair in ((a.value, b.value), (a.error, b.error))
+        )
+        return Bounded(values, errors)
+
+    minus = Bounded(-x.im.bounded.value, x.im.bounded.error)
+    lefts = (beside(x.re.bounded, minus, -1), beside(x.re.bounded, x.im.bounded, -1))
+    rights = (beside(y.re.bounded, y.im.bounded, -2), beside(y.im.bounded, y.re.bounded, -2))
+    made = []
+    for left, right in zip(lefts, rights, strict=True):
+        operands = [Real(walk, x.re.dtype, b) for b in (left, right)]
+        made.append(computed(walk, node, operands, x.re.dtype))
+    # which parts of an infinity meet is the order's; libraries scale by 1 + 0i, of which NaN comes
+    unclear = np.logical_or.reduce([~np.isfinite(m.value) | np.isinf(m.error) for m in made])
+    return Parts(*(Bounded(m.value, np.where(unclear, np.inf, m.error)) for m in made))
+
+
+def _prod(walk: Walk, node: Node) -> Parts:
+    """By magnitude; what is not finite is open, since one infinite part makes either one NaN."""
+    found = pair_of(walk, node.operands[0]).parts
+    dtype, over = node.result.dtype.part, _over(node)
+    value = np.asarray(np.prod(found.value, **over))
+    size = np.abs(found.value) + np.hypot(found.re.error, found.im.error)
+    extent = count((node.values[0].shape[a] for a in over["axis"]), walk.extents)
+    growth = gamma(math.ceil(MULTIPLICATION * extent), dtype)
+    above = np.prod(np.maximum(size, 1.0), **over)
+    lost = 4 * extent * 0.5 * spacing(np.zeros((), found.re.value.dtype), dtype) * above
+    error = np.prod(size, **over) * (1 + growth) - np.abs(value) + lost
+    is_open = ~(2 * above * (1 + growth) < largest(dtype)) | ~np.isfinite(value)
+    error = np.where(is_open | np.isnan(error), np.inf, np.maximum(error, lost))
+    return Parts(Bounded(value.real, error), Bounded(value.imag, error))
+
+
+def _over(node: Node) -> dict[str, Any]:
+    return {"axis": reduced_axes(node), "keepdims": bool(node.attr("keepdims"))}
+
+
+def _extreme(walk: Walk, node: Node) -> Parts:
+    """The imaginary part may be that of any element whose real part may be the extreme one."""
+    found, over = pair_of(walk, node.operands[0]).parts, _over(node)
+    kept = over | {"keepdims": True}
+    sign = 1 if node.operator.name == "max" else -1
+    whole = np.asarray(node.operator.numpy(found.value, **kept))
+    re, im = sign * found.re.value, found.im.value
+    nearest = np.max(re - found.re.error, **kept)
+    rivals = (re + found.re.error >= nearest) | found.lost
+    is_exact = np.max(np.where(rivals, found.re.error, 0.0), **kept) == 0
+    spread = np.where(is_exact, 0.0, np.abs(im - whole.imag)) + found.im.error
+    error_im = np.max(np.where(rivals, spread, 0.0), initial=0.0, **kept)
+    error_re = np.max(found.re.error + np.zeros(np.shape(re)), initial=0.0, **kept)
+    nan = np.isnan(found.value)
+    is_open = (np.sum(nan, **kept) > 1) | np.any(found.lost, **kept)
+    is_open = is_open | (np.any(nan, **kept) & (error_re + error_im > 0))
+    single = np.any(nan, **kept) & ~is_open
+    shape = np.shape(node.operator.numpy(found.value, **over))
+    made = []
+    for value, error in ((whole.real, error_re), (whole.imag, error_im)):
+        error = np.where(single, 0.0, np.where(is_open | np.isnan(error), np.inf, error))
+        made.append(Bounded(value.reshape(shape), error.reshape(shape)))
+    return Parts(*made)
+
+
+REDUCTIONS: dict[str, Callable[[Walk, Node], Parts]] = {
+    "prod": _prod, "max": _extreme, "min": _extreme,
+}  # fmt: skip

@@ -1,0 +1,450 @@
+"""Captures: what a function reads besides its arguments.
+
+The globals of its module, attributes of modules, functions and classes, and the variables of
+enclosing functions are read again at each call, as Python does.  Arrays among them become inputs
+of the graph, everything else part of the guard; while the function is traced, a copy of it sees
+traced values in their place, see ``substitute.py``.  Functions that it calls, and methods of the
+objects that it is given, are searched, and copied, too: all but those of installed packages.
+Classes are not copied, nor what only they hold: their places are *watched*.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.capturing.tree import (
+    LIBRARIES,
+    Identity,
+    Tree,
+    is_class_of_objects,
+    remembered,
+)
+
+Function = types.FunctionType
+# Functions that remember what they returned.
+KEEPING = type(functools.lru_cache(len))
+READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+CONSTANT = (
+    int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, Enum, type, slice, Function,
+    types.BuiltinFunctionType, types.ModuleType,
+)  # fmt: skip
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+# Between a name and its attribute where that is assigned, as in ``f.n += 1``.
+BETWEEN = ("COPY", "CACHE", "EXTENDED_ARG")
+INSTALLED = tuple(
+    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+class Missing:
+    """The value of a name that is not there."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A name outside of a function, which holds a value at each call.
+
+    Attributes:
+        name: as the function's source spells it.
+        number: identity of the scope.
+        scope: a module's or function's dict, the cell of a variable, a class, or a function whose
+            defaults are meant.
+        watched: the traced function sees what is there itself, no copy: arrays there are known by
+            their identity.
+    """
+
+    name: str
+    number: int
+    scope: Any = field(compare=False, repr=False)
+    watched: bool = False
+
+    @classmethod
+    def of(cls, name: str, scope: Any, watched: bool = False) -> Place:
+        return cls(name, id(scope), scope, watched)
+
+    @property
+    def label(self) -> str:
+        """The name for a message."""
+        is_attribute = isinstance(self.scope, type | Function)
+        return f"{self.scope.__name__}.{self.name}" if is_attribute else self.name
+
+    def read(self) -> Any:
+        """The value now; ``Missing`` where there is none."""
+        scope = self.scope
+        if isinstance(scope, dict):
+            return scope.get(self.name, Missing)
+        if isinstance(scope, Function):
+            return getattr(scope, self.name)
+        if isinstance(scope, type):
+            return vars(scope).get(self.name, Missing)
+        try:
+            return scope.cell_contents
+        except ValueError:  # an empty cell
+            return Missing
+
+    def write(self, value: Any) -> None:
+        """Put a value back."""
+        if isinstance(self.scope, dict):
+            self.scope[self.name] = value
+        elif isinstance(self.scope, type | Function):
+            setattr(self.scope, self.name, value)
+        else:
+            self.scope.cell_contents = value
+
+
+def places_of(fn: Any) -> tuple[Place, ...]:
+    """What a function, and the functions that it calls, read from outside."""
+    return tuple(dict.fromkeys(_places(fn, set(), is_called=False)))
+
+
+def helpers_of(fn: Any, seen: set[int] | None = None) -> Iterator[Function]:
+    """A function, and those of the user's own that it calls by their names."""
+    seen = set() if seen is None else seen
+    if not isinstance(fn, Function) or id(fn) in seen:
+        return
+    seen.add(id(fn))
+    yield fn
+    for *_, place in chains(fn):
+        for inner in inner_functions(place.read()):
+            if is_helper(inner):
+                yield from helpers_of(inner, seen)
+
+
+# Names of what looks at the frames and names of the code that calls it.
+FRAMES = frozenset(
+    {"eval", "exec", "globals", "locals", "vars", "_getframe", "currentframe", "id"}
+)
+
+
+@cache
+def asks_frames(code: types.CodeType) -> str | None:
+    """What in the code looks at its own frame or names, of which a copy has others."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in FRAMES:
+            return str(instruction.argval)
+    inner = (asks_frames(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return next(filter(None, inner), None)
+
+
+def compares_objects(fn: Function) -> bool:
+    """True for code that compares by ``is`` what may be arrays: no constant, no sentinel.
+
+    A function of others may give back an array that it was given, which is no stand-in.
+    """
+    for code in nested_codes(fn.__code__):
+        before: Any = None
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "IS_OP" and not _is_fixed(before, fn):
+                return True
+            if instruction.opname not in BETWEEN:
+                before = instruction
+    return False
+
+
+def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and that of the functions that it makes."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from nested_codes(constant)
+
+
+def _is_fixed(instruction: Any, fn: Function) -> bool:
+    """True for what loads a constant, or a global that is a module, a class or an object."""
+    if instruction is None or instruction.opname == "LOAD_CONST":
+        return True
+    if instruction.opname not in READS[:2]:
+        return False
+    value = fn.__globals__.get(instruction.argval, Missing)
+    return type(value) is object or isinstance(
+        value, types.ModuleType | type | Function | types.BuiltinFunctionType | str
+    )
+
+
+# Names of what compares by identity first.
+COMPARING = frozenset(
+    {"id", "index", "count", "remove", "is_", "is_not", "contains", "countOf", "indexOf"}
+)
+
+
+@cache
+def asks_identity(code: types.CodeType) -> bool:
+    """True for code that may ask whether two of its values are one object.
+
+    A comparison with a constant asks for no array.
+    """
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "CONTAINS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname == "IS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in COMPARING:
+            return True
+        if instruction.opname not in BETWEEN:
+            before = instruction.opname
+    return any(asks_identity(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+@cache
+def asks_truth(code: types.CodeType) -> bool:
+    """True for code that may compare with True or False by ``is``, as ``case True`` does."""
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP":
+            is_constant = before is not None and before.opname == "LOAD_CONST"
+            if not is_constant or type(before.argval) is bool:
+                return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in ("is_", "is_not"):
+            return True
+        if instruction.opname not in BETWEEN:
+            before = instruction
+    return any(asks_truth(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
+    """What the methods of a user's class read from outside, and the class's own attributes.
+
+    Args:
+        of_objects: the function is given objects of it, whose methods are copied; it may make
+            others of a class that it sees, and their methods are the class's own.
+    """
+    seen: set[int] = set()
+    read = [p for f in functions_of(cls) for p in _places(f, seen)]
+    watched = [replace(p, watched=True) for p in read]
+    if of_objects and is_class_of_objects(cls):
+        codes = [f.__code__ for f in functions_of(cls)]
+        sees_class = any("__class__" in c.co_freevars or "type" in c.co_names for c in codes)
+        watched = [*read, *(watched if sees_class else ())]  # whose methods are no copies
+    return tuple(dict.fromkeys((*watched, *attributes_of(cls))))
+
+
+def attributes_of(cls: type) -> list[Place]:
+    """What a user's class and its bases hold besides methods, also where only one of them does.
+
+    Of bases from packages the numbers and texts.
+    """
+    bases = [base for base in cls.__mro__ if is_own_class(base)]
+    names = dict.fromkeys(
+        name
+        for base in bases
+        for name, value in vars(base).items()
+        if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
+    )
+    others = [_data_of(base, vars(base).keys()) for base in cls.__mro__ if base not in bases]
+    own = [Place.of(name, base, watched=True) for base in bases for name in names]
+    return list(dict.fromkeys([*own, *(place for found in others for place in found)]))
+
+
+def functions_of(cls: type) -> Iterator[Function]:
+    """The functions of a user's class and of its bases."""
+    for base in cls.__mro__:
+        for value in vars(base).values():
+            yield from filter(is_helper, inner_functions(value))
+
+
+@remembered
+def asks_for_its_class(cls: type) -> bool:
+    """True for a class whose methods ask ``type(self)`` and may be reached by ``super()``.
+
+    Those of a base are no copies, and would be told the class of a copy.
+    """
+    bases = [base for base in cls.__mro__ if is_own_class(base)]
+    names = (names_in(f.__code__) for f in functions_of(cls))
+    return len(bases) > 1 and any("type" in found for found in names)
+
+
+def inner_functions(value: Any) -> tuple[Any, ...]:
+    """The functions behind what may stand in a class."""
+    if isinstance(value, staticmethod | classmethod):
+        return inner_functions(value.__func__)
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
+    if type(value) is KEEPING:
+        return inner_functions(value.__wrapped__)
+    if hasattr(type(value), "__opweave_with__"):
+        return (value.__opweave_function__,)
+    return (value,)
+
+
+def functions_in(leaves: Sequence[Any]) -> Iterator[Function]:
+    """The user's functions among some values, also where they are fused."""
+    for leaf in leaves:
+        found = leaf.value if type(leaf) is Identity else leaf
+        inner = found.__opweave_function__ if hasattr(type(found), "__opweave_with__") else found
+        if type(inner) is Function and is_helper(inner):
+            yield inner
+
+
+def classes_in(leaves: Sequence[Any], trees: Sequence[Any]) -> Iterator[tuple[type, bool]]:
+    """The user's classes among some values that were taken apart, and whether of objects there."""
+    for leaf in leaves:
+        found = leaf.__self__ if type(leaf) is types.MethodType else leaf
+        if isinstance(found, type) and is_own_class(found):
+            yield found, False
+    for tree in trees:
+        if isinstance(tree, Tree):
+            if is_own_class(tree.type):
+                yield tree.type, True
+            yield from classes_in((), tree.children)
+
+
+def _places(fn: Any, seen: set[int], is_called: bool = True) -> Iterator[Place]:
+    if not isinstance(fn, Function) or id(fn) in seen:
+        return
+    seen.add(id(fn))
+    if is_called:
+        yield from _defaults(fn)
+    for *_, place in chains(fn):
+        value = place.read()
+        if value is Missing or isinstance(value, types.ModuleType):
+            continue
+        if isinstance(value, type) and place.name == "__class__":
+            continue
+        yield place
+        if isinstance(value, type) and not is_own_class(value):
+            for base in value.__mro__:
+                yield from _data_of(base, names_in(fn.__code__))
+        for inner in inner_functions(value):
+            if is_helper(inner) or getattr(inner, "__globals__", None) is fn.__globals__:
+                yield from _places(inner, seen)
+
+
+def _defaults(fn: Function) -> Iterator[Place]:
+    """The default arguments of a function that is called, where they may be changed."""
+    for name, values in (("__defaults__", fn.__defaults__), ("__kwdefaults__", fn.__kwdefaults__)):
+        if not is_constant(tuple(values.values()) if isinstance(values, dict) else values):
+            yield Place.of(name, fn, watched=True)
+
+
+def is_constant(value: Any) -> bool:
+    """True for what nobody can change: a number, a text, a function, a tuple of such."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return value is None or isinstance(value, CONSTANT)
+
+
+@cache
+def is_installed(file: str) -> bool:
+    """True for a file of the standard library or of an installed package."""
+    return file.startswith(INSTALLED) or "-packages" in file
+
+
+def is_helper(value: Any) -> bool:
+    """True for a function of the user's own: neither built in nor of an installed package."""
+    return (
+        isinstance(value, Function)
+        and not is_of_library(value.__module__)
+        and not is_installed(value.__code__.co_filename)
+    )
+
+
+def is_own_module(value: Any) -> bool:
+    """True for a module of the user's own."""
+    return (
+        isinstance(value, types.ModuleType)
+        and not is_of_library(value.__name__)
+        and not is_installed(str(vars(value).get("__file__") or ""))
+    )
+
+
+@remembered
+def is_own_class(cls: type) -> bool:
+    """True for a class of the user's own whose attributes may change: no enumeration."""
+    if is_of_library(cls.__module__) or issubclass(cls, Enum):
+        return False
+    module = sys.modules.get(str(cls.__module__))
+    return module is None or is_own_module(module)
+
+
+def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
+    """The ways from a function to what it reads: a name, or modules and an attribute.
+
+    In the place of a module there may be a function.
+    """
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    yield from ((Place.of(name, cell),) for name, cell in cells.items())
+    for is_global, first, *attributes in _reads(fn.__code__):
+        if not is_global and first not in cells:
+            continue  # a variable of the function's own
+        found = [Place.of(first, fn.__globals__ if is_global else cells[first])]
+        for name in attributes:
+            owner = found[-1].read()
+            is_read = is_own_module(owner) or is_helper(owner) or _is_data(owner, name)
+            if not is_read or name not in vars(owner):
+                break
+            found.append(Place.of(name, vars(owner)))
+        if found[-1].read() is not Missing and (is_global or len(found) > 1):
+            yield tuple(found)
+
+
+# Types of what a module or class of others holds that is part of a guard.
+DATA = (bool, int, float, complex, str, bytes, type(None), np.ndarray)
+
+
+def _is_data(owner: Any, name: str) -> bool:
+    """A number, text, array or class of a module of others; of its functions it is not known."""
+    if not isinstance(owner, types.ModuleType) or is_of_library(owner.__name__):
+        return False
+    value = vars(owner).get(name)
+    return type(value) in DATA or isinstance(value, type | np.generic | np.dtype)
+
+
+def _data_of(cls: type, names: Set[str]) -> Iterator[Place]:
+    """The numbers and texts among some names that a class of others holds."""
+    if not is_of_library(cls.__module__):
+        for name in names & vars(cls).keys():
+            if type(vars(cls)[name]) in DATA and not name.startswith("__"):
+                yield Place.of(name, cls, watched=True)
+
+
+def is_of_library(module: Any) -> bool:
+    """True for the name of a module that is the standard library's or NumPy's."""
+    return str(module).split(".")[0] in LIBRARIES
+
+
+@cache
+def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
+    """Names that are read, by nested functions too, each with the attributes behind it.
+
+    First whether the name is a global.
+    """
+    return tuple(map(tuple, _read_in(code)))
+
+
+def _read_in(code: types.CodeType) -> Iterator[Sequence[Any]]:
+    path: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if path and instruction.opname in BETWEEN:
+            continue
+        if path and instruction.opname in ATTRIBUTES:
+            path.append(instruction.argval)
+            continue
+        if path:
+            yield path
+        is_read = instruction.opname in READS
+        path = [instruction.opname in READS[:2], instruction.argval] if is_read else []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _reads(constant)
+
+
+@cache
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """Names and texts in a function's code, which may be names of attributes."""
+    found = {*code.co_names, *(c for c in code.co_consts if isinstance(c, str))}
+    inner = (names_in(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return frozenset(found.union(*inner))

@@ -1,0 +1,302 @@
+"""Calls that leave a traced function for code of others, noticed before they happen.
+
+Python tells a profile function of each call.  The one here lets pass what is copied, what is ours
+or NumPy's, and what is known to compute only (``purity.py``).  What else the user's code calls is
+told to the function's sight: a trace stops there, so that nothing is done twice; a run in parts
+gives the arrays themselves to code that would take a stand-in for what it stands for.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable, Sequence, Set
+from enum import Enum
+from itertools import pairwise
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar, cast
+
+from opweave.compiler.capturing.capture import functions_of, names_in, nested_codes
+from opweave.compiler.capturing.purity import LOUD, Origin, is_pure_in_c, origin_of
+from opweave.compiler.ir.graph import Where
+
+# Asked by code that is not copied, a stand-in would be taken for another type.
+ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
+# Whose code only computes; what it is told to call may do more.
+COMPUTING = (Origin.PURE, Origin.ARRAYS)
+# What callbacks of the collector are told.
+PHASES = ("start", "stop")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Side(Enum):
+    """Whose code runs.
+
+    The user's own, as a copy or as it is (a method of a class that the function sees), is looked
+    at; what is no copy has the globals and containers themselves.
+    """
+
+    COPIED = "a copy of the user's"
+    KNOWN = "the user's own, which is no copy"
+    OTHERS = "what the function has left for"
+
+
+class Departure(NamedTuple):
+    """A call that leaves the function.
+
+    Attributes:
+        name: what is called, as a message says it.
+        caller: the user's frame that calls.
+        frame: the called function's, with its arguments; None of one in C.
+    """
+
+    name: str
+    caller: FrameType
+    frame: FrameType | None
+
+    def where(self, first_line: int) -> Where:
+        """The user's line."""
+        line = self.caller.f_lineno
+        return Where(self.caller.f_code.co_filename, line, line - first_line + 1)
+
+
+class Leaving:
+    """The profile function of one run.
+
+    Args:
+        scopes: identities of the globals of copied functions.
+        classes: the user's classes whose methods are guarded though they are no copies; asked
+            anew at each call that is not known.
+        left: is told of each departure; what it raises is raised in the user's code.
+        crossed: is told when code begins that is no copy (True), and when copied code goes on
+            (False).
+    """
+
+    def __init__(
+        self, scopes: Set[int], classes: Callable[[], Set[type]],
+        left: Callable[[Departure], None], crossed: Callable[[bool], None],
+    ):  # fmt: skip
+        self.scopes = scopes
+        self.classes = classes
+        self.left = left
+        self.crossed = crossed
+        # frames at which the code is of another side than what calls them: innermost last
+        self.borders: list[tuple[FrameType, Side]] = []
+        self.before: Any = None
+        self.pauses = False  # what runs is ours, and only a profiler of the user's own is told
+        self.runs_in: FrameType | None = None
+        self._origins: dict[types.CodeType, Origin] = {}
+        self._known: dict[types.CodeType, bool] = {}
+
+    def __enter__(self) -> Leaving:
+        self.runs_in = sys._getframe(1)
+        self.before = sys.getprofile()
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Put back what was there before; a second time is nothing."""
+        if self.runs_in is not None and sys.getprofile() in (self, None):  # else the user's own
+            restore(self.before)
+        self.runs_in = None
+
+    def _is_elsewhere(self, frame: FrameType | None) -> bool:
+        """Whether it is not the function that calls.
+
+        The run has ended, and Ctrl-C kept it from putting back what was there; or Python itself
+        has called what calls.
+        """
+        while frame is not None and frame is not self.runs_in:
+            if _is_called_by_python(frame):
+                return True
+            frame = frame.f_back
+        if frame is None:
+            restore(self.before)
+        return frame is None
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if self.before is not None:
+            self._tell_others(frame, event, arg)
+            if self.pauses:
+                return
+        if event == "c_call":
+            if self._origins.get(frame.f_code) is Origin.OURS and arg is not warnings.warn:
+                return  # most of all, and nobody asks
+            if not self.borders or self.borders[-1][1] is not Side.OTHERS:
+                self._called_in_c(frame, arg)
+        elif event == "call":
+            side = self.borders[-1][1] if self.borders else Side.COPIED
+            if id(frame.f_globals) in self.scopes:
+                if side is not Side.COPIED:
+                    self._cross(frame, Side.COPIED)
+            elif side is not Side.OTHERS:
+                self._entered(frame)
+        elif event == "return" and self.borders and self.borders[-1][0] is frame:
+            _, side = self.borders.pop()
+            self._tell(side, self.borders[-1][1] if self.borders else Side.COPIED)
+
+    def _tell_others(self, frame: FrameType, event: str, arg: Any) -> None:
+        """A profiler of the user's own is told all."""
+        if callable(self.before) and not isinstance(self.before, Leaving):
+            self.before(frame, event, arg)
+
+    def _cross(self, frame: FrameType, side: Side) -> None:
+        """The code is of another side, until the frame returns."""
+        before = self.borders[-1][1] if self.borders else Side.COPIED
+        self.borders.append((frame, side))
+        self._tell(before, side)
+
+    def _tell(self, before: Side, after: Side) -> None:
+        is_outside = after is not Side.COPIED
+        if is_outside != (before is not Side.COPIED):
+            self.crossed(is_outside)
+
+    def _origin(self, frame: FrameType) -> Origin:
+        code = frame.f_code
+        found = self._origins.get(code)
+        if found is None:
+            found = self._origins[code] = origin_of(code, frame.f_globals.get("__name__"))
+        return found
+
+    def _called_in_c(self, frame: FrameType, function: Any) -> None:
+        origin = self._origin(frame)
+        if origin is Origin.USER and not is_pure_in_c(function):
+            self._leave(Departure(_name_in_c(function), frame, None))
+        elif origin in COMPUTING and function in LOUD:
+            self._leave_from(frame, _name_in_c(function), COMPUTING)
+        elif function is warnings.warn and origin in (Origin.OURS, Origin.ARRAYS):
+            self._leave_from(frame, "a warning of NumPy's", (*COMPUTING, Origin.OURS))
+
+    def _leave_from(self, frame: FrameType, name: str, between: Sequence[Origin]) -> None:
+        caller = self._caller(frame, between)
+        if caller is not None:
+            self._leave(Departure(name, caller, None))
+
+    def _caller(self, frame: FrameType | None, between: Sequence[Origin]) -> FrameType | None:
+        """The user's frame behind others; None where it is not the user's code that calls."""
+        while frame is not None and self._origin(frame) in between:
+            frame = frame.f_back
+        return frame if frame is not None and self._origin(frame) is Origin.USER else None
+
+    def _entered(self, frame: FrameType) -> None:
+        origin = self._origin(frame)
+        if origin is Origin.OURS or origin in COMPUTING:
+            return
+        # opweave calls no package by itself, but what np.piecewise is given
+        between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING
+        caller = self._caller(frame.f_back, between)
+        if caller is None:
+            return
+        if origin is Origin.USER and self._is_known(frame.f_code):
+            self._cross(frame, Side.KNOWN)
+            return
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"
+        self._leave(Departure(name, caller, frame))
+
+    def _is_known(self, code: types.CodeType) -> bool:
+        """Whether what code reads is guarded, though the function is no copy."""
+        if code not in self._known:
+            for cls in self.classes():
+                for function in functions_of(cls):
+                    asks = not ASKING_TYPES.isdisjoint(names_in(function.__code__))
+                    self._known.update((c, not asks) for c in nested_codes(function.__code__))
+        return self._known.setdefault(code, False)
+
+    def _leave(self, departure: Departure) -> None:
+        if self._is_elsewhere(departure.frame or departure.caller):
+            return
+        try:
+            self.left(departure)
+        except Exception:
+            self._again(departure.caller)
+            raise
+        if departure.frame is not None:
+            self._cross(departure.frame, Side.OTHERS)
+
+    def _again(self, frame: FrameType) -> None:
+        """Be there again as soon as the user's code goes on, in a ``finally`` for instance.
+
+        Python removes a profile function that raises.  A trace function of the caller's frame is
+        told of the exception next, and sets it anew.
+        """
+        outer, local = sys.gettrace(), frame.f_trace
+
+        def again(found: FrameType, event: str, arg: Any) -> Any:
+            sys.settrace(outer)
+            frame.f_trace = local
+            sys.setprofile(self)
+            return local
+
+        frame.f_trace = again
+        sys.settrace(again)
+
+
+def restore(before: Any) -> None:
+    """Set the profile function that was there: in Python, or the standard library's own."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+        return
+    sys.setprofile(None)
+    before.enable()  # of cProfile, which is no function
+
+
+def unwatched(function: Function) -> Function:
+    """A function of ours that calls nothing of the user's: Python tells nobody what it does.
+
+    Being told takes most of the time otherwise.  A profiler of the user's own is told all.
+    """
+
+    @functools.wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        found = sys.getprofile()
+        if type(found) is not Leaving or found.pauses:
+            return function(*args, **kwargs)
+        found.pauses = True
+        if found.before is None:
+            sys.setprofile(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            found.pauses = False
+            if found.before is None:
+                sys.setprofile(found)
+
+    return cast(Function, quiet)
+
+
+def _is_called_by_python(frame: FrameType) -> bool:
+    """True for a handler of signals, ``gc.callbacks`` and ``__del__``, which nobody calls.
+
+    A handler is given a number and a frame, a callback a phase and a dict.
+    """
+    code = frame.f_code
+    if code.co_name == "__del__":
+        return True
+    is_starred = bool(code.co_flags & inspect.CO_VARARGS)
+    if code.co_argcount < 2 and not is_starred:
+        return False
+    names, given = code.co_varnames[: code.co_argcount + is_starred], frame.f_locals
+    found = [v for n in names for v in _listed(given.get(n))]
+    return any(
+        type(two) is FrameType
+        or (type(one) is str and one in PHASES and type(two) is dict and "generation" in two)
+        for one, two in pairwise(found)
+    )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if type(value) is tuple else (value,)
+
+
+def _name_in_c(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = getattr(function, "__module__", None)
+        return f"{module}.{function.__name__}" if module != "builtins" else function.__name__
+    return f"{type(owner).__name__}.{function.__name__}"

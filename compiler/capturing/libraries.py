@@ -1,0 +1,198 @@
+"""Modules inside a traced function: NumPy and CuPy, SciPy, and what holds the modules themselves.
+
+One stand-in for each module and run, wherever the function has it from: a global, a default, an
+import inside of it, ``sys.modules``.  So ``xp is np`` is what it is in Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from opweave.compiler.arrays.lifting import arrays_in
+from opweave.compiler.capturing.purity import OURS, PURE
+from opweave.compiler.numpy_api.creation import CREATORS
+from opweave.compiler.numpy_api.scipy_special import ASKING_NOBODY, is_special
+from opweave.compiler.tracing.python_functions import INSTEAD
+from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
+
+ARRAY_MODULES = ("numpy", "cupy")
+# Pure modules that have a stand-in, since something in them has one.
+SEEN = ("scipy", "scipy.special", "datetime", "math", "inspect")
+# Functions that make arrays of what is no array.
+MAKERS = frozenset(
+    "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
+)
+
+
+class Sight(Protocol):
+    """What is asked of a function's sight here, see ``sight.py``."""
+
+    def plain(self, value: Any) -> Any:
+        """What stands for a value of the guard."""
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What stands for a part of a module that has a stand-in."""
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        """The function assigns a part of a module."""
+
+
+class Module:
+    """Stands for a module; its parts are what the function's sight makes of them."""
+
+    __slots__ = ("_found", "_sight")
+    __opweave_stands__ = True
+    _found: types.ModuleType
+    _sight: Sight
+
+    def __init__(self, found: types.ModuleType, sight: Sight):
+        object.__setattr__(self, "_found", found)
+        object.__setattr__(self, "_sight", sight)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._found)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._sight.attribute(self._found, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._sight.assign(self._found, name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+
+Module.__name__ = "module"  # which stands in texts of Python's errors
+
+
+class Modules(Mapping[str, Any]):
+    """Stands for ``sys.modules``."""
+
+    def __init__(self, sight: Sight):
+        self._sight = sight
+
+    def __getitem__(self, name: str) -> Any:
+        return self._sight.plain(sys.modules[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in sys.modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(sys.modules))
+
+    def __len__(self) -> int:
+        return len(sys.modules)
+
+
+def has_stand_in(found: Any) -> bool:
+    """True for a module that a traced function does not see itself: all that may have effects."""
+    if not isinstance(found, types.ModuleType):
+        return False
+    if found.__name__ not in ARRAY_MODULES and found.__name__.split(".")[0] in OURS:
+        return False
+    return found.__name__ in SEEN or found.__name__.split(".")[0] not in PURE
+
+
+def array_function(module: types.ModuleType, name: str) -> Any:
+    """A part of NumPy or CuPy as a traced function uses it.
+
+    Functions of arrays are NumPy's, which asks a traced value what to do; those that make arrays
+    are the module's own.
+    """
+    makes = name in MAKERS or name in CREATORS or not hasattr(np, name)
+    return getattr(module if makes else np, name)
+
+
+@functools.cache
+def _creators() -> dict[int, str]:
+    return {id(getattr(np, name)): name for name in CREATORS}
+
+
+def creator_name(found: Any) -> str | None:
+    """The name of a function of NumPy's that makes arrays; None of anything else."""
+    return _creators().get(id(found))
+
+
+def importer(sight: Sight) -> Callable[..., Any]:
+    """``__import__`` as a copied function sees it: what is there already, by its stand-in."""
+
+    def imported(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        return sight.plain(builtins.__import__(name, globals, locals, fromlist, level))
+
+    return imported
+
+
+# Functions that give modules.
+GIVERS = (importlib.import_module, inspect.getmodule)
+
+
+def giving(found: Callable[..., Any], sight: Sight) -> Callable[..., Any]:
+    """A function that gives modules as a copied function sees it: it gives their stand-ins."""
+
+    @functools.wraps(found)
+    def given(*args: Any, **kwargs: Any) -> Any:
+        return sight.plain(found(*args, **kwargs))
+
+    return given
+
+
+def warn(
+    message: Any, category: type[Warning] | None = None, stacklevel: int = 1, source: Any = None
+) -> None:
+    """``warnings.warn`` of a function in parts: our frames count for no level."""
+    frame = sys._getframe(1)
+    while stacklevel > 1 and frame.f_back is not None:
+        frame = frame.f_back
+        stacklevel -= str(frame.f_globals.get("__name__", "")).split(".")[0] != "opweave"
+    if isinstance(message, Warning):
+        category = type(message)
+    warnings.warn_explicit(
+        message, category or UserWarning, frame.f_code.co_filename, frame.f_lineno,
+        frame.f_globals.get("__name__") or "<string>",
+        frame.f_globals.setdefault("__warningregistry__", {}), source=source,
+    )  # fmt: skip
+
+
+def asking(found: Any) -> Any:
+    """A function of SciPy's or Python's that asks no traced value what to do, asking it."""
+    if type(found) is types.BuiltinFunctionType:
+        found = INSTEAD.get(found, found)
+    name = getattr(found, "__name__", None) if callable(found) else None
+    if isinstance(name, str) and name in ASKING_NOBODY and is_special(found):
+        return _asking(found, ASKING_NOBODY[name])
+    return found
+
+
+def _asking(function: Callable[..., Any], handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks whether an array is traced, as NumPy's own do."""
+
+    @functools.wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        traced = next(arrays_in([*args, *kwargs.values()]), None)
+        if traced is None:
+            return function(*args, **kwargs)
+        what = f"special.{function.__name__}"
+        try:
+            return traced._call(what, handler, args, kwargs)
+        except (UnsupportedError, TraceError, DTypeError) as error:
+            if not hasattr(traced.tracer, "eagerly"):
+                raise
+            return traced.tracer.eagerly(what, error, function, args, kwargs)
+
+    return asked

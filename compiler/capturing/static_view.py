@@ -1,0 +1,388 @@
+"""What a traced function sees of values that are part of the guard: modules, functions, objects.
+
+What cannot be known before each call has a stand-in that refuses whatever is asked of it; then the
+function runs in parts, where it sees the value itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import random
+import sys
+import types
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from opweave.compiler.capturing.capture import (
+    KEEPING,
+    Place,
+    asks_identity,
+    asks_truth,
+    is_of_library,
+    is_own_class,
+    is_own_module,
+)
+from opweave.compiler.capturing.errstates import checked
+from opweave.compiler.capturing.foreign import remedy
+from opweave.compiler.capturing.leaving import Departure
+from opweave.compiler.capturing.libraries import (
+    ARRAY_MODULES,
+    GIVERS,
+    Module,
+    Modules,
+    array_function,
+    asking,
+    creator_name,
+    giving,
+    has_stand_in,
+)
+from opweave.compiler.capturing.purity import OURS, is_pure_in_c
+from opweave.compiler.capturing.questions import QUESTIONS
+from opweave.compiler.capturing.refusing import (
+    CHANGES,
+    KEEPS,
+    LEAVES,
+    VARIES,
+    Clock,
+    Refusing,
+    Remembering,
+    refusing,
+)
+from opweave.compiler.capturing.tree import Identity, flatten
+from opweave.compiler.numpy_api.creation import CREATORS, creator
+from opweave.compiler.tracing.python_functions import BUILTINS as PYTHON
+from opweave.compiler.tracing.tracer import Tracer, is_array
+from opweave.opcodes.errors import TraceError
+
+if TYPE_CHECKING:
+    from opweave.compiler.capturing.changes import Changes
+
+# Modules whose functions give another value at each call.
+VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
+# Functions that do so, or that read what nobody can tell beforehand.
+UNFORESEEN = tuple(
+    getattr(builtins, name)
+    for name in (
+        "globals",
+        "eval",
+        "exec",
+        "open",
+        "input",
+        "print",
+        "id",
+        "vars",
+        "breakpoint",
+        "memoryview",
+    )
+)
+CLOCKS = (datetime.datetime, datetime.date)
+# Types of the standard library and NumPy whose objects stay what they are; none is imported here.
+STEADY = frozenset(
+    """
+    builtins.object builtins.range builtins.frozenset builtins.NotImplementedType
+    builtins.property datetime.datetime datetime.date datetime.time datetime.timedelta
+    datetime.timezone decimal.Decimal fractions.Fraction re.Pattern uuid.UUID
+    types.GenericAlias types.UnionType pathlib.PosixPath pathlib.PurePosixPath
+    pathlib._local.PosixPath zoneinfo.ZoneInfo operator.itemgetter operator.attrgetter
+    operator.methodcaller logging.Logger logging.RootLogger
+    numpy.finfo numpy.iinfo numpy._globals._NoValueType
+    """.split()
+)
+STEADY_MODULES = ("opweave", "typing", "numpy.lib")
+# Types of what a module holds that are no objects which may change.
+FIXED = (
+    types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    str, bytes, int, float, complex, np.generic,
+)  # fmt: skip
+# Those of a module of others that a guard has to know.
+OF_OTHERS = (
+    type, str, bytes, int, float, complex, type(None), np.ndarray, np.generic, np.dtype,
+)  # fmt: skip
+# Of which there is one each.
+TRUTHS = ("True_", "False_")
+
+
+# What copied functions find in the place of built-in functions.
+INSTEAD = {**PYTHON, **QUESTIONS}
+
+
+class Sight(Protocol):
+    """What a function sees of what is no traced value.
+
+    Attributes:
+        seen: what was shown so far.
+        puts_back: changes outside of the function are done to the originals, not refused.
+        changes: what it has changed outside so far, while it runs.
+    """
+
+    seen: Seen
+    puts_back: bool
+    changes: Changes | None
+
+    def plain(self, value: Any) -> Any:
+        """What stands for a value of the guard."""
+
+    def unread(self, name: str, value: Any) -> Any:
+        """What stands for a value that no guard knows."""
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        """From now on this is what ``plain`` gives for a value."""
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What stands for a part of a module that has a stand-in, see ``modules.py``."""
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        """The function assigns a part of such a module."""
+
+    def left(self, departure: Departure) -> None:
+        """The function calls what is not known to be pure, see ``leaving.py``."""
+
+    def begun(self, changes: Changes) -> None:
+        """The function begins; its changes outside of itself are noted there."""
+
+    def crossed(self, is_outside: bool) -> None:
+        """Code begins that is no copy, or copied code goes on, see ``leaving.py``."""
+
+    def classes(self) -> Set[type]:
+        """The user's classes that the function has been shown."""
+
+    def copies(self, code: types.CodeType) -> None:
+        """Code of which the function runs a copy."""
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """The function is done; what it may have changed outside of itself, see ``changes.py``."""
+
+    def errors(self) -> Any:
+        """NumPy's settings of floating-point errors while the function runs."""
+
+    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        """Refuse watched places that are asked for by their names, and that no guard knows."""
+
+
+class Seen:
+    """What was shown of each value: always the same for the same, so that ``is`` holds."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, Any] = {}
+        self.shown_classes: set[type] = set()
+
+    def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
+        """What was made for a key; ``found`` is held, so that nothing else gets its number."""
+        if key not in self.made:
+            self.made[key] = found, make()
+        return self.made[key][1]
+
+    def clear(self) -> None:
+        """Let go of all, when the function is done: stand-ins hold the sight that made them."""
+        self.made.clear()
+
+    def note(self, found: Any) -> None:
+        """Remember a class of the user's that the function sees, or may make objects of."""
+        kind = found.__self__ if type(found) is types.MethodType else found
+        if isinstance(kind, type) and is_own_class(kind):
+            self.shown_classes.add(kind)
+
+
+class Traced:
+    """The sight of a function that is traced; its tracer remembers what was refused."""
+
+    puts_back = False
+
+    def __init__(self, tracer: Tracer):
+        self.tracer = tracer
+        self.seen = Seen()
+        self.captured: Mapping[Place, Any] = {}
+        self.changes: Changes | None = None
+
+    def plain(self, value: Any) -> Any:
+        """What stands for a value; always the same for the same."""
+        found = value.value if isinstance(value, Identity) else value
+        self.seen.note(found)
+        is_unknown = isinstance(value, Identity)
+        return self.seen.once(id(found), found, lambda: self._seen(found, is_unknown))
+
+    def unread(self, name: str, value: Any) -> Any:
+        written = remedy(value)
+        why = (CHANGES[0], f"pass {written} as an argument") if written else CHANGES
+        return refusing(value, name, why, self.tracer)
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        self.seen.made[id(value)] = value, made
+
+    def begun(self, changes: Changes) -> None:
+        self.changes = changes
+
+    def crossed(self, is_outside: bool) -> None:
+        """What is changed is refused when the function is done."""
+
+    def classes(self) -> Set[type]:
+        return self.seen.shown_classes
+
+    def copies(self, code: types.CodeType) -> None:
+        tracer = self.tracer
+        tracer.asks_truth |= asks_truth(code)
+        tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """A trace changes nothing.
+
+        Raises:
+            TraceError: the function would.
+        """
+        found, self.changes = changes.first(), None
+        if found is not None:
+            raise self.tracer.noted(would_be_lost(name, found))
+
+    def left(self, departure: Departure) -> None:
+        """A trace stops before the call.
+
+        Raises:
+            TraceError: names what is called, and the line.
+        """
+        why, advice = LEAVES
+        where = departure.where(self.tracer.first_line)
+        raise self.tracer.noted(TraceError(f"{departure.name}: {why} ({where}); {advice}"))
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        raise self.tracer.noted(
+            would_be_lost(f"{module.__name__}.{name}", "is assigned by the function")
+        )
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        return self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+
+    def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        if module is np and name in TRUTHS:
+            raise self.tracer.noted(TraceError(
+                f"np.{name}: there is one, and a truth that is computed may be it, as 'is' can "
+                f"tell ({self.tracer.where()}); compare with == True"
+            ))  # fmt: skip
+        found = part_of(module, name, self)
+        place = Place.of(name, vars(module))
+        if is_array(found) and place in self.captured:
+            return self.captured[place]
+        is_known = place in self.captured or is_of_library(module.__name__)
+        is_known = is_known or not isinstance(found, OF_OTHERS)
+        if is_known and not changes(found):
+            return found
+        return self.unread(f"{module.__name__}.{name}", found)
+
+    def errors(self) -> Any:
+        return self.tracer.errors()
+
+    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        self.captured = captured
+        for place, value in captured.items():
+            if place.watched and (place.name in names or place.name.startswith("__")):
+                for path, leaf in flatten(value, place.label)[0]:
+                    if issubclass(type(leaf), Refusing):
+                        self.unread(path, leaf)()
+
+    def _seen(self, found: Any, is_unknown: bool) -> Any:
+        if is_array(found):
+            return found
+        name = name_of(found)
+        if _varies(found):
+            return Refusing(found, name, VARIES, self.tracer)
+        if type(found) is KEEPING and str(found.__module__).split(".")[0] not in OURS:
+            return Remembering(found, name, KEEPS, self.tracer)
+        if type(found) is types.BuiltinFunctionType and not is_pure_in_c(found):
+            return Refusing(found, name, LEAVES, self.tracer)
+        if any(found is clock for clock in CLOCKS):
+            return Clock(found, self.tracer)
+        is_method = isinstance(found, types.BuiltinFunctionType | types.MethodType)
+        if type(found) is not np.errstate and (is_unknown or is_method) and not is_steady(found):
+            return self.unread(name, found)
+        if is_own_module(found):
+            return self.unread(name, found)
+        return stand_in(found, self)
+
+
+def meant_by(item: Any) -> Any:
+    """What a stand-in for a module, a function or an object stands for; anything else itself."""
+    return item._found if hasattr(type(item), "__opweave_stands__") else item
+
+
+def would_be_lost(function: str, what: str) -> TraceError:
+    """The refusal of a change outside of a function."""
+    return TraceError(
+        f"{function}: {what}, which a compiled function would do once and not at each call; "
+        "return the value instead"
+    )
+
+
+def stand_in(found: Any, sight: Sight) -> Any:
+    """What any function sees of a module, or of a function, that is replaced; else itself."""
+    if has_stand_in(found):
+        return Module(found, sight)
+    if any(found is giver for giver in GIVERS):
+        return giving(found, sight)
+    name = creator_name(found)
+    return checked(asking(found)) if name is None else creator(name, found, _holder(sight))
+
+
+def _holder(sight: Sight) -> Any:
+    """Who remembers the arrays that a function makes: the tracer of a whole one."""
+    return getattr(sight, "tracer", None)
+
+
+def part_of(module: types.ModuleType, name: str, sight: Sight) -> Any:
+    """A part of a module that has a stand-in."""
+    if module is sys and name == "modules":
+        return Modules(sight)
+    if module is builtins and name in INSTEAD:
+        return INSTEAD[name]
+    if module.__name__ not in ARRAY_MODULES:
+        found = getattr(module, name)
+        known = found is None or isinstance(found, FIXED) or changes(found)
+        return found if changes(found) else sight.plain(found if known else Identity(found))
+    found = array_function(module, name)
+    if name == "get_array_module":  # CuPy's
+        return lambda *args: sight.plain(found(*args))
+    return creator(name, found, _holder(sight)) if name in CREATORS else sight.plain(found)
+
+
+def changes(found: Any) -> bool:
+    """True for what a module holds that may hold other things at each call."""
+    return isinstance(found, list | set | dict | Mapping) and not isinstance(found, Modules)
+
+
+def name_of(found: Any) -> str:
+    name = getattr(found, "__name__", None)
+    return name if isinstance(name, str) else f"an object of type {type(found).__name__}"
+
+
+def is_steady(value: Any) -> bool:
+    """True for what does not change, as far as what a function asks of it goes."""
+    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
+        owner = value.__self__
+        return owner is None or isinstance(owner, types.ModuleType | type) or is_steady(owner)
+    kind = type(value)
+    if f"{kind.__module__}.{kind.__qualname__}" in STEADY:
+        return True
+    if kind.__module__.startswith(STEADY_MODULES):
+        return True
+    name = getattr(value, "__name__", None)  # as functions have, of whatever making
+    return isinstance(value, str | bytes | int | float | complex | np.generic) or (
+        callable(value) and isinstance(name, str)
+    )
+
+
+def _varies(value: Any) -> bool:
+    """True for clocks, generators of random numbers, their functions and modules."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ in VARYING
+    if value is memoryview:
+        return True
+    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
+        owner = getattr(value, "__self__", None)
+        if any(owner is clock for clock in CLOCKS):
+            return value.__name__ in ("now", "utcnow", "today")
+        is_unforeseen = any(value is function for function in UNFORESEEN)
+        return is_unforeseen or getattr(value, "__module__", None) in VARYING or _varies(owner)
+    return isinstance(value, random.Random) or (
+        type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
+    )

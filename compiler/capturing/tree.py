@@ -1,0 +1,426 @@
+"""Trees: tuples, lists, dicts, objects and None, taken apart into leaves and put together.
+
+    tree ::= leaf | None | type keys tree* | again number
+
+A tree is the structure alone, hashable, so that it can be part of a guard; the leaves, arrays and
+numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from abc import ABCMeta
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial, wraps
+from itertools import islice
+from typing import Any
+from weakref import ReferenceType, ref
+
+import numpy as np
+
+from opweave.compiler.capturing.foreign import is_foreign
+from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.cached import cached_property
+from opweave.opcodes.errors import ArgumentError
+
+# Nesting beyond this is taken for a container that holds itself.
+DEEPEST = 64
+# More numbers than this are one array.
+MOST_LEAVES = 1024
+# Whose objects are never taken apart.
+LIBRARIES = frozenset(
+    {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
+)
+# Types of most leaves.
+COMMON = frozenset({np.ndarray, float, int})
+# Structures of which it is remembered how they are taken apart.
+MOST_FLAT = 1024
+NUMBERS = (int, float, complex)
+# Types of most keys.
+STRINGS = frozenset({str})
+# Types of most containers.
+FLAT = frozenset({dict, list, tuple})
+# Dicts of these very types.
+MAPPINGS = (dict, OrderedDict)
+# Types of what is taken apart without a look at its class.
+PLAIN_CONTAINERS = frozenset({tuple, list, type(None), partial, *MAPPINGS})
+# Protocols of arrays, which are leaves.
+ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interface__")
+Path = str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A container's type, keys and children; a child that is None is a leaf.
+
+    Attributes:
+        type: tuple, list, dict, OrderedDict, a named tuple, NoneType, partial, or the class of an
+            object.
+        keys: of a dict, or names of an object's attributes.
+        children: one for each item.
+    """
+
+    type: type
+    keys: tuple[Any, ...]
+    children: tuple[Structure | None, ...]
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        """The container with these leaves, as many as it needs.
+
+        Args:
+            made: what ``Again`` counts, to which this and the containers in it are added.
+        """
+        if self.is_flat:
+            made.append(tuple(islice(leaves, len(self.children))))
+            return made[-1]
+        items = [next(leaves) if c is None else c.built(leaves, made) for c in self.children]
+        if self.type is type(None):
+            return None
+        found = self._filled(items)
+        if has_identity(self):
+            made.append(found)
+        return found
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """A tuple of leaves, as most functions return that return several arrays."""
+        return self.type is tuple and bool(self.children) and not any(self.children)
+
+    def _filled(self, items: list[Any]) -> Any:
+        if self.type in MAPPINGS:
+            return self.type(zip(self.keys, items, strict=True))
+        if self.type is partial:
+            count, *names = self.keys
+            func, *args = items[: count + 1]
+            return partial(func, *args, **dict(zip(names, items[count + 1 :], strict=True)))
+        if is_namespace(self.type):
+            return self.type(**dict(zip(self.keys, items, strict=True)))
+        if dataclasses.is_dataclass(self.type) or not issubclass(self.type, tuple | list):
+            made = object.__new__(self.type)  # what __post_init__ does has been done
+            for name, item in zip(self.keys, items, strict=True):
+                object.__setattr__(made, name, item)
+            return made
+        return self.type(*items) if self.keys else self.type(items)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A leaf that is the same at each call, such as a text: part of the structure."""
+
+    value: Any
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Again:
+    """A container or array that stands somewhere before: one object, as ``is`` can tell.
+
+    Attributes:
+        number: which of those that were taken apart, counted as each was done.
+    """
+
+    number: int
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        return made[self.number]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An array of a result that stands there again, or that is a view of an argument.
+
+    Attributes:
+        is_view: an object of its own on an argument's memory.
+    """
+
+    is_view: bool
+
+    def built(self, leaves: Iterator[Any], made: list[Any]) -> Any:
+        found = next(leaves)
+        made.append(found[...] if self.is_view else found)
+        return made[-1]
+
+
+Structure = Tree | Constant | Again | Leaf
+# The structure of None, of which there is one.
+NOTHING = Tree(type(None), (), ())
+
+
+class Identity:
+    """Any object as a guard: equal to itself alone."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def has_identity(tree: Tree) -> bool:
+    """True for containers that can be told apart; there is one None, and one empty tuple."""
+    return bool(tree.children) or not issubclass(tree.type, tuple | type(None))
+
+
+def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
+    """What a class is does not change; one that nobody else holds is forgotten."""
+    known: dict[int, tuple[ReferenceType[type], bool]] = {}
+
+    @wraps(function)
+    def asked(kind: type) -> bool:
+        number = id(kind)
+        found = known.get(number)
+        if found is None or found[0]() is not kind:
+            watched = ref(kind, lambda _: known.pop(number, None))
+            found = known[number] = watched, function(kind)
+        return found[1]
+
+    return asked
+
+
+def is_container(value: Any) -> bool:
+    """True for what ``flatten`` takes apart."""
+    kind = type(value)
+    return (
+        kind in PLAIN_CONTAINERS
+        or is_namespace(kind)
+        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+        or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
+        or is_object(value)
+    )
+
+
+def _is_of_library(kind: type) -> bool:
+    return kind.__module__.split(".")[0] in LIBRARIES
+
+
+def is_object(value: Any) -> bool:
+    """True for an instance of a user's own class, which holds its attributes in a dict alone."""
+    return is_class_of_objects(type(value)) and type(getattr(value, "__dict__", None)) is dict
+
+
+@remembered
+def is_class_of_objects(kind: type) -> bool:
+    """True for a user's own class of ``is_object``."""
+    return (
+        all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
+        and not _is_of_library(kind)
+        and not is_foreign(kind)
+        and not issubclass(kind, type | Enum)
+        and type(kind) in (type, ABCMeta)  # others, and the next, may keep a list of subclasses
+        and not any("__init_subclass__" in vars(b) for b in kind.__mro__ if not _is_of_library(b))
+        and not any(hasattr(kind, protocol) for protocol in ARRAYS)
+        and not any(vars(base).get("__slots__") for base in kind.__mro__)
+    )
+
+
+@remembered
+def is_namespace(kind: type) -> bool:
+    """True for the standard library's classes of plain attributes."""
+    return kind is types.SimpleNamespace or (
+        kind.__name__ == "Namespace" and kind.__module__ == "argparse"
+    )
+
+
+def flatten(
+    value: Any,
+    name: Path = "",
+    constants: tuple[type, ...] = (),
+    attribute: Callable[[Any], Any] = lambda value: value,
+    seen: dict[int, Any] | None = None,
+    marks: Mapping[int, bool] = {},
+) -> tuple[list[tuple[Path, Any]], Structure | None]:
+    """Leaves with their paths, as a user writes them, and the structure; a leaf has none.
+
+    Leaves of the types ``constants`` go into the structure; ``attribute`` says what stands for a
+    leaf within an object.  ``seen`` has the containers that were taken apart before, by their
+    identities and in order, and gets those of this value.  ``marks`` are the identities of leaves
+    that become a ``Leaf``, and whether it is a view.
+
+    >>> flatten({"w": 1, "b": (2, None)}, "params")[0]
+    [("params['w']", 1), ("params['b'][0]", 2)]
+
+    Raises:
+        ArgumentError: nested too deep, as a container that holds itself is, or too many leaves.
+    """
+    taker = _Taker(name, constants, attribute, {} if seen is None else seen, marks)
+    return taker.leaves, taker.taken(value, name, 0)
+
+
+class CycleError(ArgumentError):
+    """A container that holds itself, of which there is no structure."""
+
+
+def forget(seen: dict[int, Any], count: int) -> None:
+    """Leave only the first of the containers that were taken apart."""
+    while len(seen) > count:
+        seen.popitem()
+
+
+class _Taker:
+    """Takes containers apart.
+
+    No closure over itself: that would hold every leaf until the next collection of cycles.
+    """
+
+    def __init__(
+        self,
+        name: Path,
+        constants: tuple[type, ...],
+        attribute: Callable[[Any], Any],
+        seen: dict[int, Any],
+        marks: Mapping[int, bool],
+    ) -> None:
+        self.name = name
+        self.constants = constants
+        self.attribute = attribute
+        self.seen = seen
+        self.marks = marks
+        self.leaves: list[tuple[Path, Any]] = []
+        self.open: set[int] = set()  # what is being taken apart
+
+    def taken(self, value: Any, path: Path, depth: int) -> Structure | None:
+        """The structure of a value, whose leaves are added to the others."""
+        if type(value) in COMMON and not self.marks and len(self.leaves) < MOST_LEAVES:
+            self.leaves.append((path, value))
+            return None
+        if value is None:
+            return NOTHING
+        if self.constants and is_constant(type(value), self.constants):
+            return Constant(value)
+        leaves = self.leaves
+        if id(value) in self.seen:
+            return Again(list(self.seen).index(id(value)))
+        if type(value) in FLAT and not self.marks and depth < DEEPEST:
+            tree = self._flat(value, path)
+            if tree is not None:
+                return tree
+        is_attributed = is_object(value) or is_namespace(type(value))
+        if not (is_attributed or is_container(value)):
+            if len(leaves) == MOST_LEAVES:
+                raise self._too_many()
+            leaves.append((path, value))
+            if id(value) not in self.marks:
+                return None
+            self.seen[id(value)] = value
+            return Leaf(self.marks[id(value)])
+        start = len(leaves)
+        if id(value) in self.open:
+            raise CycleError(f"argument {path[:40]}: a container that holds itself")
+        self.open.add(id(value))
+        try:
+            tree = self._apart(value, path, depth)
+        finally:
+            self.open.discard(id(value))
+        if has_identity(tree):
+            self.seen[id(value)] = value
+        if is_attributed:
+            leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
+        return tree
+
+    def _flat(self, value: Any, path: Path) -> Tree | None:
+        """The structure of a dict, list or tuple of arrays and numbers alone; None for others.
+
+        It follows from the keys, and is remembered: weights come at each call.
+        """
+        kind = type(value)
+        if len(value) > MOST_LEAVES:
+            first = islice(value.values() if kind is dict else value, MOST_LEAVES + 1)
+            if COMMON.issuperset(map(type, first)):  # seen without a look at all others
+                raise self._too_many()
+            return None
+        held = value if kind is tuple else value.copy()  # another thread may change it
+        items = tuple(held.values()) if kind is dict else held
+        if not items or not COMMON.issuperset(map(type, items)):
+            return None
+        keys: Any = tuple(held) if kind is dict else len(items)
+        if kind is dict and not STRINGS.issuperset(map(type, keys)):  # equal ones may differ
+            return None
+        if len(self.leaves) + len(items) > MOST_LEAVES:
+            return None
+        found = _known.get((kind, path, keys))
+        if found is None:
+            if len(_known) >= MOST_FLAT:
+                _known.clear()
+            names, _, paths = _parts(held, path)
+            found = _known[kind, path, keys] = Tree(kind, names, (None,) * len(paths)), paths
+        self.seen[id(value)] = value
+        self.leaves += zip(found[1], items, strict=True)
+        return found[0]
+
+    def _too_many(self) -> ArgumentError:
+        return ArgumentError(
+            f"argument {self.name}: expected at most {MOST_LEAVES} arrays and numbers; make one "
+            "array of them with np.asarray"
+        )
+
+    def _attribute_taken(self, value: Any, path: Path, depth: int) -> Structure | None:
+        """An attribute of an object; one too large stays whole."""
+        leaves, seen = len(self.leaves), len(self.seen)
+        try:
+            return self.taken(value, path, depth)
+        except ArgumentError as error:
+            if isinstance(error, CycleError) or depth == DEEPEST or not is_container(value):
+                raise
+            del self.leaves[leaves:]
+            forget(self.seen, seen)
+            self.leaves.append((path, value))
+            return None
+
+    def _apart(self, value: Any, path: Path, depth: int) -> Tree:
+        if depth == DEEPEST:
+            raise ArgumentError(
+                f"argument {path[:40]}...: containers lie more than {DEEPEST} deep; perhaps one "
+                "holds itself"
+            )
+        keys, items, paths = _parts(value, path)
+        pairs = zip(items, paths, strict=True)
+        take = self._attribute_taken if is_object(value) else self.taken
+        children = tuple(take(item, p, depth + 1) for item, p in pairs)
+        kind = type(value)
+        return Tree(getattr(kind, "__opweave_of__", kind), keys, children)
+
+
+def is_constant(kind: type, constants: tuple[type, ...]) -> bool:
+    """True for a type of constants, and for a number's of the user's own; asked of no stand-in."""
+    is_number = issubclass(kind, NUMBERS) and not issubclass(kind, np.generic)
+    return issubclass(kind, constants) or (is_number and kind not in (*NUMBERS, bool))
+
+
+# (type, path, keys or length) -> structure and paths
+_known: dict[tuple[type, Path, Any], tuple[Tree, Sequence[Path]]] = {}
+
+
+def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequence[Path]]:
+    """Keys, items and the paths of the items of a container, which another thread may change."""
+    if type(value) in MAPPINGS:
+        value = value.copy()
+        keys = tuple(k.tracer.concrete(k) if is_traced(k) else k for k in value)
+        return keys, list(value.values()), [f"{path}[{shown(key)}]" for key in value]
+    if type(value) is partial:
+        args, given = value.args, value.keywords
+        steps = ["func", *(f"args[{i}]" for i in range(len(args))), *given]
+        items = [value.func, *args, *given.values()]
+        return (len(args), *given), items, [f"{path}.{step}" for step in steps]
+    if dataclasses.is_dataclass(value):
+        declared = [f.name for f in dataclasses.fields(value)]
+        others = list(getattr(value, "__dict__", {}))
+        names = tuple(dict.fromkeys([*declared, *others]))
+        return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
+    if is_object(value) or is_namespace(type(value)):
+        held = vars(value).copy()
+        return tuple(held), list(held.values()), [f"{path}.{n}" for n in held]
+    fields = getattr(type(value), "_fields", ())
+    value = tuple(value)
+    steps = [f".{f}" for f in fields] or [f"[{i}]" for i in range(len(value))]
+    return tuple(fields), value, [f"{path}{step}" for step in steps]

@@ -1,0 +1,102 @@
+"""Kernels that reduce down columns: neighbouring columns side by side in the lanes of a vector.
+
+On the host a row kernel whose columns are no run of memory (``x.sum(axis=0)``) would read one
+element of every line that it touches.  Here a block takes a band of columns and goes down its
+rows, each column by the accumulation plan that a row kernel keeps: the bits are the same.  Short
+rows (``x.sum(axis=-1)`` of three columns) are columns of their transposed matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
+from opweave.compiler.codegen.assembler import Assembler
+from opweave.compiler.codegen.kernel_parts import Line
+from opweave.compiler.codegen.layout import DimList, MatrixWalk, Walk, collapse
+from opweave.compiler.codegen.lines import COLUMN
+from opweave.compiler.codegen.operands import Key
+from opweave.compiler.ir.graph import Node, count
+from opweave.compiler.toggles.facts import Facts
+from opweave.opcodes.core import Phase
+
+# Columns from which a vector's lanes are worth filling with them.
+COLUMNS_FROM = 8
+# Longest rows that are walked side by side though each of them is a run of memory.
+SHORT = 32  # a chunk of lanes
+# Most columns of a band: its running values, LANES for each column, stay in the nearest cache.
+MOST_COLUMNS = 64
+
+
+class Bands(NamedTuple):
+    """Dimensions of a space: those outside, the reduced ones as rows, and the columns."""
+
+    batch: tuple[DimList, ...]
+    rows: DimList
+    columns: DimList
+
+
+def bands_of(assembler: Assembler) -> Bands | None:
+    """How a row group is walked in bands of columns; None where there are no rows or columns."""
+    space, axes = assembler.form.space, assembler.form.axes
+    operands = assembler._walked()
+    long = [d for d, e in enumerate(space) if e != 1]
+    rows = collapse([d for d in long if d in axes], operands)
+    kept = collapse([d for d in long if d not in axes], operands)
+    return Bands(kept[:-1], rows[0], kept[-1]) if len(rows) == 1 and kept else None
+
+
+def walks_columns(assembler: Assembler) -> bool:
+    """True for a row group on the host that is better off in bands of columns, if enough of them.
+
+    That is one whose columns lie side by side, or whose rows are shorter than a vector.
+    """
+    bands = bands_of(assembler) if assembler.device.is_host else None
+    if bands is None or assembler.tables or assembler._notes_faults():
+        return False
+    space = assembler.form.space
+    rows, columns = (
+        count((space[d] for d in dims), assembler.extents) for dims in (bands.rows, bands.columns)
+    )
+    along_rows = all(
+        any(o.own_dim(d) is not None for d in bands.rows) for o in assembler.coordinates.values()
+    )
+    own = [(o, o.own_dim(bands.columns[-1])) for o in assembler.operands.values()]
+    side_by_side = all(d is None or o.has_unit_stride(d) for o, d in own)
+    short = rows <= SHORT and bands.rows[-1] > bands.columns[-1]
+    return columns >= COLUMNS_FROM and (side_by_side or short) and along_rows
+
+
+class ColumnsAssembler(MatrixAssembler):
+    """A row group on the host that is walked in bands of columns; its row values are arrays."""
+
+    RUNNING = "[k][l]"
+    ROW_VALUE = "[l]"
+
+    @property
+    def template(self) -> str:
+        return "columns"
+
+    def _walk(self) -> Walk:
+        found = bands_of(self)
+        assert found is not None
+        return MatrixWalk(self.form.space, (*found.batch, found.rows), (found.columns,))
+
+    def _is_row_load(self, key: Key) -> bool:
+        """It is the same in every row, so that a band reads it once."""
+        return self.operands[key].own_dim(self.walk.outer[-1][-1]) is None
+
+    def facts(self) -> Facts:
+        columns = 1 << (count(self.walk.cols, self.extents) - 1).bit_length()
+        bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
+        return replace(super().facts(), large=False, row_chunks=1, columns=bounded)
+
+    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+        if node.result.id not in self.row_level:
+            return super()._bind(index, node, phase)
+        names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]
+        for value, name in zip(node.results, names, strict=True):
+            self.names[value.id] = f"{name}{self.ROW_VALUE}"
+        operands = [self.text(o, node.result.id in self.form.kept) for o in node.operands]
+        return self._bound(index, node, phase, operands, names, COLUMN)

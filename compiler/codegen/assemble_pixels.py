@@ -1,0 +1,99 @@
+"""Kernels over pixels: the channels of a pixel are registers, so that operators may mix them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opweave.compiler.codegen.assemble_rows import WIDE, WIDEST, MapAssembler
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.kernel_parts import Line
+from opweave.compiler.codegen.layout import Access, Stride, Walk, access, in_order, walk_map
+from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.lines import CHANNEL
+from opweave.compiler.codegen.operands import LARGE, Key
+from opweave.compiler.ir.graph import Node, Operand, Scalar, Value, count
+from opweave.compiler.toggles.facts import Facts
+from opweave.opcodes.core import Phase
+
+
+class PixelAssembler(MapAssembler):
+    """A map whose loop goes over pixels; values with channels are arrays of registers."""
+
+    @property
+    def channels(self) -> int:
+        return self.form.channels
+
+    def _has_channels(self, value: Value) -> bool:
+        return bool(value.shape) and value.shape[-1] == self.channels
+
+    def _walk(self) -> Walk:
+        pixels = self.form.space[:-1]
+        operands = list(self.operands.values())
+        for wide in (True, False):
+            walk = walk_map(pixels, operands, wide=wide)
+            if not wide or WIDE[self.device.is_host] <= count(walk.cols, self.extents) <= WIDEST:
+                break
+        return walk
+
+    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
+        """The address of a pixel; ``channel`` is the step to the next of its values."""
+        if not self._has_channels(operand.value):
+            return access(operand, self.walk)
+        found = access(operand, self.walk, is_dense=False)
+        own = len(operand.value.shape) - 1
+        inner, outer = (
+            [operand.own_dim(dims[-1]) is not None for dims in part]
+            for part in (self.walk.inner, self.walk.outer)
+        )
+        # of its own for each row of the walk, or the same for all of them
+        is_picture = all(inner) and (all(outer) or not any(outer))
+        if operand.layout == "C" and in_order(self.walk) and is_picture:
+            base = self.walk.dense_row() if all(outer) else ""
+            return Access("pixels", base, rows_aligned=not base, channel="1")
+        if operand.has_unit_stride(own):
+            return replace(found, channel="1")
+        step = Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own)
+        return replace(found, channel=step.name, strides=(*found.strides, step))
+
+    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
+        return [
+            (o, self.access[key])
+            for key, o in self.operands.items()
+            if self.access[key].kind in ("chunk", "pixels")
+        ]
+
+    def facts(self) -> Facts:
+        pixels = count((*self.walk.rows, *self.walk.cols), self.extents)
+        found = super().facts()
+        aligned = self._is_aligned(max(4, self._line()))
+        return replace(found, can_vectorise=aligned, large=pixels * self.channels >= LARGE)
+
+    def text(self, operand: Operand, kept: bool) -> str:
+        """Text of an operand: channel ``h`` of it, if it has channels."""
+        if isinstance(operand, Scalar):
+            return super().text(operand, kept)
+        lane = "[h]" if self._has_channels(operand) else ""
+        if operand.id in self.names:
+            return f"{self.names[operand.id]}{lane}"
+        name = self.operands[Key(operand.id)].name
+        if self.access[Key(operand.id)].kind == "splat":
+            return f"{name}_v{lane}"
+        return f"{name}_p[h]" if lane else f"{name}_v[c][l]"
+
+    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+        for value in node.results:
+            if value.id not in self.names:
+                self.names[value.id] = self._fresh(f"v{len(self.names)}")
+        names = [self.names[r.id] for r in node.results]
+        operands = [self.text(o, False) for o in node.operands]
+        if node.operator.mixes is not None:
+            operands = [operands[0].removesuffix("[h]"), *operands[1:]]  # all channels at once
+        each = CHANNEL if self._has_channels(node.result) else None
+        return self._bound(index, node, phase, operands, names, each)
+
+    def _title(self) -> tuple[str, ...]:
+        first, *rest = super()._title()
+        return (first, *rest, f"a pixel has {self.channels} channels")
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        return replace(kernel, channels=self.channels)

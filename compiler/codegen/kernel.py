@@ -1,0 +1,243 @@
+"""A kernel as data: parameters, op-code list, toggles; what the templates read.
+
+The op-code list is flat and printable.  Structural op-codes (signature, index, guard, load,
+store, close) come from the template, computing ones from operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from opweave.compiler.codegen.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y
+from opweave.compiler.codegen.kernel_parts import (
+    Factor,
+    Line,
+    Load,
+    Param,
+    Pass,
+    Product,
+    Reduction,
+    Store,
+)
+from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.graph import Extent, Extents, Scalar, count
+from opweave.opcodes.core import Phase
+from opweave.opcodes.errors import LaunchError
+from opweave.opcodes.tokens import tokens
+
+Operand = TypeVar("Operand", Load, Factor)
+# Templates whose blocks are tiles of matrices, or columns of them.
+TILED = ("tile", "product", "product_rows", "columns", "scan_columns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """Everything that a template needs, and nothing that it must compute.
+
+    Attributes:
+        name: the function's name.
+        template: name of the template and of its table of toggles.
+        title: what was fused, for the header comment.
+        target: the architecture.
+        params: parameters in order.
+        toggles: values of the #define toggles.
+        overridden: toggles that the user set and the template has not.
+        functions: ``__device__`` functions of statement fragments: text and op-code.
+        row_loads: operands read once per row.
+        cached: operands that stay in registers between passes.
+        passes: walks along the columns; a map has one.
+        row_lines: op-codes on row values before the first pass.
+        row_stores: row values that are written.
+        coordinates: statements that compute the outer coordinates from ``row`` or ``batch``.
+        batch, rows, cols: extent factors.
+        plan: the accumulation plan of reductions.
+        group: number of the schedule's group.
+        product: the matrix product, if there is one.
+        across: operands that run along the rows of the tiles.
+        channels: values of a pixel, in kernels of pixels.
+        totals: of scans whose rows several blocks share, the walk that adds a part up.
+        carried: operands and the results that take their place in the next turn of a loop.
+    """
+
+    name: str
+    template: str
+    title: tuple[str, ...]
+    target: str
+    params: tuple[Param, ...]
+    toggles: dict[str, int] = field(hash=False)
+    functions: tuple[tuple[str, str], ...]
+    row_loads: tuple[Load, ...]
+    cached: tuple[Load, ...]
+    passes: tuple[Pass, ...]
+    row_lines: tuple[Line, ...]
+    row_stores: tuple[Store, ...]
+    coordinates: tuple[str, ...]
+    rows: tuple[Extent, ...]
+    cols: tuple[Extent, ...]
+    plan: Plan | None
+    group: int
+    overridden: tuple[str, ...] = ()
+    batch: tuple[Extent, ...] = ()
+    product: Product | None = None
+    across: tuple[Factor, ...] = ()
+    channels: int = 0
+    totals: Pass | None = None
+    carried: tuple[tuple[Load | Factor, Store], ...] = ()
+
+    @property
+    def has_batch(self) -> bool:
+        return bool(self.batch)
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def row_coordinates(self) -> tuple[str, ...]:
+        """The coordinates that a row begins with; kernels of tiles have them in their index."""
+        return () if self.template in TILED else self.coordinates
+
+    @property
+    def has_row_start(self) -> bool:
+        begins = self.row_coordinates or self.row_loads or self.row_lines
+        return bool(begins) or self.rows_note_faults
+
+    @property
+    def rows_note_faults(self) -> bool:
+        """A value of a row is an index that may have no element."""
+        lines = [*self.row_lines, *(line for step in self.passes for line in step.row_lines)]
+        return any("at_index" in tokens(line.text) for line in lines)
+
+    @property
+    def joins(self) -> list[Reduction]:
+        """One reduction per distinct pair of join functions."""
+        passes = [*self.passes, *([self.totals] if self.totals else [])]
+        found = {(r.operator, r.ctype): r for p in passes for r in p.reductions}
+        return list(found.values())
+
+    @property
+    def partial_results(self) -> int:
+        """Results of each part of a row, where several blocks share it."""
+        return len((self.totals or self.passes[0]).reductions)
+
+    @property
+    def scans(self) -> list[Reduction]:
+        """All scans, in order."""
+        return [s for p in self.passes for s in p.scans]
+
+    @property
+    def scan_functions(self) -> list[Reduction]:
+        """One scan per distinct function."""
+        return list({s.operator: s for s in self.scans}.values())
+
+    def turned(self, operand: Operand) -> Operand:
+        """An operand as each turn of a loop in memory reads it: where the last one has stored."""
+        is_carried = any(one.name == operand.name for one, _ in self.carried)
+        return replace(operand, name=f"{operand.name}_turn") if is_carried else operand
+
+    @property
+    def carries_registers(self) -> bool:
+        """All that a row's loop carries stays in registers where the row does."""
+        return self.product is None and all(operand in self.cached for operand, _ in self.carried)
+
+    @property
+    def held(self) -> tuple[Load, ...]:
+        """Operands of several passes that registers can hold, all turns of a loop included."""
+        return tuple(
+            load for load in self.cached if self.carries_registers or self.turned(load) == load
+        )
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return GEOMETRY[self.template].threads(self.toggles)
+
+    @property
+    def opcodes(self) -> tuple[Line, ...]:
+        """The flat op-code list, in the order of the source."""
+        out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
+        out.append(Line(Phase.INDEX, "index", f"{self.template} template: " + self.extents_text))
+        out.append(Line(Phase.GUARD, "guard", "only what lies inside is read and written"))
+        if self.product is not None:
+            for factor, place in ((self.product.x, "[m, k]"), (self.product.y, "[k, n]")):
+                text = f"{place} <- {factor.name}"
+                out.append(Line(Phase.LOAD, f"load {factor.name}", text))
+            out.append(self.product.accumulate)
+            if self.template == "product_rows":
+                out.append(self.product.result)
+        out += [_load_line(load) for load in self.row_loads]
+        out += self.row_lines
+        seen: set[str] = set()
+        for step in self.passes:
+            out += [_load_line(load) for load in step.loads if load.register not in seen]
+            seen |= {load.register for load in step.loads}
+            if step is self.passes[0]:
+                out += [_carry_line(*pair) for pair in self.carried]
+            out += step.lines
+            met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
+            out += [r.accumulate for r in met]
+            out += [r.join for r in met]
+            out += step.row_lines
+            out += [_store_line(store) for store in step.stores]
+        out += [_store_line(store) for store in self.row_stores]
+        return (*out, Line(Phase.CLOSE, "close", "}"))
+
+    @property
+    def extents_text(self) -> str:
+        """Such as ``rows n0, columns n1``."""
+        parts = (("batch", self.batch), ("rows", self.rows), ("columns", self.cols))
+        shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
+        if self.product is not None:
+            shown.append(f"depth {self.product.depth}")
+        return ", ".join(shown) if self.rows else " * ".join(map(str, self.cols)) or "1"
+
+    def elements(self, extents: Extents) -> tuple[int, int, int]:
+        """Batch, rows and columns for given extents."""
+        batch, rows, cols = (count(e, extents) for e in (self.batch, self.rows, self.cols))
+        return batch, rows, cols
+
+    def work(self, extents: Extents) -> int:
+        """Steps that a launch takes, to share it out among the cores of a host."""
+        batch, rows, cols = self.elements(extents)
+        return batch * rows * cols * (count((self.product.depth,), extents) if self.product else 1)
+
+    def is_empty(self, extents: Extents) -> bool:
+        """True where a launch would write nothing."""
+        batch, rows, cols = self.elements(extents)
+        if self.template == "columns":
+            return batch * cols == 0
+        reduces = any(step.reductions for step in self.passes)
+        return batch * rows == 0 or (cols == 0 and not reduces)
+
+    def grid(self, extents: Extents) -> tuple[int, int, int]:
+        """Blocks of a launch.
+
+        Raises:
+            LaunchError: more blocks than a grid has.
+        """
+        found = GEOMETRY[self.template].grid(self.toggles, *self.elements(extents), self.has_rows)
+        if found[0] > MOST_BLOCKS or found[1] > MOST_BLOCKS_Y:
+            raise LaunchError(
+                f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
+                "for parts of the batch, or with larger tiles"
+            )
+        return found
+
+    def scalars(self) -> list[Scalar]:
+        return [p.source for p in self.params if p.kind == "scalar"]
+
+
+def _carry_line(operand: Load | Factor, store: Store) -> Line:
+    text = f"{operand.name} <- {store.name} after each of the turns"
+    return Line(Phase.REPEAT, f"repeat {operand.name}", text)
+
+
+def _load_line(load: Load) -> Line:
+    address = load.access.at(load.name, "j")
+    return Line(Phase.LOAD, f"load {load.name}", f"{load.register} <- {address}")
+
+
+def _store_line(store: Store) -> Line:
+    address = store.access.at(store.name, "j")
+    return Line(Phase.STORE, f"store {store.name}", f"{address} <- {store.value}")

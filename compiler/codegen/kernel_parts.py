@@ -1,0 +1,253 @@
+"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes, factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from opweave.compiler.codegen.layout import Access, MatrixAddress
+from opweave.compiler.ir.graph import Extent, Where
+from opweave.opcodes.core import OpCode, Phase
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.tokens import rename, tokens
+
+
+@dataclass(frozen=True)
+class Param:
+    """One kernel parameter.
+
+    Attributes:
+        kind: "input", "output", "scalar", "extent", "stride", "partials" or "counter".
+        name: its name in the source.
+        ctype: its C type.
+        source: what the launch binds: a value id, a Scalar, extent factors, or a Stride.
+    """
+
+    kind: str
+    name: str
+    ctype: str
+    source: Any = None
+    comment: str = ""
+
+    @property
+    def declaration(self) -> str:
+        const = "const " if self.kind in ("scalar", "extent", "stride") else ""
+        return f"{const}{self.ctype} {self.name}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One op-code of the list, with its operands bound.
+
+    Attributes:
+        phase: where it stands.
+        name: the op-code's name.
+        text: the statement in the kernel, or a description for structural op-codes.
+        comment: what stands behind it in the source.
+        results: names that it defines.
+        opcode: the fragment, for computing op-codes.
+        node: index of the graph's node, -1 for structural ones.
+    """
+
+    phase: Phase
+    name: str
+    text: str
+    comment: str = ""
+    results: tuple[str, ...] = ()
+    opcode: OpCode | None = None
+    node: int = -1
+    where: Where = field(default=Where(), compare=False)
+
+    @property
+    def source(self) -> str:
+        return f"{self.text}  // {self.comment}" if self.comment else self.text
+
+    def __str__(self) -> str:
+        return f"{self.phase.value:<10} {self.name:<13} {self.text}"
+
+
+@dataclass(frozen=True)
+class Load:
+    """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
+
+    ``late``: where it is read depends on a reduction of the row.
+    """
+
+    name: str
+    register: str
+    dtype: DType
+    access: Access
+    late: bool = False
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+    @property
+    def zero(self) -> str:
+        """What stands for an element that is not there."""
+        return f"{self.ctype}()" if self.dtype.is_complex else "0"
+
+    @property
+    def storage(self) -> str:
+        """The C type in memory."""
+        return self.dtype.storage
+
+    @property
+    def row(self) -> str:
+        """The registers of a whole row."""
+        return f"{self.register.removesuffix('_v')}_row"
+
+
+@dataclass(frozen=True)
+class Store:
+    """An array operand that is written: ``value`` is the register's text."""
+
+    name: str
+    value: str
+    dtype: DType
+    access: Access
+
+    @property
+    def register(self) -> str:
+        return f"{self.name}_v"
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction or scan of one pass: its op-codes as statements over registers."""
+
+    name: str
+    ctype: str
+    identity: str
+    accumulate: Line
+    join: Line
+    round: str
+    operator: str
+
+    @property
+    def shared_ctype(self) -> str:
+        """The type of partial results that other blocks read."""
+        return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
+
+    def result(self, text: str) -> str:
+        """The reduced value, rounded to its dtype where registers are wider."""
+        return f"{self.round}({text})" if self.round else text
+
+    def joined(self, a: str, b: str) -> str:
+        """Text of the reduce op-code for two partial results."""
+        return rename(self.join.text, {"acc": a, "x": b})
+
+
+@dataclass(frozen=True)
+class Keep:
+    """A value that a later pass of a scan needs: ``value`` is the register's text."""
+
+    name: str
+    value: str
+    dtype: DType
+
+    @property
+    def register(self) -> str:
+        return f"{self.name}_kept"
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One walk along the columns; of scans, one along the elements of a tile."""
+
+    loads: tuple[Load, ...]
+    lines: tuple[Line, ...]
+    reductions: tuple[Reduction, ...]
+    stores: tuple[Store, ...]
+    row_lines: tuple[Line, ...]
+    scans: tuple[Reduction, ...] = ()
+    keeps: tuple[Keep, ...] = ()
+
+    @property
+    def uses_column(self) -> bool:
+        """A line names the column ``j``, or notes faults of elements that are ``here``."""
+        return any({"j", "at_index"} & set(tokens(line.text)) for line in self.lines)
+
+    @property
+    def notes_faults(self) -> bool:
+        return any("at_index" in tokens(line.text) for line in self.lines)
+
+    @property
+    def has_windows(self) -> bool:
+        return any(load.access.kind == "window" for load in self.loads)
+
+    @property
+    def guard(self) -> str:
+        """What elements inside of the row are told apart by: g++ 12 fails over narrow choices."""
+        narrow = any(r.ctype in ("int8", "uint8", "int16", "uint16") for r in self.reductions)
+        return "if" if narrow else "BRANCH_ON_GPU"
+
+    @property
+    def title(self) -> str:
+        names = [r.operator for r in (*self.reductions, *self.scans)]
+        names += [f"store {s.name}" for s in self.stores]
+        return ", ".join(names)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An array operand of a kernel of tiles, as a matrix of rows and columns.
+
+    ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
+    column) of the result and the step along the inner dimension.
+    """
+
+    name: str
+    dtype: DType
+    address: MatrixAddress
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+    @property
+    def storage(self) -> str:
+        """The C type in memory."""
+        return self.dtype.storage
+
+    @property
+    def along_rows(self) -> bool:
+        """Consecutive elements lie along the rows' coordinate, not along the inner one."""
+        return self.address.row_step == "1" and self.address.column_step != "1"
+
+    @property
+    def stride(self) -> str:
+        """Name of the stride in the direction of reading, "" for consecutive elements."""
+        step = self.address.row_step if self.along_rows else self.address.column_step
+        return "" if step in ("", "1") else step
+
+    def at(self, row: str, column: str) -> str:
+        return self.address.at(self.name, row, column)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element."""
+
+    x: Factor
+    y: Factor
+    ctype: str
+    identity: str
+    accumulate: Line
+    result: Line
+    result_ctype: str
+    depth: Extent
+
+    def outside(self, sign: str) -> str:
+        """What stands for an element outside of a factor; of complex ones the sign is nothing."""
+        is_complex = self.ctype.startswith("complex")
+        return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"

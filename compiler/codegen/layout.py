@@ -1,0 +1,353 @@
+"""Layout: dimensions collapsed, and every operand's address as text.
+
+A kernel walks *rows* (outer dimensions) and *columns* (inner ones); a kernel of tiles walks
+batches of matrices, whose rows and columns are one dimension each.  Neighbouring dimensions
+become one where every operand allows it, so most kernels have one or two.  An operand is read in
+one of these ways, and kernels of tiles and pixels add their own:
+
+    chunk     consecutive elements from ``base + j``
+    strided   elements ``base + j * stride``
+    splat     one element ``base`` for the whole row
+    gather    elements at an offset computed from ``j`` by division
+    runs      consecutive elements, as many as ``extent``, and then those ``stride`` further on
+    window    elements of a table from ``base + start + j``, as far as it has them
+
+Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opweave.compiler.ir.graph import Extent, Shape, Symbol, Value, View, product
+
+DimList = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array operand of a kernel.
+
+    Attributes:
+        value: what it holds.
+        name: its pointer's name.
+        layout: layout class, see ``ir.Input``.
+        dims: dimension of the space that each of its own dimensions runs along.
+        aligned: it starts on a 16-byte boundary.
+    """
+
+    value: Value
+    name: str
+    layout: str
+    dims: DimList
+    aligned: bool = True
+
+    def own_dim(self, space_dim: int) -> int | None:
+        """Its dimension along a space dimension, None where it broadcasts."""
+        if space_dim not in self.dims:
+            return None
+        own = self.dims.index(space_dim)
+        return None if self.value.shape[own] == 1 else own
+
+    def last_long_dim(self) -> int | None:
+        long = [d for d, e in enumerate(self.value.shape) if e != 1]
+        return long[-1] if long else None
+
+    def merges(self, first: int, second: int) -> bool:
+        """Two space dimensions look like one to this operand."""
+        a, b = self.own_dim(first), self.own_dim(second)
+        if a is None or b is None:
+            return a is b
+        between = [d for d in range(a + 1, b) if self.value.shape[d] != 1]
+        return a < b and not between and (self.layout == "C" or self.layout[a] == "m")
+
+    def has_unit_stride(self, own: int) -> bool:
+        if self.layout == "C":
+            return own == self.last_long_dim()
+        return self.layout[own] == "u"
+
+
+@dataclass(frozen=True)
+class Stride:
+    """A stride parameter: elements between neighbours of an operand along its own dimension."""
+
+    name: str
+    operand: str
+    value: int
+    dim: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """How an operand is addressed: ``kind``, text of the base, and text that depends on ``j``.
+
+    ``channel`` is the step to the next channel of a pixel, for operands that have channels; of a
+    window ``extent`` is the number of its elements, and ``start`` its index in column 0; of runs
+    it is their length.
+    """
+
+    kind: str
+    base: str
+    stride: str = ""
+    gather: str = ""
+    strides: tuple[Stride, ...] = ()
+    rows_aligned: bool = True
+    channel: str = ""
+    extent: str = ""
+    start: str = ""
+
+    def at(self, pointer: str, j: str) -> str:
+        """Address of the element in column ``j``."""
+        terms = [t for t in (pointer, self.base, self.column(j)) if t]
+        return " + ".join(terms) or "0"
+
+    @property
+    def channel_step(self) -> str:
+        """Offset of channel ``h`` of a pixel."""
+        return "h" if self.channel == "1" else f"h * {self.channel}"
+
+    def column(self, j: str) -> str:
+        if self.kind in ("chunk", "pixels"):
+            return j
+        return f"{j} * {self.stride}" if self.kind in ("strided", "across") else ""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The collapsed space of a kernel; a dimension is a list of space dimensions."""
+
+    shape: Shape
+    outer: tuple[DimList, ...]
+    inner: tuple[DimList, ...]
+
+    @property
+    def batch(self) -> tuple[Extent, ...]:
+        """Extents outside of rows and columns; a flat walk has none."""
+        return ()
+
+    def extent_factors(self, dims: DimList) -> tuple[Extent, ...]:
+        return tuple(self.shape[d] for d in dims)
+
+    def extent_name(self, dims: DimList) -> str:
+        """Text of an extent: the name of a parameter, or a number."""
+        factors = self.extent_factors(dims)
+        names = [str(e) for e in factors if isinstance(e, Symbol)]
+        number = product(e for e in factors if isinstance(e, int))
+        return "_".join([*names, *([str(number)] if number != 1 or not names else [])])
+
+    @property
+    def rows(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.outer for e in self.extent_factors(dims))
+
+    @property
+    def cols(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.inner for e in self.extent_factors(dims))
+
+    def dense_row(self) -> str:
+        """Text of the offset of a row of an array that is as the walk is, or ""."""
+        return "row * cols" if self.outer else ""
+
+    def row_coordinates(self) -> list[str]:
+        """Names of the outer coordinates; ``row`` itself where there is one."""
+        return ["row"] if len(self.outer) == 1 else [f"r{d}" for d in range(len(self.outer))]
+
+    def column_coordinates(self, j: str, *, may_be_none: bool = False) -> list[str]:
+        """Text of the inner coordinates from the column ``j``.
+
+        ``may_be_none``: they are asked for where there is no column, since an extent is 0.
+        """
+        out: list[str] = []
+        rest = j
+        for dims in reversed(self.inner[1:]):
+            name = self.extent_name(dims)
+            if may_be_none and not name.isdecimal():
+                name = f"divisor({name})"
+            out.append(f"{rest} % {name}")
+            rest = f"{rest} / {name}"
+        return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
+
+
+class MatrixWalk(Walk):
+    """A walk over tiles of matrices: the last outer dimension is the rows, the rest the batch."""
+
+    @property
+    def rows(self) -> tuple[Extent, ...]:
+        return self.extent_factors(self.outer[-1])
+
+    @property
+    def batch(self) -> tuple[Extent, ...]:
+        return tuple(e for dims in self.outer[:-1] for e in self.extent_factors(dims))
+
+    def batch_coordinates(self) -> list[str]:
+        count = len(self.outer) - 1
+        return ["batch"] if count == 1 else [f"b{d}" for d in range(count)]
+
+    def row_coordinates(self) -> list[str]:
+        return [*self.batch_coordinates(), "row"]
+
+    def dense_row(self) -> str:
+        batches = len(self.outer) - 1
+        return {0: "row * cols", 1: "(batch * rows + row) * cols"}.get(batches, "")
+
+
+@dataclass(frozen=True)
+class MatrixAddress:
+    """Where the elements of a matrix lie: ``pointer + batch + row * step + column * step``.
+
+    ``batch`` is the text of an offset, or "".  A step is "" (the operand does not move along it),
+    "1", or the name of a stride.
+    """
+
+    batch: str
+    row_step: str
+    column_step: str
+    strides: tuple[Stride, ...] = ()
+
+    def at(self, pointer: str, row: str, column: str) -> str:
+        """Address of an element; the coordinates are terms, such as ``m0 + i``."""
+        terms = [pointer, *([self.batch] if self.batch else [])]
+        for coordinate, step in ((row, self.row_step), (column, self.column_step)):
+            text = f"({coordinate})" if " " in coordinate else coordinate
+            terms += [coordinate if step == "1" else f"{text} * {step}"] if step else []
+        return " + ".join(terms)
+
+
+def collapse(dims: Sequence[int], operands: Sequence[Operand]) -> tuple[DimList, ...]:
+    """Merge neighbouring dimensions that every operand sees as one."""
+    out: list[DimList] = []
+    for dim in dims:
+        if out and all(o.merges(out[-1][-1], dim) for o in operands):
+            out[-1] = (*out[-1], dim)
+        else:
+            out.append((dim,))
+    return tuple(out)
+
+
+def walk_map(shape: Shape, operands: Sequence[Operand], wide: bool) -> Walk:
+    """Walk of a map: the last dimension alone as columns if that is wide, else all of them."""
+    found = collapse([d for d, e in enumerate(shape) if e != 1], operands)
+    if wide and len(found) > 1:
+        return Walk(shape, found[:-1], found[-1:])
+    return Walk(shape, (), found)
+
+
+def walk_rows(shape: Shape, axes: DimList, operands: Sequence[Operand]) -> Walk:
+    """Walk of a reduction: reduced axes as columns, the others as rows."""
+    long = [d for d, e in enumerate(shape) if e != 1]
+    outer = collapse([d for d in long if d not in axes], operands)
+    return Walk(shape, outer, collapse([d for d in long if d in axes], operands))
+
+
+def walk_matrices(shape: Shape, row: int, column: int, operands: Sequence[Operand]) -> MatrixWalk:
+    """Walk of tiles over two dimensions of a space, the others as a batch."""
+    rest = [d for d, e in enumerate(shape) if e != 1 and d not in (row, column)]
+    return MatrixWalk(shape, (*collapse(rest, operands), (row,)), ((column,),))
+
+
+def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) -> MatrixAddress:
+    """The address of an operand over a walk, with its own pair of dimensions."""
+    strides: list[Stride] = []
+
+    def step(dim: int) -> str:
+        own = operand.own_dim(dim)
+        if own is None:
+            return ""
+        if operand.has_unit_stride(own):
+            return "1"
+        strides.append(Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own))
+        return strides[-1].name
+
+    terms = []
+    for coordinate, dims in zip(walk.batch_coordinates(), walk.outer[:-1], strict=True):
+        found = step(dims[-1])
+        terms += [coordinate if found == "1" else f"{coordinate} * {found}"] if found else []
+    row_step, column_step = step(row), step(column)
+    return MatrixAddress(" + ".join(terms), row_step, column_step, tuple(strides))
+
+
+def viewed_layout(layout: str, view: View) -> str:
+    """Layout class of a view of an array with this layout.
+
+    >>> from opweave.compiler.ir.graph import Symbol, literal
+    >>> from opweave.opcodes.dtypes import F32
+    >>> whole = View.whole(Value(0, F32, (Symbol("n"), Symbol("m"))))
+    >>> [viewed_layout("C", v) for v in (whole.moved((1, 0)), whole.moved((None, 0, 1)))]
+    ['us', 'C']
+    >>> [viewed_layout("C", whole.sliced(d, literal(1), step, Symbol("k")))
+    ...  for d, step in ((0, 1), (1, 1), (1, 2))]
+    ['C', 'su', 'ss']
+    """
+    shape, axes = view.shape_of_base, view.axes
+    long = [d for d, e in enumerate(shape) if e != 1]
+    if layout == "C":
+        layout = "".join(
+            "b" if d not in long else "u" if d == long[-1] else "m" for d in range(len(shape))
+        )
+    order = [a for a in axes if a is not None and a in long]
+    out = []
+    for axis in axes:
+        letter = "b" if axis is None or axis not in long else layout[axis]
+        if axis is not None and letter != "b" and view.steps[axis] != 1:
+            letter = "s"
+        if letter == "m" and axis is not None:
+            following = order[order.index(axis) + 1 :][:1]
+            merges = following == long[long.index(axis) + 1 :][:1]
+            letter = "m" if merges and all(view.starts[a] is None for a in following) else "s"
+        out.append(letter)
+    letters = [letter for letter in out if letter != "b"]
+    is_dense = letters[:-1] == ["m"] * (len(letters) - 1) and letters[-1:] in ([], ["u"])
+    return "C" if is_dense else "".join(out)
+
+
+def in_order(walk: Walk) -> bool:
+    """Rows before columns, as in memory of a C-contiguous array of the space."""
+    dims = [d for group in (*walk.outer, *walk.inner) for d in group]
+    return dims == sorted(dims)
+
+
+def access(
+    operand: Operand, walk: Walk, *, is_dense: bool | None = None, may_be_none: bool = False
+) -> Access:
+    """The address of an operand along a walk.
+
+    ``is_dense``: its elements lie as the walk goes, where it owns its dimensions; found out if
+    left out.  False for what has dimensions besides those of the walk.
+    """
+    strides: dict[str, Stride] = {}
+
+    def stride(dims: DimList) -> str:
+        own = operand.own_dim(dims[-1])
+        if own is None:
+            return ""
+        if operand.has_unit_stride(own):
+            return "1"
+        name = f"{operand.name}_s{own}"
+        strides[name] = Stride(name, operand.name, operand.value.id, own)
+        return name
+
+    def terms(coordinates: Sequence[str], dims: Sequence[DimList]) -> str:
+        pairs = [(c, stride(d)) for c, d in zip(coordinates, dims, strict=True)]
+        return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
+
+    dense = operand.layout == "C" and in_order(walk) if is_dense is None else is_dense
+    everywhere = all(operand.own_dim(d[-1]) is not None for d in (*walk.outer, *walk.inner))
+    if walk.dense_row() and dense and everywhere:
+        base, rows_aligned = walk.dense_row(), False
+    else:
+        base = terms(walk.row_coordinates(), walk.outer)
+        rows_aligned = not base
+    kind, step, gather, extent = "splat", "", "", ""
+    if any(operand.own_dim(d[-1]) is not None for d in walk.inner):
+        if dense and all(operand.own_dim(d[-1]) is not None for d in walk.inner):
+            kind = "chunk"
+        elif len(walk.inner) > 1:
+            columns = walk.column_coordinates("j", may_be_none=may_be_none)
+            kind, gather = "gather", terms(columns, walk.inner)
+            steps = [stride(d) for d in walk.inner]
+            if len(steps) == 2 and steps[0] and steps[1] == "1" and not may_be_none:
+                kind, step, extent = "runs", steps[0], walk.extent_name(walk.inner[1])
+        else:
+            step = stride(walk.inner[0])
+            kind = "chunk" if step == "1" else "strided"
+    return Access(kind, base, step, gather, tuple(strides.values()), rows_aligned, extent=extent)

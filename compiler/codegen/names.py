@@ -1,0 +1,114 @@
+"""Names in generated source: the user's own, as far as C++ allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from opweave import templates
+from opweave.compiler.toggles.choose import KNOWN
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.allowed import RESERVED
+from opweave.opcodes.core import Operator
+from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
+
+# The folder of templates and device helpers, which is also the include path.
+TEMPLATES = Path(templates.__file__).parent
+# CUDA's own names, and those of the launch.
+BUILT_IN = frozenset(
+    """threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth
+    product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
+)
+# What the compiler appends to an operand's name; a user's name never ends like this.
+DERIVED = re.compile(r"_(v|p|row|acc|all|next|parts?|kept|carry|turn|view|tile|s\d+)$")
+# What the compiler numbers itself.
+NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
+
+
+@cache
+def template_names() -> frozenset[str]:
+    """Every identifier at kernel scope in the templates, and every helper that kernels call."""
+    found: set[str] = set()
+    for path in TEMPLATES.glob("*.cu.j2"):
+        text = re.sub(r"\{\{.*?\}\}|//.*", " ", path.read_text())
+        found |= set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", text))
+    for path in [*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/*.cuh")]:
+        text = path.read_text()
+        found |= set(re.findall(r"\b([A-Za-z_]\w*)(?=\(|<[A-Za-z])", text))
+        found |= set(re.findall(r"(?:#define|struct|typedef [\w ]+?)\s+([A-Za-z_]\w*)", text))
+    return frozenset(found)
+
+
+@cache
+def macros() -> frozenset[str]:
+    """Every toggle, and every macro of the helpers: nothing else may be called like that."""
+    text = "\n".join(p.read_text() for p in TEMPLATES.rglob("*.cuh"))
+    return frozenset(re.findall(r"#define\s+([A-Za-z_]\w*)", text)) | frozenset(KNOWN)
+
+
+@cache
+def called(row: Operator) -> frozenset[str]:
+    """The functions that an operator's fragments call."""
+    return frozenset(
+        name for code in row.opcodes for name in re.findall(r"(\w+)(?=[(<])", code.fragment)
+    )
+
+
+def is_taken(name: str) -> bool:
+    """True for a name that means something else inside a kernel."""
+    return (
+        name in C_KEYWORDS
+        or name in BUILT_IN
+        or name in KNOWN
+        or name in template_names()
+        or any(name in called(row) for row in OPERATORS.values())
+        or bool(DERIVED.search(name) or NUMBERED.match(name))
+    )
+
+
+def c_name(name: str, fallback: str) -> str:
+    """A valid, free C name as close to ``name`` as possible.
+
+    >>> c_name("image", "a0"), c_name("double", "a0"), c_name("größe", "a0")
+    ('image', 'double_', 'a0')
+    """
+    plain = str.__str__(name) if isinstance(name, str) else ""
+    return _c_name(plain, fallback, len(OPERATORS))
+
+
+@cache
+def _c_name(plain: str, fallback: str, operators: int) -> str:
+    """``c_name``, for so many operators as are registered: their functions are taken names."""
+    if not is_c_name(plain) or len(plain) > 48 or RESERVED.match(plain):
+        return fallback
+    return f"{plain}_" if is_taken(plain) else plain
+
+
+def flat(path: str) -> str:
+    """A path to a part of an argument as one word."""
+    return re.sub(r"[\[\].']+", "_", path).strip("_")
+
+
+def c_names(names: Iterable[str]) -> list[str]:
+    """Distinct C names for the arguments of a function; of a part of one, from its path.
+
+    >>> c_names(["x", "params['w']", "pair[0]"])
+    ['x', 'params_w', 'pair_0']
+    """
+    used: set[str] = set()
+    out = []
+    for index, name in enumerate(names):
+        made = c_name(name if is_c_name(name) else flat(name), f"arg{index}")
+        while made in used:
+            made += "_"
+        used.add(made)
+        out.append(made)
+    return out
+
+
+def function_name(fn: Callable[..., Any]) -> str:
+    """C name of a Python function; ``kernel`` for lambdas."""
+    return c_name(getattr(fn, "__name__", "kernel"), "kernel")

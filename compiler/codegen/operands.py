@@ -1,0 +1,232 @@
+"""The operands of a group: what its kernel reads and writes, how, and its shape class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from opweave.compiler.codegen.layout import Access, Walk, access, viewed_layout, walk_rows
+from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import Extents, Graph, Input, Node, Value, count
+from opweave.compiler.scheduling.schedule import Group, Schedule
+from opweave.compiler.toggles.facts import Facts
+
+# Elements from which each thread of a map takes several chunks.
+LARGE = 1 << 20
+# Head room below 2**31 for offsets inside the last block.
+LONG = (1 << 31) - (1 << 24)
+
+
+class Key(NamedTuple):
+    """What tells the array operands of a kernel apart.
+
+    Attributes:
+        value: id of the value.
+        kept: it stands without the reduced axes.
+        is_output: it is written.
+    """
+
+    value: int
+    kept: bool = False
+    is_output: bool = False
+
+
+class GroupOperands:
+    """A group's array operands: their names, addresses, and what the toggles are chosen from."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        number: int,
+        extents: Extents,
+        spans: Mapping[int, int],
+        device: Device,
+    ):
+        self.graph: Graph = schedule.graph
+        self.group: Group = schedule.groups[number]
+        self.number, self.alone = number, len(schedule.groups) == 1
+        self.form = self.group.form
+        self.extents = extents
+        self.spans = spans
+        self.device = device
+        self.pointers: dict[int, str] = {}
+        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
+        self.nodes = [(i, self.graph.nodes[i]) for i in self.group.nodes]
+        self.operands = self._operands()
+        self.tables = {v.id: self._table(v) for _, n in self.nodes for v in n.tables}
+        self.coordinates = {
+            n.result.id: self._coordinate(n.result) for _, n in self.nodes if n.is_coordinate
+        }
+        self.walk = self._walk()
+        self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
+        # a row has coordinates in every thread, and a result where it has no elements
+        places = partial(access, walk=self.walk, may_be_none=bool(self.form.axes))
+        self.places = {key: places(o) for key, o in self.coordinates.items()}
+
+    def _operands(self) -> dict[Key, ArrayOperand]:
+        """Array operands that the loops read and write."""
+        found: dict[Key, ArrayOperand] = {}
+        made = {r.id for _, node in self.nodes for r in node.results}
+        for node in self._readers():
+            kept = not node.is_reduction and node.result.id in self.form.kept
+            for value in node.pointwise:
+                if value.id in made or (value.id, kept, False) in found:
+                    continue
+                other = found.get(Key(value.id, not kept))
+                name = self._fresh(f"{other.name}_kept") if other else self._name(value)
+                found[Key(value.id, kept)] = self._operand(value, name, self._dims(value, kept))
+        several = len(self.group.outputs) > 1
+        for position, value in enumerate(self.group.outputs):
+            kept = value.id in self.form.kept
+            name = self._fresh(f"out{position}" if several else "out")
+            dims = self._dims(value, kept)
+            found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
+        return found
+
+    def _table(self, value: Value) -> ArrayOperand:
+        """An operand that is read at computed places: its dimensions are none of the space's."""
+        return self._operand(value, self._name(value), ())
+
+    def _coordinate(self, value: Value) -> ArrayOperand:
+        """Stands for an array of the coordinates, whose addresses are its elements."""
+        layout = "u" + "b" * (len(value.shape) - 1)
+        kept = value.id in self.form.kept
+        return ArrayOperand(value, "", layout, self._dims(value, kept))
+
+    def _walked(self) -> list[ArrayOperand]:
+        """What decides which dimensions become one."""
+        return [*self.operands.values(), *self.coordinates.values()]
+
+    def _readers(self) -> list[Node]:
+        """The nodes whose operands the loops read."""
+        return [node for _, node in self.nodes]
+
+    def _given(self, value: Value) -> Input | None:
+        """The argument that a value is, or is a view of."""
+        return self.graph.arguments.get(self.graph.base(value).id)
+
+    def _name(self, value: Value) -> str:
+        """Name of an operand's pointer: the argument's, else that of a temporary."""
+        if value.id not in self.pointers:
+            given = self._given(value)
+            if given is None:
+                name = self._fresh(f"t{value.id}")
+            else:
+                name = given.name if value == given.value else self._fresh(f"{given.name}_view")
+            self.pointers[value.id] = name
+        return self.pointers[value.id]
+
+    def _operand(self, value: Value, name: str, dims: tuple[int, ...]) -> ArrayOperand:
+        """An operand that is read, with the layout of the array behind it."""
+        given = self._given(value)
+        layout = given.layout if given else "C"
+        if value.id in self.graph.views:
+            view = self.graph.views[value.id]
+            layout = viewed_layout(layout, view)
+            if not view.is_whole:  # it begins anywhere
+                return ArrayOperand(value, name, layout, dims, aligned=False)
+        return ArrayOperand(value, name, layout, dims, given.aligned if given else True)
+
+    def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
+        """How an operand is addressed along the walk."""
+        return access(operand, self.walk)
+
+    def _fresh(self, wanted: str) -> str:
+        while wanted in self.used:
+            wanted += "_"
+        self.used.add(wanted)
+        return wanted
+
+    def _dims(self, value: Value, kept: bool) -> tuple[int, ...]:
+        rank = len(self.form.space)
+        dims = [d for d in range(rank) if not kept or d not in self.form.axes]
+        return tuple(dims[len(dims) - len(value.shape) :])
+
+    def _walk(self) -> Walk:
+        return walk_rows(self.form.space, self.form.axes, self._walked())
+
+    # Facts and toggles
+
+    def facts(self) -> Facts:
+        """The shape class of this kernel, as its toggles see it."""
+        cols = count(self.walk.cols, self.extents)
+        rows = count(self.walk.rows, self.extents)
+        plan = self.form.plan
+        itemsize = self._itemsize()
+        width = plan.lanes if plan else self._line()
+        chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
+        return Facts(
+            self.device,
+            itemsize,
+            self._is_aligned(width),
+            rows * cols >= LARGE,
+            self._longest() >= LONG,
+            plan,
+            1 << max(0, chunks - 1).bit_length(),
+            held=self._held(),
+            slots=sum(node.operator.cost.slots for _, node in self.nodes),
+            moved=sum(self._itemsizes()),
+            in_chunks=len(self._chunked()),
+            one_by_one=self._one_by_one(),
+        )
+
+    def _one_by_one(self) -> int:
+        """Operands that are read element by element, at strides or at computed places."""
+        kinds = [self.access[key].kind for key in self.operands]
+        gathers = sum(len(node.tables) for _, node in self.nodes)
+        return sum(kind in ("strided", "gather", "runs") for kind in kinds) + gathers
+
+    def _held(self) -> int:
+        """32-bit registers that the loaded operands of one element take, at least one."""
+        loaded = (
+            o
+            for key, o in self.operands.items()
+            if not key.is_output and self.access[key].kind != "splat"
+        )
+        return max(1, sum(-(-o.value.dtype.register_bytes // 4) for o in loaded))
+
+    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
+        """Operands that are read and written in chunks of consecutive elements."""
+        return [
+            (o, self.access[key])
+            for key, o in self.operands.items()
+            if self.access[key].kind == "chunk" and self._is_element(key)
+        ]
+
+    def _itemsizes(self) -> list[int]:
+        return [o.value.dtype.itemsize for o, _ in self._chunked()]
+
+    def _itemsize(self) -> int:
+        """Bytes of the widest element that is read or written in chunks."""
+        return max(self._itemsizes(), default=4)
+
+    def _line(self) -> int:
+        """Elements from which every line of them starts on 16 bytes, whatever an access takes."""
+        return max(1, 16 // min(self._itemsizes(), default=4))
+
+    def _is_aligned(self, width: int) -> bool:
+        """Every chunk of ``width`` elements starts on a boundary of its size, up to 16 bytes."""
+        cols = count(self.walk.cols, self.extents)
+        dense = self.walk.dense_row()
+        return all(
+            o.aligned and (a.rows_aligned or (a.base == dense and cols % width == 0))
+            for o, a in self._chunked()
+        )
+
+    def _longest(self) -> int:
+        """Largest offset that the kernel computes, in elements."""
+        walked = count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents)
+        shapes = [count(o.value.shape, self.extents) for o in self._in_memory()]
+        return max([walked, *shapes, *self._spans()])
+
+    def _in_memory(self) -> list[ArrayOperand]:
+        return [*self.operands.values(), *self.tables.values()]
+
+    def _spans(self) -> list[int]:
+        bases = (self.graph.base(o.value).id for o in self._in_memory())
+        return [self.spans.get(base, 0) for base in bases]
+
+    def _is_element(self, key: Key) -> bool:
+        return not (key.is_output and key.value in self.form.row_values) and not key.kept

@@ -1,0 +1,141 @@
+"""A step that is repeated: written out, or in a loop of a kernel's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.kernel_parts import Factor, Load, Store
+from opweave.compiler.codegen.layout import Operand
+from opweave.compiler.codegen.operands import Key
+from opweave.compiler.ir.accumulation import ProductPlan
+from opweave.compiler.ir.graph import Graph, Output, Value
+from opweave.compiler.passes.simplify import next_id, simplify
+
+Operands = Mapping[Key, Operand]
+Carried = tuple[tuple[Load | Factor, Store], ...]
+
+
+def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
+    """What a kernel reads of each state, with the result that takes its place in the next turn.
+
+    Nothing, where a turn would read what another thread has computed, or what no kernel computes:
+    every state must be read at the place that its result has, or as rows that its block alone
+    computes, and be written by this kernel, which is the only one, when no later pass of the turn
+    reads it.
+    """
+    if not may_carry(graph) or not _holds_rows(graph, kernel):
+        return ()
+    pairs = []
+    for state, output in _states(graph):
+        assert isinstance(output, Value)
+        store = _store(output, operands, kernel)
+        if store is None:
+            return ()
+        if not _read_as(state, graph):
+            continue  # the step does not read it
+        load = _load(state, graph, operands, kernel, store)
+        if load is None:
+            return ()
+        pairs.append((load, store))
+    return tuple(pairs)
+
+
+def may_carry(graph: Graph) -> bool:
+    """Every state is read as it lies, if at all, and its result is an array like it."""
+    return len(graph.outputs) <= len(graph.inputs) and all(
+        _may_become(state, output, graph) for state, output in _states(graph)
+    )
+
+
+def _may_become(state: Value, output: Output, graph: Graph) -> bool:
+    if not isinstance(output, Value):
+        return False
+    read = _read_as(state, graph)
+    is_table = any(state in node.tables for node in graph.nodes)
+    return not read or (read == {state.id} and state.type == output.type and not is_table)
+
+
+def _states(graph: Graph) -> list[tuple[Value, Output]]:
+    """The arguments that results take the place of, each with its result."""
+    return [(i.value, o) for i, o in zip(graph.inputs, graph.outputs, strict=False)]
+
+
+def _read_as(state: Value, graph: Graph) -> set[int]:
+    """Ids of the values that the step reads in a state's memory: it, or views of it."""
+    values = [v for node in graph.nodes if not node.is_view for v in node.values]
+    return {v.id for v in values if graph.base(v).id == state.id}
+
+
+def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
+    """A product of a state, as it lies in memory, with what is none.
+
+    Then a row of the result follows from that row of the state.
+    """
+    states = {state.id for state, _ in _states(graph)}
+    given = graph.arguments.get(left.id)
+    is_dense = given is not None and given.layout == "C"
+    return is_dense and left.id in states and graph.base(right).id not in states
+
+
+def _holds_rows(graph: Graph, kernel: Kernel) -> bool:
+    """A product of a state finds all that it reads of it in rows that its block computes."""
+    states = {state.id for state, _ in _states(graph)}
+    for node in graph.nodes:
+        if node.is_product and not states.isdisjoint(graph.base(v).id for v in node.values):
+            assert isinstance(node.plan, ProductPlan)
+            # a library's has no tiles, and holds nothing
+            held = 0 < node.plan.columns <= kernel.toggles.get("BLOCK_N", 0)
+            if not held or not multiplies_state(graph, *node.values):
+                return False
+    return True
+
+
+def _store(output: Value, operands: Operands, kernel: Kernel) -> Store | None:
+    """The store of an output's elements, if this kernel has one."""
+    names = {o.name for key, o in operands.items() if key.is_output and key.value == output.id}
+    return next((s for step in kernel.passes for s in step.stores if s.name in names), None)
+
+
+def _load(
+    state: Value, graph: Graph, operands: Operands, kernel: Kernel, store: Store
+) -> Load | Factor | None:
+    """What reads a state; None where it would find other elements than its thread has stored."""
+    names = {o.name for key, o in operands.items() if not key.is_output and key.value == state.id}
+    if any(load.name in names for load in kernel.row_loads):
+        return None
+    stored = next(n for n, step in enumerate(kernel.passes) if store in step.stores)
+    passes = [(n, x) for n, step in enumerate(kernel.passes) for x in step.loads]
+    loads = [(n, x) for n, x in passes if x.name in names]
+    # rows and tiles find it in memory, where the first turn has it
+    in_memory = kernel.plan is not None or kernel.product is not None
+    for number, load in loads:
+        elsewhere = in_memory and load.access != store.access
+        if load.access.kind == "window" or number > stored or elsewhere:
+            return None
+    if kernel.product and any(n.is_product and state == n.values[0] for n in graph.nodes):
+        return kernel.product.x
+    return loads[0][1] if loads else None
+
+
+def written_out(graph: Graph, steps: int) -> Graph | None:
+    """So many steps, one behind the other, the outputs of each the first inputs of the next.
+
+    None where an output is not of the type and, by its symbols, the shape of what it becomes.
+    """
+    states = [item.value for item in graph.inputs[: len(graph.outputs)]]
+    outputs = [o for o in graph.outputs if isinstance(o, Value)]
+    if len(outputs) < len(graph.outputs) or [o.type for o in outputs] != [s.type for s in states]:
+        return None
+    fresh, nodes, state = count(next_id(graph)), [*graph.nodes], outputs
+    for _ in range(steps - 1):
+        known = dict(zip((s.id for s in states), state, strict=True))
+        for node in graph.nodes:
+            operands = (known.get(o.id, o) if isinstance(o, Value) else o for o in node.operands)
+            results = tuple(replace(value, id=next(fresh)) for value in node.results)
+            nodes.append(replace(node, operands=tuple(operands), results=results))
+            known |= dict(zip((v.id for v in node.results), results, strict=True))
+        state = [known.get(o.id, o) for o in outputs]
+    return simplify(replace(graph, nodes=tuple(nodes), outputs=tuple(state)))

@@ -1,0 +1,380 @@
+"""The intermediate representation: a graph of operators over typed values.
+
+    graph    ::= name input* node* output*
+    input    ::= value layout                        an array argument
+    node     ::= value+ "=" operator "(" operand* ")" attrs
+    operand  ::= value | scalar
+    value    ::= dtype "[" extent* "]"
+    extent   ::= number | symbol                     symbols become kernel parameters; 1, and
+                                                     what an operator asks for, are numbers
+    scalar   ::= expression ":" dtype                enters a kernel as a parameter or a literal
+    expression ::= literal | argument | extent | function "(" expression* ")"
+    output   ::= value | expression
+
+Nodes are in static single assignment and topological order.  Scalar expressions are arithmetic on
+Python scalars; the host evaluates them in Python's own semantics at each call, so ``1 / gamma`` is
+never a float32 division in a kernel.  Everything here is frozen: a pass returns a new graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from opweave.compiler.ir.accumulation import Plan, ProductPlan
+from opweave.compiler.ir.expr import Expr, evaluate, literal, value_key
+from opweave.opcodes.cached import cached_property
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.shapes import normal_axes
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An extent that is known at the call only."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Extent = int | Symbol
+Shape = tuple[Extent, ...]
+# Dimensions of a view's operand in the order of the view, None for a new one.
+Axes = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A typed array value; ``id`` is unique within its graph."""
+
+    id: int
+    dtype: DType
+    shape: Shape
+
+    def __repr__(self) -> str:
+        return f"v{self.id}: {self.type}"
+
+    @property
+    def type(self) -> str:
+        """Such as ``f32[n0, n1]``."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar operand: an expression, and the dtype that it enters the kernel with."""
+
+    expr: Expr
+    dtype: DType
+
+    def __repr__(self) -> str:
+        return f"{self.expr!r}: {self.dtype}"
+
+
+Operand = Value | Scalar
+# Name of the number of turns of a kernel's own loop, which no argument can have.
+TURNS = "#turns"
+
+
+def operand_key(item: Any) -> Any:
+    """Hashable identity of an operand or an expression; 1 and 1.0 and True differ."""
+    if isinstance(item, Scalar):
+        return item.dtype.numpy_name, operand_key(item.expr)
+    if isinstance(item, Expr):
+        if item.op == "literal":
+            return item.op, value_key(item.args[0])
+        return item.op, tuple(map(operand_key, item.args))
+    return item
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in the user's code; ``line`` counts from the first line of the function."""
+
+    file: str = ""
+    line: int = 0
+    relative: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator applied to operands."""
+
+    operator: Operator
+    operands: tuple[Operand, ...]
+    results: tuple[Value, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+    where: Where = field(default=Where(), compare=False)
+    plan: Plan | ProductPlan | None = None
+
+    def __repr__(self) -> str:
+        shown = "".join(f", {k}={v}" for k, v in self.attrs if v is not None)
+        left = ", ".join(map(repr, self.results))
+        right = ", ".join(f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.operands)
+        return f"{left} = {self.operator.name}({right}{shown})"
+
+    @property
+    def result(self) -> Value:
+        return self.results[0]
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The array operands."""
+        return tuple(o for o in self.operands if isinstance(o, Value))
+
+    @property
+    def tables(self) -> tuple[Value, ...]:
+        """The array operands that are read at computed places, from memory."""
+        return self.values[: self.operator.tables]
+
+    @property
+    def pointwise(self) -> tuple[Value, ...]:
+        """The other array operands."""
+        return self.values[self.operator.tables :]
+
+    @property
+    def is_coordinate(self) -> bool:
+        return self.operator.name == "coordinate"
+
+    @property
+    def is_map(self) -> bool:
+        """One point of the result needs one of each operand, or nothing but numbers."""
+        return self.operator.kind in (Kind.MAP, Kind.CREATE)
+
+    @property
+    def is_reduction(self) -> bool:
+        return self.operator.kind is Kind.REDUCE
+
+    @property
+    def may_fail(self) -> bool:
+        """A reduction that means nothing of nothing."""
+        return self.is_reduction and self.operator.needs_nonempty
+
+    @property
+    def is_scan(self) -> bool:
+        return self.operator.kind is Kind.SCAN
+
+    @property
+    def is_product(self) -> bool:
+        return self.operator.kind is Kind.CONTRACT
+
+    @property
+    def is_view(self) -> bool:
+        return self.operator.kind is Kind.MOVE
+
+    def attr(self, name: str) -> Any:
+        return dict(self.attrs)[name]
+
+
+@dataclass(frozen=True)
+class View:
+    """How a value lies in the memory of another, which no kernel copies.
+
+    Attributes:
+        base: the value behind it, which is no view itself.
+        axes: for each dimension the axis of the base, None for a new one.
+        starts: for each axis of the base the index that it begins at; None for 0.
+        steps: for each axis of the base the step from one index to the next.
+        lengths: for each axis of the base how many indices there are.
+        shape_of_base: extents of the base as it is read here: its own, or others over the same
+            dense memory.
+        shape: extents of the view.
+    """
+
+    base: Value
+    axes: Axes
+    starts: tuple[Expr | None, ...]
+    steps: tuple[int, ...]
+    lengths: Shape
+    shape_of_base: Shape
+    shape: Shape
+
+    @classmethod
+    def whole(cls, base: Value, shape: Shape | None = None) -> View:
+        """All of a value, perhaps in another shape."""
+        shape = base.shape if shape is None else shape
+        rank = len(shape)
+        return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, shape, shape, shape)
+
+    def moved(self, axes: Axes) -> View:
+        """A view of this view with other axes."""
+        return replace(
+            self,
+            axes=tuple(None if a is None else self.axes[a] for a in axes),
+            shape=tuple(1 if a is None else self.shape[a] for a in axes),
+        )
+
+    def sliced(self, dim: int, start: Expr, step: int, length: Extent) -> View:
+        """A slice of this view along one of its dimensions."""
+        axis, shape = self.axes[dim], (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        if axis is None:  # a new one: all of it, or nothing
+            return replace(self, shape=shape)
+        before, scale = self.starts[axis], self.steps[axis]
+        begin = start if scale == 1 else Expr("mul", (start, literal(scale)))
+        begin = begin if before is None else Expr("add", (before, begin))
+        starts, steps, lengths = list(self.starts), list(self.steps), list(self.lengths)
+        starts[axis], steps[axis], lengths[axis] = begin, scale * step, length
+        return replace(
+            self, starts=tuple(starts), steps=tuple(steps), lengths=tuple(lengths), shape=shape
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """Every axis is whole: only the order of the axes changed."""
+        return all(s is None for s in self.starts)
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array argument: its value, name, and layout class.
+
+    ``layout`` is ``"C"`` for a C-contiguous array, else one letter per dimension: ``b`` extent 1,
+    ``m`` merges with the next longer dimension, ``u`` unit stride, ``s`` any other stride.
+    """
+
+    value: Value
+    name: str
+    layout: str = "C"
+    aligned: bool = False
+
+
+Output = Value | Expr
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A whole function.
+
+    Attributes:
+        name: the function's name, fit for C.
+        inputs: array arguments in order.
+        scalars: names of scalar arguments.
+        nodes: in topological order.
+        outputs: what the function returns, in order.
+        equal: pairs of extents, by name, that must agree at each call.
+        boxed: outputs for which NumPy returns a 0-d array rather than a scalar.
+        truths: outputs for which NumPy returns Python's own bool.
+        derived: extents that follow from those of the arguments, by name, in order.
+        conditions: expressions of extents, and the value that each must have at each call.
+        dropped: nodes that nobody reads, and that fail where their operands have no elements.
+        repeated: the outputs take the place of the first inputs, many times; a kernel may do so
+            in a loop of its own, of as many turns as the number ``TURNS`` says.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    scalars: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+    equal: tuple[tuple[str, str], ...] = ()
+    boxed: frozenset[int] = frozenset()
+    truths: frozenset[int] = frozenset()
+    derived: tuple[tuple[str, Expr], ...] = ()
+    conditions: tuple[tuple[Expr, Any], ...] = ()
+    dropped: tuple[Node, ...] = ()
+    repeated: bool = False
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
+        lines += [f"  {node!r}" for node in self.nodes]
+        shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
+        return "\n".join([*lines, f"  return {', '.join(shown)}"])
+
+    @cached_property
+    def arguments(self) -> dict[int, Input]:
+        """Map an input's value id to the input."""
+        return {i.value.id: i for i in self.inputs}
+
+    @cached_property
+    def views(self) -> dict[int, View]:
+        """Map the id of a view, of a value or of another view, to how it lies in memory."""
+        found: dict[int, View] = {}
+        for node in self.nodes:
+            if node.is_view:
+                source = node.values[0]
+                view = found.get(source.id) or View.whole(source)
+                if node.operator.name == "view":
+                    found[node.result.id] = view.moved(node.attr("axes"))
+                elif node.operator.name == "reshape":  # of dense memory, see settle_views
+                    found[node.result.id] = View.whole(view.base, node.result.shape)
+                else:
+                    start = node.operands[1]
+                    assert isinstance(start, Scalar)
+                    axis, step, length = map(node.attr, ("axis", "step", "extent"))
+                    found[node.result.id] = view.sliced(axis, start.expr, step, length)
+        return found
+
+    def base(self, value: Value) -> Value:
+        """The value whose memory a value lies in: itself, unless it is a view."""
+        return self.views[value.id].base if value.id in self.views else value
+
+    @cached_property
+    def users(self) -> dict[int, list[int]]:
+        """Map a value's id to the indices of the nodes that use it."""
+        found: dict[int, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            for value in node.values:
+                found.setdefault(value.id, []).append(index)
+        return found
+
+    def producers(self) -> dict[int, int]:
+        """Map a value's id to the index of the node that makes it."""
+        return {value.id: i for i, node in enumerate(self.nodes) for value in node.results}
+
+    def extents(self, given: Mapping[str, int]) -> dict[str, int]:
+        """The extents of the arguments, and those that follow from them."""
+        out = dict(given)
+        for name, expr in self.derived:
+            out[name] = evaluate(expr, out)
+        return out
+
+    def with_nodes(self, nodes: Iterable[Node]) -> Graph:
+        return replace(self, nodes=tuple(nodes))
+
+
+def substitute(graph: Graph, values: Mapping[int, Value]) -> Graph:
+    """Replace uses of values by other values, in operands and outputs."""
+
+    def swap(item: Any) -> Any:
+        return values.get(item.id, item) if isinstance(item, Value) else item
+
+    nodes = tuple(
+        replace(node, operands=tuple(swap(o) for o in node.operands)) for node in graph.nodes
+    )
+    return replace(graph, nodes=nodes, outputs=tuple(swap(o) for o in graph.outputs))
+
+
+def product(factors: Iterable[int]) -> int:
+    return reduce(operator.mul, factors, 1)
+
+
+Extents = Mapping[str, int]
+
+
+def extent_of(extent: Extent, extents: Extents) -> int:
+    return extent if isinstance(extent, int) else extents[extent.name]
+
+
+def count(shape: Iterable[Extent], extents: Extents) -> int:
+    """Number of elements of a shape."""
+    return product(extent_of(e, extents) for e in shape)
+
+
+def scanned_axis(node: Node) -> int:
+    """The axis that a scan goes along."""
+    (axis,) = normal_axes(node.attr("axis"), len(node.values[0].shape))
+    return axis
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """The axes that a reduction goes over, in rising order."""
+    source = node.values[0].shape
+    return normal_axes(node.attr("axis"), len(source))

@@ -1,0 +1,81 @@
+"""A graph that is built again, node by node, with nodes in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opweave.compiler.ir.graph import Graph, Node, Operand, Shape, Value, Where
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
+from opweave.opcodes.dtypes import DType
+
+
+class Rewriter:
+    """The nodes so far, what makes each value, and how new ones are made."""
+
+    def __init__(self, graph: Graph):
+        self.source = graph
+        self.nodes: list[Node] = []
+        self.makers: dict[int, Node] = {}
+        ids = [
+            *(i.value.id for i in graph.inputs),
+            *(r.id for n in graph.nodes for r in n.results),
+        ]
+        self.next_id = max(ids, default=-1) + 1
+
+    def add(self, node: Node) -> None:
+        """Append a node."""
+        self.nodes.append(node)
+        for value in node.results:
+            self.makers[value.id] = node
+
+    def forget(self, count: int) -> None:
+        """Keep the first nodes only."""
+        for lost in self.nodes[count:]:
+            for value in lost.results:
+                del self.makers[value.id]
+        del self.nodes[count:]
+
+    def made(
+        self, name: str, operands: Sequence[Operand], where: Where = Where(), **attrs: Any
+    ) -> Operand | None:
+        """The result of an operator; None where no operand has a shape."""
+        row = OPERATORS[name]
+        plain = tuple(sorted(attrs.items()))
+        _, results = row.type_rule(tuple(o.dtype for o in operands), plain)
+        likes = tuple(Value(-1, dtype, ()) for dtype in results)
+        return self._node(Node(row, tuple(operands), likes, plain, where), operands, 0)
+
+    def mapped(
+        self, node: Node, value: Value, read: Callable[[Operand], Operand | None]
+    ) -> Operand | None:
+        """The map that makes a value, of what is read of its operands; its table stays."""
+        tables = node.operator.tables
+        found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
+        operands = [o for o in found if o is not None]
+        if len(operands) < len(found):
+            return None
+        position = next(n for n, r in enumerate(node.results) if r.id == value.id)
+        return self._node(node, operands, position)
+
+    def varied(self, node: Node, dtype: DType, shape: Shape, /, **attrs: Any) -> Value:
+        """The result of a node with other attributes."""
+        made = Value(self._fresh(), dtype, shape)
+        changed = tuple(sorted({**dict(node.attrs), **attrs}.items()))
+        self.add(replace(node, results=(made,), attrs=changed))
+        return made
+
+    def _node(self, node: Node, operands: Sequence[Operand], position: int) -> Operand | None:
+        shapes = [o.shape for o in operands if isinstance(o, Value)]
+        if len(shapes) <= node.operator.tables and node.operator.kind is Kind.MAP:
+            return None
+        shape = node.operator.shape_rule.result(shapes, dict(node.attrs))
+        made = tuple(Value(self._fresh(), r.dtype, shape) for r in node.results)
+        self.add(replace(node, operands=tuple(operands), results=made))
+        return made[position]
+
+    def _fresh(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1

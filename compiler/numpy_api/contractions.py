@@ -1,0 +1,292 @@
+"""Contractions of traced arrays: ``einsum`` and its kin as products, or as a map and a sum.
+
+Where both operands have axes of their own, a contraction is a batched matrix product; where only
+one has, it is an elementwise product that is summed, which fuses with what stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.complexes import conjugated
+from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
+from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.reshaping import counted_axis, number_of, symbol_of
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
+# So many operands of one contraction become code.
+MOST_OPERANDS = 8
+
+
+def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
+    """Of any operands, two at a time from left to right; a letter twice takes the diagonal.
+
+    Raises:
+        UnsupportedError: an ellipsis, options, or more operands than become code.
+        ShapeError: letters and axes do not fit.
+    """
+    options.pop("optimize", None)
+    if options:
+        raise UnsupportedError(f"einsum({', '.join(options)}=...)")
+    text = subscripts.replace(" ", "") if isinstance(subscripts, str) else ""
+    if not text or not SUBSCRIPTS.fullmatch(text) or not 1 <= len(operands) <= MOST_OPERANDS:
+        raise UnsupportedError(f"einsum({shown(subscripts)}) of {len(operands)} operands")
+    left, _, out = text.partition("->")
+    terms = left.split(",")
+    if "->" not in text:
+        letters = "".join(terms)
+        out = "".join(sorted(c for c in letters if letters.count(c) == 1))
+    tracer = tracer_of(*operands)
+    arrays = [lifted(tracer, operand) for operand in operands]
+    _check_letters(terms, out, arrays)
+    a, first = _on_diagonals(arrays[0], terms[0])
+    for position in range(1, len(arrays)):
+        b, second = _on_diagonals(arrays[position], terms[position])
+        later = "".join([out, *terms[position + 1 :]])
+        kept = "".join(c for c in dict.fromkeys(first + second) if c in later)
+        kept = out if position == len(arrays) - 1 else kept
+        a, first = _contracted(a, first, b, second, kept), kept
+    made = _ordered(_without(a, first, out), [c for c in first if c in out], out)
+    is_view = len(arrays) == 1 and set(out) == set(terms[0])  # nothing is added up
+    if not is_view:
+        return made
+    if not made.ndim:
+        return made[()]  # NumPy's number
+    return tracer.alias(arrays[0], made, lambda array, _: np.einsum(text, array))
+
+
+def _on_diagonals(operand: Any, term: str) -> tuple[Any, str]:
+    """An operand with a letter for each axis: what has one twice is its diagonal."""
+    while len(set(term)) < len(term):
+        twice = next(c for c in term if term.count(c) > 1)
+        axes = [d for d, c in enumerate(term) if c == twice][:2]
+        m, n = (number_of(operand.tracer, operand.shape[d]) for d in axes)
+        if m != n and not operand.tracer.builder.require(Expr("eq", (m, n))):
+            raise ShapeError(f"einsum: axes of different extents are both {twice!r}")
+        operand = _on_diagonal(operand, 0, *axes)
+        term = "".join(c for d, c in enumerate(term) if d not in axes) + twice
+    return operand, term
+
+
+def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> None:
+    if len(terms) != len(operands):
+        raise ShapeError(f"einsum: {len(terms)} terms for {len(operands)} operands")
+    for term, operand in zip(terms, operands, strict=True):
+        if len(term) != operand.ndim:
+            raise ShapeError(
+                f"einsum: {term!r} has {len(term)} letters for {operand.ndim} dimensions"
+            )
+    if len(set(out)) < len(out) or not set(out) <= set("".join(terms)):
+        raise ShapeError(f"einsum: {out!r} names an axis twice, or one that no operand has")
+
+
+def _without(operand: Any, term: str, kept: str) -> Any:
+    """Sum over the axes that nothing else names."""
+    axes = tuple(d for d, c in enumerate(term) if c not in kept)
+    return _summed(operand, axes) if axes else operand
+
+
+def _ordered(operand: Any, have: Sequence[str], wanted: Sequence[str]) -> Any:
+    order = tuple(have.index(c) for c in wanted)
+    return operand if order == tuple(range(len(order))) else operand.transpose(order)
+
+
+def _contracted(a: Any, first: str, b: Any, second: str, out: str) -> Any:
+    a, b = _without(a, first, second + out), _without(b, second, first + out)
+    first = "".join(c for c in first if c in second + out)
+    second = "".join(c for c in second if c in first + out)
+    summed = [c for c in first if c in second and c not in out]
+    batch = [c for c in first if c in second and c in out]
+    own = [
+        [c for c in term if c not in other] for term, other in ((first, second), (second, first))
+    ]
+    if summed and all(own):
+        return _product(a, first, b, second, (batch, own[0], summed, own[1]), out)
+    letters = [*batch, *own[0], *own[1], *summed]
+    product = _spread(a, first, letters) * _spread(b, second, letters)
+    found = _summed(product, tuple(range(-len(summed), 0))) if summed else product
+    return _ordered(found, letters[: len(letters) - len(summed)], out)
+
+
+def _spread(operand: Any, term: str, letters: Sequence[str]) -> Any:
+    """With an axis for each letter; of extent 1 where the operand has none."""
+    ordered = _ordered(operand, term, [c for c in letters if c in term])
+    return ordered[tuple(slice(None) if c in term else None for c in letters)]
+
+
+def _product(
+    a: Any, first: str, b: Any, second: str, parts: tuple[list[str], ...], out: str
+) -> Any:
+    """Axes of one part become one axis, and come apart again."""
+    batch, rows, summed, columns = parts
+    extents = dict(zip(first, a.shape, strict=True)) | dict(zip(second, b.shape, strict=True))
+
+    def shaped(operand: Any, term: str, groups: Sequence[list[str]]) -> Any:
+        ordered = _ordered(operand, term, [*batch, *(c for g in groups for c in g)])
+        if all(len(g) == 1 for g in groups):
+            return ordered
+        merged = [_times([extents[c] for c in g]) for g in groups]
+        return ordered.reshape([*(extents[c] for c in batch), *merged])
+
+    found = shaped(a, first, (rows, summed)) @ shaped(b, second, (summed, columns))
+    letters = [*batch, *rows, *columns]
+    if len(rows) > 1 or len(columns) > 1:
+        found = found.reshape([extents[c] for c in letters])
+    return _ordered(found, letters, out)
+
+
+def _times(extents: Sequence[Any]) -> Any:
+    total = extents[0]
+    for extent in extents[1:]:
+        total = total * extent
+    return total
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """Sums over the last axes of one and the first of the other, or over pairs of them.
+
+    Raises:
+        ShapeError: as many axes of one as of the other, which both must have.
+    """
+    if isinstance(axes, int):
+        pairs = [(a.ndim - axes + d, d) for d in range(axes)]
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: {axes} axes of {a.ndim} and {b.ndim} dimensions")
+    else:
+        given = [side if isinstance(side, tuple | list) else (side,) for side in axes]
+        if len(given) != 2 or len(given[0]) != len(given[1]):
+            raise ShapeError(f"tensordot: {axes!r} does not name pairs of axes")
+        pairs = [
+            (counted_axis("tensordot", p, a.ndim), counted_axis("tensordot", q, b.ndim))
+            for p, q in zip(*given, strict=True)
+        ]
+    for p, q in pairs:
+        m, n = (getattr(e, "example", e) for e in (a.shape[p], b.shape[q]))
+        if m != n:
+            raise ShapeError(f"axis {p} of the one has {m} elements, axis {q} of the other {n}")
+    first = [chr(ord("a") + d) for d in range(a.ndim)]
+    second = [chr(ord("A") + d) for d in range(b.ndim)]
+    for p, q in pairs:
+        second[q] = first[p]
+    out = [c for c in first if c not in second] + [c for c in second if c not in first]
+    found = _contracted(a, "".join(first), b, "".join(second), "".join(out))
+    return found if found.ndim else np.copy(found)  # an array, as of all that is reshaped
+
+
+def _summed(product: Any, axis: Any) -> Any:
+    """A sum in the product's own type, where ``np.sum`` widens small integers."""
+    return product.sum(axis=axis, dtype=product.dtype)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    _check_ranks("vecdot", (x1, x2), (1, 1))
+    if axis != -1 and (isinstance(axis, tuple | list) or x1.ndim != x2.ndim):
+        raise UnsupportedError("vecdot: expected one axis, of operands of as many dimensions")
+    return _summed(conjugated(x1) * x2, axis)
+
+
+def _check_ranks(name: str, found: Sequence[Any], ranks: Sequence[int]) -> None:
+    """
+    Raises:
+        ShapeError: an operand of fewer dimensions.
+    """
+    for operand, rank in zip(found, ranks, strict=True):
+        if operand.ndim < rank:
+            raise ShapeError(f"{name}: expected {rank} dimensions, found {operand.ndim}")
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    _check_ranks("matvec", (x1, x2), (2, 1))
+    return _summed(x1 * x2[..., None, :], -1)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    _check_ranks("vecmat", (x1, x2), (1, 2))
+    return _summed(conjugated(x1)[..., :, None] * x2, -2)
+
+
+def kron(a: Any, b: Any) -> Any:
+    rank = max(a.ndim, b.ndim)
+    a, b = (x[(*[None] * (rank - x.ndim), ...)] for x in (a, b))
+    apart = [tuple(item for _ in range(a.ndim) for item in pair)
+             for pair in ((slice(None), None), (None, slice(None)))]  # fmt: skip
+    shape = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
+    return (a[apart[0]] * b[apart[1]]).reshape(shape)
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    """Of vectors of three numbers along the last axis.
+
+    Raises:
+        UnsupportedError: vectors along another axis, or of two numbers.
+        ShapeError: no vectors.
+    """
+    if (axis is not None and axis != -1) or (axisa, axisb, axisc) != (-1, -1, -1):
+        raise UnsupportedError("cross: expected vectors along the last axis")
+    if not (a.ndim and b.ndim):
+        raise ShapeError("cross: at least one array has zero dimension")
+    tracer = next(v.tracer for v in (a, b) if is_traced(v))
+    for extent in (a.shape[-1], b.shape[-1]):
+        if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):
+            raise UnsupportedError("cross: expected vectors of three numbers")
+    turned = [
+        a[..., p] * b[..., q] - a[..., q] * b[..., p] for p, q in ((1, 2), (2, 0), (0, 1))
+    ]  # fmt: skip
+    return np.stack(turned, axis=-1)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Another array where NumPy has a view that nobody can write to."""
+    made = _on_diagonal(a, offset, axis1, axis2)
+    return a.tracer.alias(a, made, lambda array, _: np.diagonal(array, offset, axis1, axis2))
+
+
+def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
+    if a.ndim < 2:
+        raise ShapeError(f"diagonal: expected at least 2 dimensions, found {a.ndim}")
+    pair = [counted_axis("diagonal", axis, a.ndim) for axis in (axis1, axis2)]
+    if pair[0] == pair[1]:
+        raise ShapeError("diagonal: one axis stands twice")
+    rest = [d for d in range(a.ndim) if d not in pair]
+    if rest:
+        a = a.transpose((*rest, *pair))
+    tracer, require = a.tracer, a.tracer.builder.require
+    offset = tracer.concrete(offset)
+    begins = (0, offset) if offset >= 0 else (-offset, 0)
+    rows, columns = (
+        number_of(tracer, extent - begin)
+        for extent, begin in zip(a.shape[-2:], begins, strict=True)
+    )
+    shorter = rows if require(Expr("lt", (rows, columns))) else columns
+    extent = symbol_of(tracer, shorter) if require(Expr("ge", (shorter, literal(0)))) else 0
+    dtype = place_type(tracer, *a.value.shape)
+    along = coordinate(tracer, extent, 0, dtype)
+    outer = [coordinate(tracer, e, len(rest) - d, dtype) for d, e in enumerate(a.value.shape[:-2])]
+    return gathered(a, [*outer, *(along + begin if begin else along for begin in begins)])
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
+
+
+CONTRACTIONS: dict[str, Callable[..., Any]] = {
+    "einsum": einsum,
+    "tensordot": tensordot,
+    "vecdot": vecdot,
+    "matvec": matvec,
+    "vecmat": vecmat,
+    "kron": kron,
+    "cross": cross,
+    "diagonal": diagonal,
+    "trace": trace,
+}

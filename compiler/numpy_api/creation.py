@@ -1,0 +1,326 @@
+"""Creation inside a traced function: ``zeros_like`` and its kin, and ``np.zeros(x.shape)``.
+
+What depends on no traced value, such as ``np.eye(3)``, NumPy makes while tracing; the array is an
+input of the graph then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import coordinate
+from opweave.compiler.arrays.lifting import arrays_in, lifted
+from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.movement import arange
+from opweave.compiler.tracing.traced_operators import is_traced, is_traced_array, is_traced_number
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.dtypes import I64, DType
+from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.tracer import Tracer
+
+
+def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
+    """An array of one number.
+
+    Args:
+        shape: extents: numbers, and traced ones.
+        fill: a number, or a traced one.
+        dtype: of the result; None for that of the number.
+
+    Raises:
+        ShapeError: an extent that is none.
+        UnsupportedError: the fill is an array.
+    """
+    builder = tracer.builder
+    if getattr(fill, "ndim", 0):
+        raise UnsupportedError(
+            f"full: expected a number to fill with, found {fill!r}; use np.where"
+        )
+    extents = tuple(symbol_of(tracer, extent_of_item(tracer, item)) for item in shape)
+    own = _own(fill)
+    wanted = own if dtype is None else dtypes.of(dtype)
+    if not is_traced_number(fill):
+        if np.ndim(fill):
+            raise UnsupportedError("full: expected a number to fill with, found a sequence")
+        with tracer.errors():
+            fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
+        own = wanted
+    expr = fill.expr if is_traced_number(fill) else tracer.literal(fill)
+    # a Python integer beyond the type is refused at each call, as by NumPy
+    both_whole = getattr(fill, "example", None).__class__ is int and wanted.kind in "iu"
+    direct = both_whole or np.can_cast(own.numpy, wanted.numpy, "same_kind")
+    made = tracer.wrapped(
+        builder.created(expr, wanted if direct else own, extents, tracer.where())
+    )
+    if direct:
+        return made
+    return tracer.apply(OPERATORS["cast"], [made], {"dtype": wanted.numpy_name})
+
+
+def _own(fill: Any) -> DType:
+    """The dtype of an array of this number."""
+    example = getattr(fill, "example", fill)
+    return dtypes.of(np.asarray(example).dtype)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    *, shape: Any = None,
+) -> Any:  # fmt: skip
+    """Of the shape and dtype of another array, unless others are given."""
+    extents = a.shape if shape is None else shape if isinstance(shape, tuple | list) else (shape,)
+    if is_traced_array(fill_value) and fill_value.ndim:
+        raise UnsupportedError("full_like: expected a number to fill with; use np.broadcast_to")
+    return _full(a.tracer, extents, fill_value, a.dtype if dtype is None else dtype, order)
+
+
+def _like(fill: int) -> Callable[..., Any]:
+    def handler(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, *, shape: Any = None
+    ) -> Any:
+        return full_like(a, fill, dtype, order, shape=shape)
+
+    return handler
+
+
+def _shaped(fill: int) -> Callable[..., Any]:
+    def handler(tracer: Any, shape: Any, dtype: Any = float, order: Any = "C") -> Any:
+        return _filled(tracer, shape, fill, float if dtype is None else dtype, order)
+
+    return handler
+
+
+def _filled(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"order={order!r}: expected C or F")
+    return _full(tracer, shape, fill_value, dtype, order)
+
+
+def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order == "F" and len(shape) > 1:
+        return np.transpose(_full(tracer, shape[::-1], fill_value, dtype))
+    if order not in ("C", "F", "A", "K", None):
+        raise UnsupportedError(f"full: order={order!r}: expected C, F, A or K")
+    if not is_traced_array(fill_value):
+        return created(tracer, shape, fill_value, dtype)
+    value = fill_value if dtype is None else fill_value.astype(dtype)
+    return broadcast_to(value, shape).copy()
+
+
+def _spread(array: Any, over: Any) -> Any:
+    """An array over a larger shape; what carries the shape is a constant in the kernel."""
+    return np.where(over, array, array)
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """Another array where NumPy has a view that nobody can write to.
+
+    Raises:
+        ShapeError: it does not broadcast to that shape.
+    """
+    tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
+    wanted = [extent_of_item(tracer, item) for item in extents]
+    have = [extent_of_item(tracer, item) for item in array.shape]
+    fits = len(have) <= len(wanted) and all(
+        own in (literal(1), new) or tracer.builder.require(Expr("eq", (own, new)))
+        for own, new in zip(reversed(have), reversed(wanted), strict=False)
+    )
+    if not fits:
+        found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
+        raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
+    made = _spread(array, created(tracer, extents, True, np.bool_))
+    return tracer.alias(array, made, np.broadcast_to)
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    arrays = [a for a in args if is_traced_array(a)]
+    if len(arrays) < len(args):
+        raise UnsupportedError("broadcast_arrays: expected traced arrays")
+    made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
+    return tuple(a.tracer.alias(a, spread, _broadcast) for a, spread in made)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
+    return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
+
+
+def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Arrays of one shape that share no memory with those that are given."""
+    over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
+    return tuple(_spread(a, over) for a in arrays)
+
+
+# Of an array that is traced.
+LIKE: dict[str, Callable[..., Any]] = {
+    "full_like": full_like,
+    "zeros_like": _like(0),
+    "ones_like": _like(1),
+    "empty_like": _like(0),
+    "broadcast_to": broadcast_to,
+    "broadcast_arrays": broadcast_arrays,
+}
+# Of a shape, where an extent or the number is traced.
+SHAPED: dict[str, Callable[..., Any]] = {
+    "full": _filled, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
+}  # fmt: skip
+
+
+def _arange(tracer: Tracer, *args: Any, dtype: Any = None) -> Any:
+    return arange(tracer, *args, dtype=dtype)
+
+
+def _eye(tracer: Tracer, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
+    shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
+    row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
+    return (column - row == k).astype(dtype)
+
+
+def _linspace(
+    tracer: Tracer, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """As NumPy's: so many steps from the start, and the very stop at the end."""
+    if any(getattr(end, "ndim", 0) for end in (start, stop)):
+        raise UnsupportedError("linspace: expected two numbers, found arrays")
+    place = arange(tracer, num)
+    last = num - 1 if endpoint else num
+    made = place * ((stop - start) / np.maximum(last, 1)) + start
+    if endpoint:
+        made = np.where((place == last) & (place > 0), stop * 1.0, made)
+    return made if dtype is None else made.astype(dtype)
+
+
+def _array(
+    tracer: Tracer, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
+) -> Any:
+    """Of a traced array, or of a list with traced arrays in it."""
+    if order not in ("K", "A", "C", "F", None):
+        raise UnsupportedError(f"array: order={order!r}: expected C, F, A or K")
+    found, is_new = lifted(tracer, object), not is_traced_array(object)
+    if not is_new and tracer.is_number(found.value):
+        found, is_new = np.copy(found), True  # of a number NumPy makes an array
+    if dtype is not None and dtypes.of(dtype) is not found.value.dtype:
+        return found.astype(dtype, order=order)
+    if copy and not is_new:
+        return np.copy(found, order=order)
+    return _laid_out(found, order)
+
+
+def _laid_out(a: Any, order: Any) -> Any:
+    """An array itself if it lies as it is asked for; NumPy may copy it."""
+    if order not in ("C", "F") or not a.ndim:
+        return a
+    if order == "C" or a.ndim == 1:
+        return in_rows(a, np.ascontiguousarray)
+    return np.transpose(in_rows(np.transpose(a), np.ascontiguousarray))
+
+
+def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return _array(tracer, a, dtype, copy=False, order=order)
+
+
+def _fortran(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+    found = _array(tracer, a, dtype, copy=False, order="F")
+    return found if found.ndim else found.reshape(1)
+
+
+def _contiguous(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+    found = _array(tracer, a, dtype, copy=False)
+    return in_rows(found, np.ascontiguousarray) if found.ndim else found.reshape(1)
+
+
+def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
+    """The array itself where it is known to lie row by row; else NumPy's ``of`` may copy it."""
+    if a.tracer.lies_in_rows(a.value):
+        return a
+    made = a.tracer.apply(OPERATORS["copy"], [a])
+    return a.tracer.alias(a, made, lambda array, _: of(array))
+
+
+# Of numbers and arrays, where one of them is traced; None where the numbers are asked for.
+COUNTED: dict[str, Callable[..., Any]] = {
+    "array": _array,
+    "asarray": _as_array,
+    "asanyarray": _as_array,
+    "ascontiguousarray": _contiguous,
+    "asfortranarray": _fortran,
+    "arange": _arange,
+    "eye": _eye,
+    "identity": _eye,
+    "linspace": _linspace,
+}
+
+
+# Functions that a module has in the place of its own.
+CREATORS = frozenset((*SHAPED, *COUNTED))
+
+
+def _takes(handler: Callable[..., Any], tracer: Tracer, args: Any, kwargs: Any) -> bool:
+    """True where a handler has all the arguments of a call."""
+    try:
+        signature(handler).bind(tracer, *args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _placed(tracer: Tracer, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a handler; what it refuses has the user's line."""
+    try:
+        return handler(tracer, *args, **kwargs)
+    except OpweaveError as error:
+        place = str(tracer.where())
+        raise error if place in str(error) else type(error)(f"{error} ({place})") from None
+
+
+def _held(tracer: Tracer | None, made: Any) -> Any:
+    """An array that depends on nothing traced: NumPy's own, unless the function writes to it."""
+    if tracer is None or getattr(made, "dtype", np.dtype(object)).kind not in "biufc":
+        return made
+    tracer.made = True
+    return tracer.copied(made) if tracer.holds_made else made
+
+
+def creator(
+    name: str, plain: Callable[..., Any], holder: Tracer | None = None
+) -> Callable[..., Any]:
+    """A creation function of a module: traced where an extent or the number is.
+
+    ``holder``: the trace that may want to hold what NumPy makes, too, see ``trace``.
+    """
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        tracer = next((g.tracer for g in given if is_traced(g)), None)
+        tracer = next((a.tracer for a in arrays_in(given)), tracer)
+        if tracer is None:
+            return _held(holder, plain(*args, **kwargs))
+        handler = COUNTED[name]
+        if _takes(handler, tracer, args, kwargs):
+            found = _placed(tracer, handler, *args, **kwargs)
+            if found is not None:
+                return found
+        values = {key: tracer.concrete(value) for key, value in kwargs.items()}
+        return plain(*map(tracer.concrete, args), **values)
+
+    def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        extents = shape if isinstance(shape, tuple | list) else (shape,)
+        given = (*extents, *args, *kwargs.values())
+        tracer = next((g.tracer for g in given if is_traced(g)), None)
+        if tracer is None:
+            return _held(holder, plain(shape, *args, **kwargs))
+        kwargs = {k: v for k, v in kwargs.items() if k != "device" or v not in (None, "cpu")}
+        if not _takes(SHAPED[name], tracer, (extents, *args), kwargs):
+            raise UnsupportedError(f"np.{name}: an argument is not compiled ({tracer.where()})")
+        return _placed(tracer, SHAPED[name], extents, *args, **kwargs)
+
+    return counted if name in COUNTED else function

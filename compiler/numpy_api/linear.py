@@ -1,0 +1,211 @@
+"""Norms, covariances and the functions of ``np.linalg`` that are products and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.complexes import conjugated, is_complex, squared_size
+from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.contractions import CONTRACTIONS
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+Axes = tuple[int, ...]
+
+
+def _floating(x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)  # of bfloat16 too, as NumPy
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Of vectors along one axis, of matrices along two, of all elements without ``ord``.
+
+    Raises:
+        UnsupportedError: a norm by singular values.
+        ShapeError: no such order, or more than two axes.
+    """
+    x = _floating(x)
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
+        return np.sqrt(squared_size(x).sum(keepdims=keepdims))
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(counted_axis("norm", one, x.ndim) for one in given)
+    if len(axes) == 1:
+        return _of_vectors(x, ord, axes[0], keepdims)
+    if len(set(axes)) != 2 or len(axes) != 2:
+        raise ShapeError(f"norm: expected one axis or two, found {axes}")
+    return _of_matrices(x, ord, axes, keepdims)
+
+
+def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    over = {"axis": axis, "keepdims": keepdims}
+    if ord is None or ord == 2:
+        return np.sqrt(squared_size(x).sum(**over))
+    if isinstance(ord, str):
+        raise ShapeError(f"norm: {ord!r} is no order of a norm of vectors")
+    sizes = abs(x)
+    if ord == np.inf:
+        return sizes.max(**over, initial=0)
+    if ord == -np.inf:
+        return sizes.min(**over)
+    if ord == 0:
+        return (x != 0).astype(sizes.dtype).sum(**over)
+    if ord == 1:
+        return sizes.sum(**over)
+    return (sizes**ord).sum(**over) ** (1 / ord)
+
+
+# Of a matrix: the axis that is summed over, and what is taken of the sums.
+EDGES: dict[Any, tuple[int, str]] = {
+    1: (0, "max"), -1: (0, "min"), np.inf: (1, "max"), -np.inf: (1, "min"),
+}  # fmt: skip
+
+
+def _of_matrices(x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
+    if ord in (None, "fro", "f"):
+        return np.sqrt(squared_size(x).sum(axis=axes, keepdims=keepdims))
+    if ord in (2, -2, "nuc"):
+        raise UnsupportedError(f"norm: ord={ord!r} of matrices takes singular values")
+    if ord not in EDGES:
+        raise ShapeError(f"norm: {ord!r} is no order of a norm of matrices")
+    summed, pick = EDGES[ord]
+    first, second = axes[summed], axes[1 - summed]
+    second -= not keepdims and second > first
+    sums = abs(x).sum(axis=first, keepdims=keepdims)
+    initial = {"initial": 0} if pick == "max" else {}
+    return getattr(sums, pick)(axis=second, keepdims=keepdims, **initial)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    if axis is not None and not isinstance(axis, tuple):
+        return norm(x, ord, axis, keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    counted = tuple(counted_axis("vector_norm", one, x.ndim) for one in axes)
+    rest = tuple(d for d in range(x.ndim) if d not in counted)
+    if rest:
+        moved = x.transpose(*counted, *rest)
+        found = norm(moved.reshape(-1, *(x.shape[d] for d in rest)), ord, 0)
+    else:
+        found = norm(x.reshape(-1), ord, 0)
+    return np.expand_dims(found, counted) if keepdims else found
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def _last_axes(name: str) -> Callable[..., Any]:
+    """``np.linalg``'s function over the last two axes, where ``np``'s takes the first two."""
+
+    def handler(x: Any, /, *, offset: int = 0, **options: Any) -> Any:
+        return CONTRACTIONS[name](x, offset, -2, -1, **options)
+
+    return handler
+
+
+def _outer(x1: Any, x2: Any, /) -> Any:
+    tracer = tracer_of(x1, x2)
+    first, second = lifted(tracer, x1), lifted(tracer, x2)
+    if first.ndim != 1 or second.ndim != 1:
+        raise ShapeError(
+            f"outer: expected vectors, found {first.ndim} and {second.ndim} dimensions"
+        )
+    return first[:, None] * second[None, :]
+
+
+def multi_dot(arrays: Any) -> Any:
+    """From left to right, whichever order would be the fewest operations."""
+    if len(arrays) < 2:
+        raise ShapeError("multi_dot: expected at least two arrays")
+    if not all(getattr(a, "ndim", 0) for a in arrays):
+        raise UnsupportedError("multi_dot: lists and numbers")
+    return reduce(np.matmul, arrays)
+
+
+def matrix_power(a: Any, n: Any) -> Any:
+    """By squaring.
+
+    Raises:
+        UnsupportedError: a negative power, which takes the inverse; no square matrices, which
+            NumPy refuses.
+    """
+    if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
+        raise UnsupportedError("matrix_power: expected square matrices")
+    power = a.tracer.concrete(n)
+    if type(power) is not int or power < 0:
+        raise UnsupportedError(f"matrix_power: expected a power of at least 0, found {power!r}")
+    if power == 0:
+        row, column = (np.arange(extent) for extent in a.shape[-2:])
+        return np.broadcast_to(row[:, None] == column, a.shape).astype(a.dtype)
+    found = None
+    square = a
+    while power:
+        if power % 2:
+            found = square if found is None else found @ square
+        power //= 2
+        square = square @ square if power else square
+    return found.copy() if found is a else found
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, *,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Of variables in rows, or in columns; without weights.
+
+    Raises:
+        UnsupportedError: no more observations than ``ddof``, where NumPy warns.
+        ShapeError: more than two dimensions.
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise UnsupportedError(f"cov: ddof={ddof!r}: expected a whole number")
+    tracer = tracer_of(m, y)
+    given = [lifted(tracer, part) for part in (m, y) if part is not None]
+    if any(part.ndim > 2 for part in given):
+        raise ShapeError("cov: expected at most two dimensions")
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise UnsupportedError("cov: dtype= of whole numbers")
+    to = dtype or np.result_type(*(part.dtype for part in given), np.float64)
+    rows = [np.atleast_2d(part.astype(to)) for part in given]
+    if not rowvar:
+        rows = [r.T if part.ndim == 2 else r for r, part in zip(rows, given, strict=True)]
+    x = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    free = (0 if bias else 1) if ddof is None else ddof
+    count = number_of(tracer, x.shape[1])
+    if not tracer.builder.require(Expr("gt", (count, literal(free)))):
+        raise UnsupportedError("cov: no more observations than ddof")
+    apart = x - x.mean(axis=1)[:, None]
+    found = (apart @ conjugated(apart).T) * (1 / (x.shape[1] - free))
+    return np.squeeze(found)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    spread = np.sqrt(np.real(np.diagonal(c)))
+    c = c / spread[:, None] / spread[None, :]
+    if not is_complex(c):
+        return np.clip(c, -1, 1)
+    return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
+
+
+LINEAR: dict[str, Callable[..., Any]] = {"cov": cov, "corrcoef": corrcoef}
+# Of np.linalg; a name that np has too may mean something else there.
+LINALG: dict[str, Callable[..., Any]] = {
+    "norm": norm,
+    "vector_norm": vector_norm,
+    "matrix_norm": matrix_norm,
+    "trace": _last_axes("trace"),
+    "diagonal": _last_axes("diagonal"),
+    "outer": _outer,
+    "multi_dot": multi_dot,
+    "matrix_power": matrix_power,
+    "cross": CONTRACTIONS["cross"],
+    "tensordot": CONTRACTIONS["tensordot"],
+    "vecdot": CONTRACTIONS["vecdot"],
+}

@@ -1,0 +1,56 @@
+"""``take`` and ``take_along_axis`` on traced arrays: elements at places that another array has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import checked, moved, place_type
+from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.numpy_api.creation import created
+from opweave.compiler.numpy_api.movement import at_least_one
+from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+
+def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
+    if axis is None:
+        a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
+    axis = counted_axis("take", axis, a.ndim)
+    indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
+    if mode not in ("raise", "clip", "wrap"):
+        raise UnsupportedError(f"take: mode={mode!r}")
+    if _are_whole(indices):
+        before, behind = a.shape[:axis], a.shape[axis + 1 :]
+        shape = (*before, *getattr(indices, "shape", ()), *behind)
+        # NumPy looks at indices as often as there is something before their axis
+        unseen = before if mode == "raise" else shape
+        if any(extent == 0 for extent in unseen):  # nothing is taken, so that nothing is missing
+            return created(a.tracer, shape, 0, a.dtype)
+    if mode == "clip":
+        indices = np.clip(indices, 0, a.shape[axis] - 1)
+    elif mode == "wrap":
+        indices = np.remainder(indices, at_least_one(a.shape[axis]))
+    return a[(*[slice(None)] * axis, indices)]
+
+
+def _are_whole(indices: Any) -> bool:
+    """Indices are integers, so that some place is meant by each."""
+    dtype = indices.dtype if hasattr(indices, "dtype") else np.asarray(indices).dtype
+    return dtype.kind in "biu"
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if not is_traced(indices) or indices.dtype.kind not in "iu":
+        raise UnsupportedError("take_along_axis: expected indices among the arguments")
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    axis = counted_axis("take_along_axis", axis, arr.ndim)
+    if arr.ndim != indices.ndim:
+        raise ShapeError("take_along_axis: expected indices of as many dimensions as the array")
+    dtype = place_type(arr.tracer, *arr.value.shape)
+    return moved(arr, {axis: checked(arr.tracer, indices, arr.value.shape[axis])}, dtype)
+
+
+TAKES: dict[str, Any] = {"take": take, "take_along_axis": take_along_axis}

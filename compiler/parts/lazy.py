@@ -1,0 +1,601 @@
+"""Partial fusion: a function that cannot be one graph runs line by line, its operations later.
+
+The function runs as Python does, on arrays that are there.  Operations that opweave compiles are
+only noted; when something asks for a value (a function that opweave does not know, a branch, an
+assignment to elements) what was noted becomes a graph, a *segment*, and runs as fused kernels.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import sys
+import types
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.capturing.capture import KEEPING, Place, asks_truth, names_in
+from opweave.compiler.capturing.leaving import Departure, unwatched
+from opweave.compiler.capturing.libraries import ARRAY_MODULES, creator_name, warn
+from opweave.compiler.capturing.purity import is_pure_in_c
+from opweave.compiler.capturing.static_view import (
+    TRUTHS,
+    Seen,
+    changes,
+    meant_by,
+    part_of,
+    stand_in,
+)
+from opweave.compiler.capturing.tree import Identity, is_container
+from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Graph, Node, Value, Where
+from opweave.compiler.numpy_api.creation import CREATORS
+from opweave.compiler.parts.lazy_array import BREAKS, LazyArray
+from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
+from opweave.compiler.parts.segments import Given, Segment, cut, may_raise, shared_views
+from opweave.compiler.parts.write_back import Settling
+from opweave.compiler.tracing.trace import boxed
+from opweave.compiler.tracing.traced import TracedArray
+from opweave.compiler.tracing.traced_numbers import TracedScalar
+from opweave.compiler.tracing.traced_operators import is_traced_array
+from opweave.compiler.tracing.tracer import Alias, Tracer, is_array
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import (
+    ArgumentError,
+    DTypeError,
+    OpweaveError,
+    SubclassError,
+    UnsupportedError,
+)
+
+RANDOM = ("numpy.random", "cupy.random")
+# What reads the frame that calls it: nothing of ours may stand between.
+OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
+# Operations that are noted before they are computed, whether or not anybody asks for a value.
+MOST_PENDING = 1000
+if TYPE_CHECKING:
+    from opweave.compiler.capturing.changes import Changes
+
+Describe = Callable[[str, Any], Any]
+Run = Callable[[Segment], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where the function needed arrays.
+
+    Attributes:
+        what: was asked for.
+        where: the user's line.
+        nbytes: of the arrays that were computed for it, which fusion would have kept in registers.
+        ran: a segment ran before it; False if everything was there.
+    """
+
+    what: str
+    where: Where
+    nbytes: int
+    ran: bool
+
+
+class LazyTracer(Tracer):
+    """Notes operations on arrays that are there, and runs them when a value is needed.
+
+    Args:
+        name: of the function.
+        describe: what is static of an array.
+        run: runs a segment, returns its outputs.
+    """
+
+    puts_back = True
+    selects = False  # the arrays are there, and NumPy counts
+
+    def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
+        super().__init__(Builder({}), {}, first_line, describe)
+        self.name = name
+        self.run = run
+        self.given: dict[int, Given] = {}
+        self.arguments: set[int] = set()
+        self.breaks: list[Break] = []
+        self.asking = 0  # NumPy's own functions that take an array and give back another
+        self.leaked = False  # somebody has an array itself and may write to it unseen
+        self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
+        self._looked_at: set[int] = set()
+        self.shown: list[Any] = []  # objects that the function sees themselves
+        self.changes: Changes | None = None
+        self.views: dict[int, Any] = {}  # what other stand-ins for one value are, by theirs
+        self.first: dict[int, int] = {}  # of each value the stand-in that is its array
+        self.meant: dict[int, Any] = {}  # stand-ins, and what they were made for
+        self.copy_of: dict[int, Any] = {}  # of containers, by the identities of the originals
+        self._live: dict[int, weakref.ref[LazyArray]] = {}
+        # of arrays that NumPy was given the stand-ins, by the arrays' identities
+        self.handed: dict[int, weakref.ref[LazyArray]] = {}
+        self.seen = Seen()
+        self.scopes: dict[int, dict[str, Any]] = {}  # the user's, by those of copied functions
+
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        made = super().apply(operator, operands, attrs)
+        self._caught_up()
+        return self.told(made)
+
+    def told(self, made: Any) -> Any:
+        """A number itself, where the function may ask whether a truth that it gives is ``True``.
+
+        ``c < x.sum()`` is Python's own bool for some c.
+        """
+        if self.asks_truth and is_traced_array(made) and self.is_number(made.value):
+            return self.concrete(made)
+        return made
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        made = super().hidden_view(array, axes)
+        self._caught_up()  # only now: a number that is computed before it is hidden is an array
+        return made
+
+    def _caught_up(self) -> None:
+        if self.leaked or len(self.builder.nodes) >= MOST_PENDING:
+            self.flush()
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """NumPy is asked next; what is kept would hold arrays, by its traceback."""
+        return error
+
+    def check_length(self, where: Where) -> None:
+        """A function of any length runs: what is pending is computed from time to time."""
+
+    def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
+        """Python compares numbers themselves where it matters, see ``told``."""
+
+    # What goes in
+
+    @unwatched
+    def wrapped(self, value: Value) -> LazyArray:
+        made = LazyArray(self, value)
+        number = id(made)
+        self._live[number] = weakref.ref(made, lambda _: self._live.pop(number, None))
+        return made
+
+    def truth(self, array: TracedArray, what: str) -> Any:
+        """The bool itself, which Python may ask anything."""
+        return bool(array)
+
+    @unwatched
+    def taken(self, item: Any, name: str = "") -> Any:
+        """What the function sees of an array, of a number, or of anything else."""
+        if not is_array(item):
+            return item
+        known = self.handed.get(id(item), _nothing)()
+        if known is not None and known.value.id in self.given and self._array_of(known) is item:
+            return known
+        try:
+            value = self._input(item, name)
+        except (DTypeError, ArgumentError, SubclassError):
+            return item  # NumPy computes with it
+        made = self.wrapped(value)
+        self.first[value.id] = id(made)
+        return made
+
+    def _input(self, array: Any, name: str = "") -> Value:
+        assert self.describe is not None
+        kind = self.describe(name, array)
+        value = self.builder.new_input(kind.dtype, kind.shape)
+        self._there(value, array, name)
+        self.mapped |= {value.id} if type(array) is np.memmap else set()
+        self.array_class = np.ndarray if isinstance(array, np.ndarray) else type(array)
+        return value
+
+    def class_of(self, value: Value) -> type:
+        if self.mapped and value.id not in self.given:
+            self.broken("the class of what may be a view of a np.memmap")
+        given = self.given.get(value.id)
+        return self.array_class if given is None else type(given.array)
+
+    def _there(self, value: Value, found: Any, name: str = "") -> None:
+        """A value becomes an input of all that follows."""
+        assert self.describe is not None
+        array = found if is_array(found) else np.asarray(found)
+        self.given[value.id] = Given(value, name, self.describe(name, array), array, found)
+        self.inputs.add(value.id)
+        if array is not found:
+            self.unboxed.add(value.id)
+
+    def reshaped(self, array: Any) -> None:
+        """An array that has another shape or type from now on, under each of its names."""
+        for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
+            given = self.given.get(held.value.id)
+            if given is not None and given.found is array:
+                held.value = self._input(array, given.name)
+
+    @unwatched
+    def plain(self, value: Any) -> Any:
+        """What the function sees of a module or an object; always the same for the same."""
+        found = value.value if isinstance(value, Identity) else value
+        self.seen.note(found)
+        is_unknown = isinstance(value, Identity)
+        return self._standing(
+            self.seen.once(id(found), found, lambda: self._plain(found, is_unknown)), found
+        )
+
+    def _standing(self, made: Any, found: Any) -> Any:
+        """Remember what a stand-in was made for, also a function's, which cannot say it."""
+        if made is not found:
+            self.meant[id(made)] = made, found
+        return made
+
+    def _plain(self, found: Any, is_unknown: bool) -> Any:
+        name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
+        is_random = type(found).__module__.startswith("numpy.random")
+        if found is warnings.warn:
+            return warn
+        if type(found) is types.BuiltinFunctionType and found.__name__ in OF_THE_FRAME:
+            return found
+        is_foreign = type(found) is types.BuiltinFunctionType and not is_pure_in_c(found)
+        if name in RANDOM or is_random or is_foreign or type(found) is KEEPING:
+            return LazyCalls(found, self)
+        if found is memoryview:
+            return LazyCalls(found, self)
+        if isinstance(found, types.MethodType | types.BuiltinFunctionType):
+            owner = found.__self__
+            self.shown.append(owner)
+            if is_container(owner) and owner is not None:
+                return LazyMethod(found, self)
+        elif is_unknown:
+            self.shown.append(found)
+        made = stand_in(found, self)
+        return made if creator_name(found) is None else self._taking(found, made)
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        setattr(module, name, self.real(value))
+        self.seen.made.pop((id(module), name), None)
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What the function sees of a part of a module; arrays that NumPy makes are taken."""
+        made = self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+        return self._standing(made, getattr(module, name, made))
+
+    def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        found = part_of(module, name, self)
+        if changes(found):
+            self.shown.append(found)
+        is_kept = isinstance(found, type | np.ufunc | LazyCalls) or not callable(found)
+        if module.__name__ not in ARRAY_MODULES or is_kept:
+            return found
+        return self._taking(getattr(module, name), found)
+
+    def _taking(self, plain: Any, found: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's or CuPy's, the arrays of whose result are taken."""
+        name = getattr(plain, "__name__", "")
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            self.asking += 1
+            try:
+                return self.seen_of(found(*args, **kwargs))
+            except BREAKS as error:
+                if name not in CREATORS:
+                    raise  # NumPy has been asked
+                return self.eagerly(f"np.{name}", error, plain, args, kwargs)
+            finally:
+                self.asking -= 1
+
+        return functools.update_wrapper(function, plain)
+
+    def begun(self, changes: Changes) -> None:
+        self.changes = changes
+        self.scopes = changes.substituted.original_scopes()
+
+    def ended(self) -> None:
+        """Let go of what holds the tracer itself: nothing waits for a collection of cycles."""
+        self.changes = None
+        self.meant.clear()
+
+    def changed(self, changes: Changes, name: str) -> None:
+        """What the function has changed is put back, at each call."""
+        changes.put_back(Settling(self.real, changes.originals()).settled)
+
+    def crossed(self, is_outside: bool) -> None:
+        """Both sides know of what the other has changed."""
+        if self.changes is not None:
+            if is_outside:
+                self.changed(self.changes, self.name)
+            else:
+                self.changes.take_over(self.shown_of)
+
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The user's functions, by the identities of their copies."""
+        return {} if self.changes is None else self.changes.functions()
+
+    def settled(self, value: Any) -> Any:
+        """What the user's own code is given: arrays, numbers, and what copies were made from."""
+        known = {} if self.changes is None else self.changes.originals()
+        return Settling(self.real, known).settled(value)
+
+    def shown_of(self, value: Any) -> Any:
+        """What the function sees of what others have put into its containers and globals."""
+        if id(value) in self.copy_of:
+            return self.copy_of[id(value)]
+        if is_array(value):
+            return self.taken(value)
+        return value if is_number(value) else self.plain(Identity(value))
+
+    def real(self, item: Any) -> Any:
+        """What the caller gets for what the function sees."""
+        if id(item) in self.meant:
+            return self.meant[id(item)][1]
+        if type(item) is types.FunctionType:
+            return self._outliving(item)
+        if type(item) is types.GeneratorType:
+            return self._suspended(item)
+        return self.concrete(meant_by(item))
+
+    def _outliving(self, function: types.FunctionType) -> types.FunctionType:
+        """A function that was made inside, of the user's own globals and of arrays themselves."""
+        scope = self.scopes.get(id(function.__globals__))
+        if scope is None:
+            return function
+        settling = Settling(self.real)
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # an empty one
+                cell.cell_contents = settling.settled(cell.cell_contents)
+        code, closure = function.__code__, function.__closure__
+        defaults = settling.settled(function.__defaults__)
+        made = types.FunctionType(code, scope, function.__name__, defaults, closure)
+        made.__kwdefaults__ = settling.settled(function.__kwdefaults__)
+        made.__doc__ = function.__doc__
+        made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+        made.__dict__.update(function.__dict__)
+        return made
+
+    def _suspended(self, generator: types.GeneratorType[Any, Any, Any]) -> Any:
+        """A generator that has not ended, whose variables are arrays themselves from now on."""
+        frame = generator.gi_frame
+        if frame is not None and not generator.gi_running:
+            names, settling = frame.f_locals, Settling(self.real)
+            names.update({name: settling.settled(value) for name, value in names.items()})
+            if sys.version_info < (3, 13):  # where they are a copy
+                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        return generator
+
+    def copies(self, code: types.CodeType) -> None:
+        self.asks_truth |= asks_truth(code) or not names_in(code).isdisjoint(TRUTHS)
+
+    def classes(self) -> Set[type]:
+        return self.seen.shown_classes
+
+    def left(self, departure: Departure) -> None:
+        """Code of others is given arrays and numbers, which it may keep, or ask for their types.
+
+        Not a function in C: it asks a stand-in for its value, or puts it into a container.
+        """
+        if departure.frame is None:
+            return
+        given = departure.frame.f_locals  # one look: each brings back what the frame has
+        code = departure.frame.f_code
+        count = code.co_argcount + code.co_kwonlyargcount
+        count += bool(code.co_flags & inspect.CO_VARARGS)
+        count += bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        settling = Settling(self._given_away, self.functions)
+        for name in code.co_varnames[:count]:
+            if name in given:
+                settled = settling.settled(given[name])
+                if settled is not given[name]:
+                    given[name] = settled
+
+    def _given_away(self, item: Any) -> Any:
+        if is_traced_array(item) and not self.leaked:
+            self.broken("a call of what opweave does not know")
+            self.leaked = True
+        return self.real(item)
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        self.seen.made[id(value)] = value, made
+
+    def unread(self, name: str, value: Any) -> Any:
+        """Python runs at each call, and reads what is there."""
+        return self.plain(value)
+
+    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        """Nor is anything of a class refused."""
+
+    def number(self, item: Any) -> TracedScalar:
+        """A number, which no kernel holds: another one at the next call is no other kernel."""
+        name = f"number{len(self.env)}"
+        self.env[name] = item
+        return TracedScalar(self, Expr("argument", (name,)), item)
+
+    def literal(self, item: Any) -> Expr:
+        return self.number(item).expr
+
+    def indices(self, places: Any) -> Value:
+        """Indices beside arrays on the host; elsewhere the arrays' own module takes them.
+
+        Raises:
+            UnsupportedError: the arrays lie elsewhere.
+        """
+        if not all(isinstance(given.array, np.ndarray) for given in self.given.values()):
+            raise UnsupportedError("indices on the host of arrays that lie elsewhere")
+        return self.constant(places)
+
+    def constant(self, array: Any, follows: bool = False) -> Value:
+        """An array that the function got past us, and may write to: as it is now."""
+        return self._input(array.copy())
+
+    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
+        there = self.given.keys() >= {made.value.id, array.value.id}
+        if made.value is not array.value and there:  # computed at once, see ``leaked``
+            view = of(self.given[array.value.id].found, self.given[made.value.id].array.shape)
+            self._there(made.value, view)
+        elif made.value is not array.value:
+            self.aliases[made.value.id] = (array.value, of)
+        return super().alias(array, made, of)
+
+    def lies_in_rows(self, value: Value) -> bool:
+        given = self.given.get(value.id)
+        if value.id in self.aliases:
+            return False  # NumPy's view lies as its array does
+        if given is None:
+            return super().lies_in_rows(value)
+        return bool(given.array.flags.c_contiguous)
+
+    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
+        if is_number(item) and not is_traced(item):
+            return self.literal(item), scalar_type(item)
+        return super()._operand(operator, item, where)
+
+    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+        """Outputs of a segment that NumPy returns as arrays without dimensions.
+
+        ``ids`` maps our numbers of values to the segment's.
+        """
+        return boxed(graph, *({n for old, n in ids.items() if old in known}
+                              for known in (self.hidden, self.unboxed)))  # fmt: skip
+
+    # What comes out
+
+    @unwatched
+    def flush(self) -> tuple[bool, int]:
+        """Compute all arrays that the function still holds.
+
+        Returns whether a segment ran, and the bytes that it wrote.
+        """
+        held = [a for a in (r() for r in list(self._live.values())) if a is not None]
+        values = {a.value.id: a.value for a in held if a.value.id not in self.given}
+        views = shared_views(self, values, {a.value.id for a in held})
+        roots = [view.root for view in views if view.root.id not in self.given]
+        values = {
+            **{n: v for n, v in values.items() if n not in {view.value.id for view in views}},
+            **{root.id: root for root in roots},
+        }
+        total = 0
+        looked_at = [n.result for n in self.builder.nodes if self._may_raise(n)]
+        if values or looked_at:
+            self._looked_at |= {value.id for value in looked_at}
+            segment = cut(self, list(values.values()), looked_at)
+            there = {id(given.array) for given in self.given.values()}
+            for value, array in zip(values.values(), self.run(segment), strict=True):
+                # a view of all of an array is another object
+                self._there(value, array.view() if id(array) in there else array)
+                total += int(array.nbytes)
+        # of a number NumPy makes an array for each of them
+        made = {view.root.id: self.given[view.root.id].found for view in views}
+        for view in views:
+            self._there(view.value, view.array(made))
+        # nothing is open, and what nobody holds is gone, as in Python
+        self.builder.nodes.clear()
+        self.aliases.clear()
+        self._looked_at.clear()
+        kept = {a.value.id for a in held} | self.arguments
+        self.given = {n: g for n, g in self.given.items() if n in kept}
+        self.families = {n: f for n, f in self.families.items() if n in kept}
+        self.borrowed &= kept
+        self.handed = {n: r for n, r in self.handed.items() if r() is not None}
+        return bool(values), total
+
+    def settle(self) -> None:
+        """Compute what nobody asked for, where it may raise."""
+        if any(map(self._may_raise, self.builder.nodes)):
+            self.flush()
+
+    def _may_raise(self, node: Node) -> bool:
+        """Whether a node runs though nobody reads it: once, since a function may catch it."""
+        return may_raise(node) and node.result.id not in self._looked_at
+
+    def decide(self, condition: Expr, value: bool) -> bool:
+        """Parts run at each call: there is no guard to note it in."""
+        return value
+
+    @unwatched
+    def concrete(self, item: Any) -> Any:
+        """The array or number behind a traced one; containers are taken apart."""
+        if isinstance(item, TracedArray):
+            if item.value.id not in self.given:
+                self.flush()  # all: views and their arrays share memory from now on
+            found = self._array_of(item)
+            if is_array(found):
+                self.handed[id(found)] = self._live[id(item)]
+            return found
+        if isinstance(item, TracedScalar):
+            return item.example
+        if isinstance(item, dict):
+            return self._filled(item, [(k, self.concrete(v)) for k, v in item.items()])
+        if isinstance(item, list | deque):
+            return self._filled(item, list(enumerate(map(self.concrete, item))))
+        if type(item) in (tuple, set, frozenset):
+            return type(item)(map(self.concrete, item))
+        if type(item) is slice:
+            return slice(*map(self.concrete, (item.start, item.stop, item.step)))
+        return item
+
+    def _array_of(self, item: TracedArray) -> Any:
+        """The array of a stand-in; of a second one for the same value a view, which is another."""
+        found = self.given[item.value.id].found
+        if not is_array(found) or self.first.setdefault(item.value.id, id(item)) == id(item):
+            return found
+        known = self.views.get(id(item))
+        if known is None or known[0]() is not item or known[1] is not found:
+            known = self.views[id(item)] = weakref.ref(item), found, found[...]
+        return known[2]
+
+    @staticmethod
+    def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+        """A container of the same kind; of a kind of the user's own the same, filled."""
+        if type(item) in (list, dict):
+            return type(item)(pairs) if type(item) is dict else [value for _, value in pairs]
+        for key, value in pairs:
+            item[key] = value
+        return item
+
+    def broken(self, what: str) -> None:
+        """Compute all arrays for a line that no kernel can hold, and note the line."""
+        ran, nbytes = self.flush()
+        self.breaks.append(Break(what, self.where(), nbytes, ran))
+
+    def eagerly(
+        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """Call a function with arrays; if it fails too, say why it was not compiled.
+
+        All arrays are computed before: the function may write to any of them.
+        """
+        self.broken(f"{what}: {_short(error)}")
+        try:
+            result = function(*self.concrete(tuple(args)), **self.concrete(dict(kwargs)))
+        except Exception as found:
+            # ours says more, where the function could not tell them apart
+            if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):
+                raise error from found
+            found.add_note(f"opweave runs this line by NumPy: {error}")
+            raise
+        return self.seen_of(result)
+
+    def seen_of(self, result: Any) -> Any:
+        """A result with every array in it taken."""
+        if type(result) in (tuple, list):
+            return type(result)(map(self.seen_of, result))
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return type(result)(*map(self.seen_of, result))
+        return self.taken(result)
+
+
+def _nothing() -> None:
+    """What a reference to nothing gives."""
+
+
+def is_traced(item: Any) -> bool:
+    """True for a traced number, which says of itself that it is of the number's class."""
+    return issubclass(type(item), TracedScalar)
+
+
+def _short(error: Exception) -> str:
+    """The reason of a refusal, without the advice and the operands."""
+    text = str(error).split(";")[0].split(" (")[0]
+    return text.split(": ", 1)[-1]

@@ -1,0 +1,232 @@
+"""Arrays of a function that runs in parts: traced, and NumPy's where no kernel can do it."""
+
+from __future__ import annotations
+
+import math
+import operator as operator_module
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.numpy_api.dispatch import PROPERTIES, method_of
+from opweave.compiler.tracing.traced import TracedArray
+from opweave.compiler.tracing.traced_operators import BINARY, COMPARISONS, is_traced
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.parts.lazy import LazyTracer
+
+# Python's operators: an array compares with a text, and leaves it to others to add theirs, which
+# the ufuncs do not.
+BY_PYTHON: dict[str, Callable[..., Any]] = {
+    name: getattr(operator_module, f"{method}_", None) or getattr(operator_module, method)
+    for method, name in (*BINARY, *COMPARISONS)
+}
+# Attributes through which anybody may write to an array.
+MEMORY = ("__array_interface__", "__array_struct__")
+# What a trace refuses and NumPy may know.
+BREAKS = (UnsupportedError, TraceError, DTypeError)
+
+
+class LazyArray(TracedArray):
+    """A traced array that NumPy helps out: what no kernel can do, it does with the array."""
+
+    tracer: LazyTracer
+
+    def _or_eagerly(
+        self, what: str, traced: Callable[[], Any], function: Callable[..., Any], args: Any,
+        kwargs: Mapping[str, Any] = {},
+    ) -> Any:  # fmt: skip
+        try:
+            return traced()
+        except BREAKS as error:
+            return self.tracer.eagerly(what, error, function, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._or_eagerly(
+            f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"),
+            lambda: super(LazyArray, self).__array_ufunc__(ufunc, method, *args, **kwargs),
+            getattr(ufunc, method), args, kwargs,
+        )  # fmt: skip
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._or_eagerly(
+            f"np.{function.__name__}",
+            lambda: super(LazyArray, self).__array_function__(function, types, args, kwargs),
+            function, args, kwargs,
+        )  # fmt: skip
+
+    def _left_to_python(self, name: str, other: Any) -> Any:
+        """An array of a class of its own has methods for operators, which NumPy leaves to it."""
+        if type(other) is np.ndarray or not isinstance(other, np.ndarray) or is_traced(other):
+            return NotImplemented
+        function = getattr(operator_module, f"{name}_", None) or getattr(operator_module, name)
+        error = UnsupportedError(f"{name}: an operand of type {type(other).__name__}")
+        return self.tracer.eagerly(name, error, function, (self, other), {})
+
+    def _applied(self, operator: Operator, *operands: Any) -> Any:
+        return self._or_eagerly(
+            operator.name,
+            lambda: super(LazyArray, self)._applied(operator, *operands),
+            BY_PYTHON.get(operator.name, getattr(np, operator.name, operator.numpy)), operands,
+        )  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        is_part = name in ("real", "imag") and self.value.dtype.is_complex  # memory of its own
+        if name in PROPERTIES and not is_part:
+            return super().__getattr__(name)
+        if name in MEMORY:
+            self.tracer.broken(f".{name}")
+            self.tracer.leaked = True
+            return getattr(self._array(), name)
+        kind = self.__class__  # of a number NumPy's, which has methods of its own
+        if kind is np.memmap and not hasattr(kind, name):  # of the file; or nothing's
+            return getattr(self._array(), name)
+        if name.startswith("__") or not hasattr(kind, name):
+            return super().__getattr__(name)
+        if not callable(getattr(kind, name)):
+            self.tracer.broken(f".{name}")
+            self.tracer.leaked |= name in ("flat", "data", "base")
+            return self.tracer.seen_of(getattr(self._array(), name))
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self._or_eagerly(
+                f".{name}", lambda: self._method(name, args, kwargs),
+                lambda *a, **k: getattr(self._array(), name)(*a, **k), args, kwargs,
+            )  # fmt: skip
+
+        return method
+
+    def _method(self, name: str, args: Any, kwargs: Any) -> Any:
+        handler = method_of(name)
+        if handler is None:
+            self._unsupported(f"ndarray.{name}")
+        return self._call(f".{name}", handler, (self, *args), kwargs)
+
+    def _array(self) -> Any:
+        """The array itself, or the number that NumPy has for one without dimensions."""
+        return self.tracer.concrete(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.tracer.told(self._or_eagerly(
+            "indexing", lambda: super(LazyArray, self).__getitem__(key),
+            lambda array, key: array[key], (self, key),
+        ))  # fmt: skip
+
+    def __iter__(self) -> Iterator[Any]:
+        found: Iterator[Any] = self._or_eagerly(
+            "iteration", lambda: super(LazyArray, self).__iter__(), iter, (self,)
+        )
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        tracer = self.tracer
+        if not tracer.leaked:
+            try:
+                super().__setitem__(key, value)
+                return
+            except BREAKS:
+                pass  # NumPy's own array is written to
+        tracer.broken("assignment to elements")
+        tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
+
+    def _assigned(self, value: Any, name: str) -> Any:
+        if self.tracer.is_number(self.value):
+            return value
+        error: Exception | None = None
+        try:
+            if isinstance(value, TracedArray):
+                return super()._assigned(value, name)
+        except (UnsupportedError, DTypeError) as found:
+            error = found
+        self.tracer.broken(f"{name} on what others see too")
+        target, source = self.tracer.concrete(self), self.tracer.concrete(value)
+        if isinstance(target, np.ndarray) and not target.flags.writeable:
+            raise ValueError("output array is read-only")  # as a ufunc with ``out`` has it
+        try:
+            np.copyto(target, source, casting="same_kind")
+        except Exception as found:
+            if error is None or not isinstance(error, TypeError):
+                raise
+            raise error from found
+        finally:
+            error = None  # whose frames hold this one
+        return self
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._or_eagerly(
+            "@",
+            lambda: super(LazyArray, self).__matmul__(other),
+            operator_module.matmul,
+            (self, other),
+        )
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._or_eagerly(
+            "@",
+            lambda: super(LazyArray, self).__rmatmul__(other),
+            operator_module.matmul,
+            (other, self),
+        )
+
+    def __imatmul__(self, other: Any) -> Any:
+        if not self.tracer.leaked:
+            with suppress(*BREAKS):
+                return super()._assigned(self @ other, "__imatmul__")
+        self.tracer.broken("@= on what others see too")
+        target = self.tracer.concrete(self)
+        target @= self.tracer.concrete(other)
+        return self
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
+        self.tracer.leaked |= not self.tracer.asking and not copy
+        return np.array(self._array(), dtype=dtype, copy=copy)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in TracedArray.__slots__:
+            super().__setattr__(name, value)
+            return
+        self.tracer.broken(f"assignment to .{name}")
+        setattr(self._array(), name, self.tracer.concrete(value))
+        if name in ("shape", "strides", "dtype"):
+            self.tracer.reshaped(self._array())
+
+    def __str__(self) -> str:
+        return str(self._array())
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return repr(self._array())
+
+
+LazyArray.__name__ = TracedArray.__name__
+
+
+LazyArray.__name__ = "numpy.ndarray"  # as Python's own messages name it
+
+
+def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: LazyArray, *args: Any) -> Any:
+        self.tracer.broken(what)  # all: in a loop the next round would compute them again
+        return of(self.tracer.concrete(self), *args)
+
+    return method
+
+
+# What Python asks a single value for.
+for _name, _what, _of in (
+    ("__bool__", "the truth value", bool),
+    ("__float__", "float()", float),
+    ("__int__", "int()", int),
+    ("__index__", "an index", operator_module.index),
+    ("__complex__", "complex()", complex),
+    ("__format__", "formatting", format),
+    ("__contains__", "'in'", lambda a, item: item in a),
+    ("__round__", "round()", round),
+    ("__trunc__", "math.trunc()", math.trunc),
+    ("__hash__", "the hash", hash),
+):
+    setattr(LazyArray, _name, _asked(_what, _of))

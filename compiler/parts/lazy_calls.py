@@ -1,0 +1,66 @@
+"""What a function that runs in parts sees of what asks no array what to do: generators, caches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opweave.compiler.capturing.capture import KEEPING
+
+if TYPE_CHECKING:
+    from opweave.compiler.parts.lazy import LazyTracer
+
+
+class LazyCalls:
+    """Stands for what asks no array what to do, such as generators: it is given the arrays."""
+
+    __opweave_stands__ = True
+
+    def __init__(self, found: Any, tracer: LazyTracer):
+        self._found, self._tracer = found, tracer
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __eq__(self, other: object) -> Any:
+        return self._found == (other._found if type(other) is LazyCalls else other)
+
+    def __hash__(self) -> int:
+        return hash(self._found)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__getattr__("__call__")(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found, tracer = getattr(self._found, name), self._tracer
+        if isinstance(found, type) or not callable(found):
+            return found
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            tracer.flush()
+            if type(self._found) is not KEEPING:
+                functions = tracer.functions  # which may be kept, and called later
+                args = tuple(functions.get(id(arg), arg) for arg in args)
+                made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
+                return tracer.plain(tracer.seen_of(made))
+            tracer.crossed(True)  # it calls the user's own function
+            try:
+                args, kwargs = tracer.settled((args, kwargs))
+                return found(*args, **kwargs)
+            finally:
+                tracer.crossed(False)
+
+        return function
+
+
+class LazyMethod(LazyCalls):
+    """Stands for a method of a container: of its copy, where the function sees that, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        copy = self._tracer.copy_of.get(id(self._found.__self__))
+        if copy is None:
+            return super().__call__(*args, **kwargs)
+        return getattr(copy, self._found.__name__)(*args, **kwargs)

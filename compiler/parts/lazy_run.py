@@ -1,0 +1,83 @@
+"""A function in parts, from its arguments to its results: see ``lazy.py`` for what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from opweave.compiler.capturing.capture import Place
+from opweave.compiler.capturing.tree import Constant, Structure
+from opweave.compiler.parts.lazy import LazyTracer
+from opweave.compiler.parts.write_back import Settling
+from opweave.compiler.tracing.trace import result_of, run
+from opweave.compiler.tracing.tracer import is_array
+from opweave.opcodes.allowed import is_number
+
+Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
+
+
+def run_lazily(
+    fn: Callable[..., Any],
+    tracer: LazyTracer,
+    arguments: Mapping[str, Any],
+    static: Sequence[bool],
+    rebuilt: Rebuild,
+    originals: Sequence[Any] = (),
+) -> Returned:
+    """Call a function on arrays.
+
+    Args:
+        arguments: the leaves of the arguments and of what the function reads from outside.
+        static: those that select what it does.
+        rebuilt: makes values by parameter, and captured ones by place, from leaves.
+        originals: the containers that were taken apart; changes of their copies are put back.
+    """
+    leaves = []
+    for (name, value), is_static in zip(arguments.items(), static, strict=True):
+        if not is_static and is_array(value):
+            leaves.append(tracer.taken(value, name))
+        else:
+            # a number is itself: a segment takes it as an argument, see ``LazyTracer.literal``
+            leaves.append(value if is_number(value) else tracer.plain(value))
+    tracer.arguments = set(tracer.given)
+    containers: list[Any] = []
+    values = dict(rebuilt(leaves, containers))
+    captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
+    tracer.copy_of = {id(of): copy for copy, of in zip(containers, originals, strict=True)}
+    try:
+        result = run(fn, values, captured, tracer, containers, originals)
+    except Exception as error:
+        error.args = Settling(tracer.real).settled(error.args)
+        Settling(tracer.real).settled(vars(error))
+        raise
+    finally:
+        known = {id(copy): of for copy, of in zip(containers, originals, strict=True)}
+        _settle(tracer, captured, known)
+    if result is None:
+        tracer.settle()
+        return Returned([], Constant(None), None)
+    given = tracer.arguments | tracer.borrowed
+    found, structure = result_of(result, containers, leaves, given)
+    settling = Settling(tracer.real, known)
+    whole = settling.settled(result)
+    real_leaves = [settling.settled(item) for _, item in found]
+    tracer.settle()
+    return Returned(real_leaves, structure, whole)
+
+
+class Returned(NamedTuple):
+    """What a function returned: its leaves, their structure, and the very object."""
+
+    leaves: list[Any]
+    structure: Structure | None
+    whole: Any
+
+
+def _settle(tracer: LazyTracer, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
+    """What the function saw itself, and not as a copy, holds arrays and numbers again."""
+    settling = Settling(tracer.real, known)
+    for place in captured:
+        if place.watched and (value := place.read()) is not settling.settled(value):
+            place.write(settling.settled(value))
+    for value in tracer.shown:
+        settling.settled(value)

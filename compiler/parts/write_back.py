@@ -1,0 +1,143 @@
+"""Settling: what a function that runs in parts has put into objects of others becomes plain.
+
+The function computes with stand-ins for arrays and numbers.  An object that it sees itself, and
+not as a copy, may hold some when it returns: these are replaced by what they stand for.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, MappingView
+from types import FunctionType, GeneratorType
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.capturing.capture import is_own_class
+from opweave.compiler.capturing.questions import stands_in
+
+# Modules of the standard library whose objects hold what they are given.
+HOLDING = ("collections", "queue", "types", "argparse")
+# What holds containers, and can be settled only inside of them.
+ITERATING = (Iterator, MappingView)
+ITERATED = ("builtins", "itertools", "collections")
+# What runs after the function.
+RUNNING = (FunctionType, GeneratorType)
+# Types of what holds nothing.
+PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None)})
+
+
+class Settling:
+    """Replaces stand-ins within objects.
+
+    What can be changed is so in its place, one after the other and not within each other: objects
+    may hold others to any depth.
+
+    Args:
+        concrete: says by what.
+        known: what else is replaced, by the identities of copies.
+    """
+
+    def __init__(self, concrete: Callable[[Any], Any], known: Mapping[int, Any] = {}):
+        self.concrete = concrete
+        self.known = known
+        self.seen: dict[int, Any] = {}
+        self.waiting: list[Any] = []
+
+    def settled(self, value: Any) -> Any:
+        """What a value is; an object is the same one, settled inside."""
+        made = self._made(value)
+        while self.waiting:
+            self._inside(self.waiting.pop())
+        return made
+
+    def _made(self, value: Any) -> Any:
+        """What takes the place of a value, whose inside may wait."""
+        kind = type(value)
+        if id(value) in self.known:
+            return self.known[id(value)]
+        if kind in PLAIN and not (kind is np.ndarray and value.dtype.hasobject):
+            return value
+        if stands_in(kind) or kind in RUNNING:
+            return self.concrete(value)
+        if id(value) in self.seen:
+            return self.seen[id(value)][1]
+        self.seen[id(value)] = value, value  # held, so that nothing else gets its number
+        if issubclass(kind, tuple):
+            self.seen[id(value)] = value, self._tuple(value)
+            return self.seen[id(value)][1]
+        if issubclass(kind, Iterator) and kind.__module__ == "builtins":
+            self.seen[id(value)] = value, self._iterator(value)
+            return self.seen[id(value)][1]
+        self.waiting.append(value)
+        return value
+
+    def _inside(self, value: Any) -> None:
+        kind = type(value)
+        if issubclass(kind, dict):
+            self._keys(value)
+            self._fill(list(value.items()), value.__setitem__)
+        elif issubclass(kind, list | deque):
+            self._fill(list(enumerate(value)), value.__setitem__)
+        elif issubclass(kind, set):
+            self._set(value)
+        elif issubclass(kind, np.ndarray) and value.dtype == object and value.flags.writeable:
+            self._fill(list(enumerate(value.flat)), value.flat.__setitem__)
+        elif issubclass(kind, ITERATING) and kind.__module__ in ITERATED:
+            for item in gc.get_referents(value):
+                self._made(item)
+        if not issubclass(kind, type) and (kind.__module__ in HOLDING or is_own_class(kind)):
+            self._object(value)
+
+    def _fill(self, pairs: list[Any], put: Callable[[Any, Any], Any]) -> None:
+        for key, item in pairs:
+            made = self._made(item)
+            if made is not item:
+                put(key, made)
+
+    def _keys(self, value: dict[Any, Any]) -> None:
+        if any(stands_in(type(key)) for key in value):
+            items = [(self._made(key), item) for key, item in value.items()]
+            value.clear()
+            for key, item in items:  # a Counter's update counts
+                value[key] = item
+
+    def _tuple(self, value: Any) -> Any:
+        items = list(map(self._made, value))
+        if all(a is b for a, b in zip(items, value, strict=True)):
+            return value
+        kind = type(value)
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+
+    def _iterator(self, value: Any) -> Any:
+        """One of Python's own, as it can be made again; another where it goes over a tuple."""
+        made = value.__reduce__()
+        function, args, *states = found = self._tuple(made)
+        if found is made:
+            return value
+        again = function(*args)
+        for state in states:
+            again.__setstate__(state)
+        return again
+
+    def _set(self, value: set[Any]) -> None:
+        for item in list(value):
+            made = self._made(item)
+            if made is not item:
+                value.discard(item)
+                value.add(made)
+
+    def _object(self, value: Any) -> None:
+        def put(name: str, made: Any) -> None:
+            object.__setattr__(value, name, made)
+
+        names = [name for base in type(value).__mro__ for name in _slots(base)]
+        self._fill(list(getattr(value, "__dict__", {}).items()), put)
+        held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
+        self._fill(held, put)
+
+
+def _slots(base: type) -> tuple[str, ...]:
+    found = vars(base).get("__slots__", ())
+    return (found,) if isinstance(found, str) else tuple(found)

@@ -1,0 +1,100 @@
+"""Places: values that follow from coordinates and numbers alone, such as ``(c - 3) < 0``.
+
+They cost next to nothing, so every kernel computes its own: none stores them for another, and two
+kernels that need the same places do not depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opweave.compiler.ir.graph import Graph, Node, Operand, Value, operand_key
+
+
+def places_of(graph: Graph) -> set[int]:
+    """Ids of the values that are made of coordinates and numbers."""
+    found: set[int] = set()
+    for node in graph.nodes:
+        pure = node.is_map and not node.operator.mixes and not node.operator.notes_faults
+        if pure and all(v.id in found for v in node.values):
+            found |= {r.id for r in node.results}
+    return found
+
+
+def apart(graph: Graph) -> Graph:
+    """Give every node that reads places its own copies of what makes them."""
+    places = places_of(graph)
+    if not places:
+        return graph
+    makers = {r.id: n for n in graph.nodes for r in n.results if r.id in places}
+    ids = [*(i.value.id for i in graph.inputs), *(r.id for n in graph.nodes for r in n.results)]
+    fresh = max(ids) + 1
+    nodes: list[Node] = []
+
+    def copied(value: Value, known: dict[int, Value]) -> Value:
+        nonlocal fresh
+        if value.id not in known:
+            node = makers[value.id]
+            operands = tuple(own(o, known) for o in node.operands)
+            for result in node.results:
+                known[result.id] = replace(result, id=fresh)
+                fresh += 1
+            results = tuple(known[r.id] for r in node.results)
+            nodes.append(replace(node, operands=operands, results=results))
+        return known[value.id]
+
+    def own(operand: Operand, known: dict[int, Value]) -> Operand:
+        if isinstance(operand, Value) and operand.id in places:
+            return copied(operand, known)
+        return operand
+
+    needed = {o.id for o in graph.outputs if isinstance(o, Value)}
+    needed |= {v.id for n in graph.nodes if n.is_view for v in n.values}
+    kept = _cone(graph, needed & places)
+    for node in graph.nodes:
+        if node.result.id in places:
+            nodes += [node] if node.result.id in kept else []
+        elif node.is_view:
+            nodes.append(node)
+        else:
+            known: dict[int, Value] = {}
+            operands = tuple(own(o, known) for o in node.operands)
+            nodes.append(replace(node, operands=operands))
+    return graph.with_nodes(nodes)
+
+
+def _cone(graph: Graph, wanted: set[int]) -> set[int]:
+    """Values, and what they are made of."""
+    found = set(wanted)
+    for node in reversed(graph.nodes):
+        if any(r.id in found for r in node.results):
+            found |= {v.id for v in node.values} | {r.id for r in node.results}
+    return found
+
+
+def together(graph: Graph, partition: Sequence[set[int]]) -> tuple[Graph, list[set[int]]]:
+    """Compute equal places once in each part: the graph without the others, and its parts."""
+    places = places_of(graph)
+    group_of = {index: number for number, part in enumerate(partition) for index in part}
+    returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+    seen: dict[object, Node] = {}
+    replaced: dict[int, Value] = {}
+    nodes: list[Node] = []
+    parts: list[set[int]] = [set() for _ in partition]
+    for index, node in enumerate(graph.nodes):
+        operands = tuple(
+            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
+        )
+        node = replace(node, operands=operands)
+        if node.result.id in places and not returned & {r.id for r in node.results}:
+            key = (group_of[index], node.operator, *map(operand_key, operands), node.attrs)
+            first = seen.setdefault(key, node)
+            if first is not node:
+                pairs = zip(node.results, first.results, strict=True)
+                replaced |= {old.id: new for old, new in pairs}
+                continue
+        if index in group_of:
+            parts[group_of[index]].add(len(nodes))
+        nodes.append(node)
+    return graph.with_nodes(nodes), parts

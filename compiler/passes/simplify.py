@@ -1,0 +1,248 @@
+"""Simplify: identities folded, common values shared, dead nodes dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import Any
+
+from opweave.compiler.ir.expr import value_key
+from opweave.compiler.ir.graph import Graph, Node, Operand, Scalar, Value, operand_key, substitute
+from opweave.compiler.passes.reads import read_through
+from opweave.compiler.passes.views import over_dense, settle_views
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
+from opweave.opcodes.dtypes import F32, F64
+from opweave.opcodes.shapes import broadcast_shape
+
+
+def simplify(graph: Graph) -> Graph:
+    """Return an equal graph with less to do.
+
+    z = power(x, 2.0)     ->  z = square(x)
+    y = exp(x) + exp(x)   ->  e = exp(x); y = e + e
+    y = exp(x.T)          ->  y = exp(x).T
+    y = x + ones_like(x)  ->  y = x + 1
+    d = (x * 2)[1:]       ->  d = x[1:] * 2
+    """
+    settled = share_common(fold(fill_in(settle_views(graph))))
+    looked_at = unread(settled)
+    return drop_dead(share_common(over_dense(read_through(settled))), looked_at)
+
+
+def next_id(graph: Graph) -> int:
+    ids = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
+    return max(ids, default=-1) + 1
+
+
+def literal_of(operand: Operand) -> Any:
+    """The value of a literal operand, else None."""
+    if isinstance(operand, Scalar) and operand.expr.op == "literal":
+        return operand.expr.args[0]
+    return None
+
+
+def _to_itself(node: Node) -> bool:
+    (operand,) = node.operands
+    return isinstance(operand, Value) and operand.dtype is node.result.dtype
+
+
+def _real_to_itself(node: Node) -> bool:
+    return _to_itself(node) and not node.result.dtype.is_complex
+
+
+def _second_is(number: float) -> Callable[[Node], bool]:
+    def check(node: Node) -> bool:
+        value = literal_of(node.operands[1])
+        return value is not None and value == number
+
+    return check
+
+
+def _real_second_is(number: float) -> Callable[[Node], bool]:
+    """Not of complex numbers: an infinite part times 0 in the other is NaN."""
+    return lambda node: not node.result.dtype.is_complex and _second_is(number)(node)
+
+
+def _less_nothing(node: Node) -> bool:
+    """Integers alone: of floats, it matters which zero is added."""
+    return node.result.dtype.kind in "iub" and _second_is(0)(node)
+
+
+def _from_the_start(node: Node) -> bool:
+    return node.attr("step") == 1 and _second_is(0)(node)
+
+
+def _is_root(node: Node) -> bool:
+    """NumPy takes the root of float32 and float64 to a power of 0.5 that is a number."""
+    return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
+
+
+# (operator, condition): the node is its first operand.  Each holds bit for bit, NaN included.
+IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
+    ("cast", _to_itself),  # x.astype(x.dtype) -> x
+    ("positive", _to_itself),  # +x -> x
+    ("conjugate", _real_to_itself),  # x.conj() -> x
+    ("multiply", _real_second_is(1)),  # x * 1 -> x
+    ("divide", _real_second_is(1)),  # x / 1 -> x
+    ("add", _less_nothing),  # i + 0 -> i
+    ("subtract", _less_nothing),  # i - 0 -> i
+    ("power", _real_second_is(1)),  # x ** 1 -> x
+    ("slice", _from_the_start),  # x[0:n] -> x
+)
+# (operator, condition, other operator): the node is another operator on its first operand.
+REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
+    ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
+    ("power", _is_root, "sqrt"),  # x ** 0.5 -> sqrt(x)
+)
+
+
+def fold(graph: Graph) -> Graph:
+    """Apply the identities and rewrites in order."""
+    inputs = {i.value.id for i in graph.inputs}
+    kept: list[Node] = []
+    replaced: dict[int, Value] = {}
+    outputs = returned(graph)
+
+    def memory(value: Value) -> int:
+        """The value that a value's elements lie in, by what stands in the place of others."""
+        base = graph.base(value)
+        return memory(replaced[base.id]) if base.id in replaced else base.id
+
+    for node in graph.nodes:
+        operands = tuple(
+            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
+        )
+        node = rewritten(replace(node, operands=operands))
+        source = node.operands[0] if node.operands else None
+        # An output that NumPy would copy stays a node, so that a caller never gets its own input,
+        # or one array twice.
+        is_copy = (
+            node.result.id in outputs
+            and isinstance(source, Value)
+            and memory(source) in inputs | outputs
+        )
+        if is_identity(node) and isinstance(source, Value) and not is_copy:
+            replaced[node.result.id] = source
+            if node.result.id in outputs:
+                outputs.add(memory(source))
+        else:
+            kept.append(node)
+    return substitute(graph.with_nodes(kept), replaced)
+
+
+def fill_in(graph: Graph) -> Graph:
+    """A number in the place of an array of it, where another operand has the shape."""
+    fills: dict[int, Operand] = {}
+    for node in graph.nodes:
+        if node.operator.name == "full":
+            fills[node.result.id] = node.operands[0]
+        elif node.is_view and node.values[0].id in fills:
+            fills[node.result.id] = fills[node.values[0].id]
+    return graph.with_nodes(_filled(node, fills) for node in graph.nodes)
+
+
+def _filled(node: Node, fills: Mapping[int, Operand]) -> Node:
+    if node.operator.kind is not Kind.MAP or node.operator.mixes:
+        return node
+    operands = list(node.operands)
+    for place, operand in list(enumerate(operands))[node.operator.tables :]:
+        apart = (*range(node.operator.tables), place)
+        others = [
+            o.shape for n, o in enumerate(operands) if isinstance(o, Value) and n not in apart
+        ]
+        is_fill = isinstance(operand, Value) and operand.id in fills
+        if is_fill and others and broadcast_shape(others) == node.result.shape:
+            assert isinstance(operand, Value)
+            operands[place] = fills[operand.id]
+    return replace(node, operands=tuple(operands))
+
+
+def returned(graph: Graph) -> set[int]:
+    """Ids of the values whose memory a caller gets."""
+    return {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
+
+
+def is_identity(node: Node) -> bool:
+    """The node's result equals its first operand, in shape too."""
+    source = node.operands[0] if node.operands else None
+    return (
+        isinstance(source, Value)
+        and source.shape == node.result.shape
+        and source.dtype is node.result.dtype
+        and any(name == node.operator.name and holds(node) for name, holds in IDENTITIES)
+    )
+
+
+def rewritten(node: Node) -> Node:
+    for name, holds, other in REWRITES:
+        if node.operator.name == name and node.values[:1] == node.operands[:1] and holds(node):
+            return replace(node, operator=OPERATORS[other], operands=node.operands[:1])
+    return node
+
+
+def share_common(graph: Graph) -> Graph:
+    """Compute equal expressions once."""
+    outputs = returned(graph)
+    seen: dict[Any, Node] = {}
+    replaced: dict[int, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        operands = tuple(
+            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
+        )
+        node = replace(node, operands=operands)
+        key = (
+            node.operator,  # itself: two fragments of one text may have two meanings
+            tuple(map(operand_key, operands)),
+            tuple((n, value_key(v)) for n, v in node.attrs),
+        )
+        first = seen.setdefault(key, node)
+        if first is not node and _both_returned(first, node, outputs):
+            first = node  # two arrays, as NumPy makes two
+        if first is node:
+            kept.append(node)
+        for old, new in zip(node.results, first.results, strict=True):
+            replaced[old.id] = new
+    return substitute(graph.with_nodes(kept), replaced)
+
+
+def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
+    return any(r.id in outputs for r in first.results) and any(
+        r.id in outputs for r in second.results
+    )
+
+
+def unread(graph: Graph) -> set[int]:
+    """Values that nobody uses, and that are made for what is noted meanwhile.
+
+    Asked before reads move: what they leave behind is looked at elsewhere.
+    """
+    live, _ = _split(graph, set())
+    kept = {id(node) for node in live}
+    return {n.result.id for n in graph.nodes if n.operator.notes_faults and id(n) not in kept}
+
+
+def drop_dead(graph: Graph, looked_at: Set[int] = frozenset()) -> Graph:
+    """Drop nodes whose results nobody uses, but for what they would raise.
+
+    y = x[i]; return x * 2       the indices are looked at, and nothing is read
+    x.max(); return x * 2        noted, since it fails of nothing
+    """
+    kept, dead = _split(graph, looked_at)
+    dropped = (*graph.dropped, *(node for node in dead if node.may_fail))
+    return replace(graph, nodes=tuple(kept), dropped=dropped)
+
+
+def _split(graph: Graph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
+    """The nodes that outputs and other values need, and the rest."""
+    used = {o.id for o in graph.outputs if isinstance(o, Value)} | looked_at
+    kept: list[Node] = []
+    dead: list[Node] = []
+    for node in reversed(graph.nodes):
+        if any(r.id in used for r in node.results):
+            kept.append(node)
+            used |= {v.id for v in node.values}
+        else:
+            dead.append(node)
+    return kept[::-1], dead[::-1]

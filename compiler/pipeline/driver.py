@@ -1,0 +1,88 @@
+"""The driver: from a function to the source of its kernels, one pass after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.compiler.codegen.assemble import assemble
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.render import render
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.scheduling.accumulation_plans import plan
+from opweave.compiler.scheduling.fuse import fuse
+from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
+from opweave.compiler.toggles.choose import check_overrides, override_plan
+
+
+@dataclass(frozen=True)
+class Options:
+    """What changes the kernels besides the function and its arguments.
+
+    Attributes:
+        toggles: the user's toggle values.
+        fused: False makes every operator a kernel of its own.
+        fast: relaxed arithmetic, see design "Numbers".
+        library: products may go to the vendor's library; False where one kernel is asked for.
+        fullgraph: what cannot become kernels is refused, not run between them.
+        replay: calls on a GPU that come again may become CUDA graphs.
+        watched: there are further outputs, which say whether NumPy would find an error.
+        repeated: results become arguments again and again, see ``Graph.repeated``.
+    """
+
+    toggles: tuple[tuple[str, int], ...] = ()
+    fused: bool = True
+    fast: bool = False
+    library: bool = True
+    fullgraph: bool = False
+    replay: bool = False
+    watched: bool = False
+    repeated: bool = False
+
+    @property
+    def overrides(self) -> dict[str, int]:
+        return ({"USE_FAST_MATH": 1} if self.fast else {}) | dict(self.toggles)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function lowered for a target: its schedule, kernels and their source."""
+
+    graph: Graph
+    schedule: Schedule
+    kernels: tuple[Kernel, ...]
+    sources: tuple[str, ...]
+    device: Device
+
+
+def schedule_graph(
+    graph: Graph, extents: Mapping[str, int], device: Device, options: Options
+) -> Schedule:
+    """Plan and fuse a simplified graph.
+
+    Raises:
+        ToggleError: an override is unknown or has an impossible value.
+    """
+    overrides = check_overrides(options.overrides)
+    planned = plan(graph, extents, device, override_plan(overrides), options.library)
+    return verify_schedule(fuse(verify_graph(planned), options.fused))
+
+
+def finish(
+    schedule: Schedule,
+    extents: Mapping[str, int],
+    spans: Mapping[int, int],
+    device: Device,
+    overrides: Mapping[str, Any],
+) -> Lowered:
+    """Toggles and assembly of a schedule."""
+    plain = check_overrides(overrides)
+    kernels = tuple(
+        assemble(schedule, number, extents, spans, device, plain)
+        for number in range(len(schedule.groups))
+    )
+    sources = tuple(render(kernel) for kernel in kernels)
+    return Lowered(schedule.graph, schedule, kernels, sources, device)

@@ -1,0 +1,253 @@
+"""Specialisation: one compilation per guard and shape class.
+
+A *guard* is what a trace takes as static: dtypes, ranks, which extents are 1, layouts, alignment,
+and the values that the function looked at.  Under one guard the *plan class* (of its reductions)
+decides the schedule, and the *shape class* of the schedule decides the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from opweave.compiler.codegen.assemble import shape_class
+from opweave.compiler.ir.builder import scalar_type
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.passes.alarms import narrowed, with_alarms
+from opweave.compiler.passes.simplify import simplify
+from opweave.compiler.passes.vectors import as_sums, column_products
+from opweave.compiler.pipeline.driver import Lowered, Options, finish, schedule_graph
+from opweave.compiler.pipeline.misses import by_types, by_values
+from opweave.compiler.scheduling.accumulation_plans import plan_class
+from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.verify import verify_graph
+from opweave.compiler.tracing.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
+from opweave.opcodes.cached import cached_property
+from opweave.opcodes.errors import ArgumentError, RecompileError
+
+# Reasons of recompilations that are kept.
+MOST_MISSES = 100
+
+
+@dataclass
+class Variant:
+    """What was compiled under one guard."""
+
+    trace: Trace
+    graph: Graph
+    static: dict[str, Any]
+    schedules: dict[Any, Schedule] = field(default_factory=dict)
+    lowered: dict[Any, Lowered] = field(default_factory=dict)
+    with_sums: dict[tuple[int, ...], Graph] = field(default_factory=dict)
+
+    def extents(self, given: Mapping[str, int]) -> dict[str, int]:
+        """Extents of the arguments, and those that follow from them."""
+        return self.graph.extents(given)
+
+    @cached_property
+    def asks_numbers(self) -> bool:
+        """The guard depends on the value of a number, besides what the arrays are."""
+        leaves = {str(leaf.args[0]) for c, _ in self.graph.conditions for leaf in c.leaves()}
+        return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
+
+    @cached_property
+    def narrowed(self) -> tuple[tuple[Expr, Any], ...]:
+        """Numbers in which there may be an error, and the type that may be too narrow."""
+        return (*((expr, None) for expr in self.trace.numbers), *narrowed(self.trace.graph))
+
+    def serves(self, values: Mapping[str, Any]) -> bool:
+        """True where extents and numbers, by name, are such as the guard asks for."""
+        if any(not _same(values[n], v) for n, v in self.static.items()):
+            return False
+        return all(values[a] == values[b] for a, b in self.graph.equal) and all(
+            _holds(condition, value, values) for condition, value in self.graph.conditions
+        )
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """A lowered function, with the extents and spans of the arguments it was asked for."""
+
+    variant: Variant
+    lowered: Lowered
+    extents: Mapping[str, int]
+    spans: Mapping[int, int]
+
+
+def symbol_extents(types: Sequence[Any]) -> dict[str, int]:
+    """Extents by symbol name, numbered through the dimensions of all array arguments."""
+    shapes = [e for t in types if isinstance(t, ArrayType) for e in t.shape]
+    return {f"n{number}": extent for number, extent in enumerate(shapes)}
+
+
+def static_key(value: Any) -> Any:
+    """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, float):
+        return type(value), float(value).hex()
+    if isinstance(value, complex):
+        return type(value), (value.real.hex(), value.imag.hex())
+    if isinstance(value, tuple | frozenset):
+        return type(value), tuple(map(static_key, value))
+    if isinstance(value, slice):  # which has no hash before Python 3.12
+        return slice, tuple(map(static_key, (value.start, value.stop, value.step)))
+    return type(value), value
+
+
+def guard_key(types: Sequence[Any]) -> tuple[Any, ...]:
+    """The guard of a call; one hashable value.
+
+    Raises:
+        ArgumentError: a static argument cannot be hashed.
+    """
+    out: list[Any] = []
+    for item in types:
+        if isinstance(item, ArrayType):
+            ones = tuple(e == 1 for e in item.shape)
+            out.append((item.dtype, ones, item.layout, item.aligned, item.library))
+        elif isinstance(item, Static):
+            try:
+                hash(static_key(item.value))  # before it becomes part of a key
+            except Exception:  # also what a __hash__ of the user's own raises
+                raise ArgumentError(
+                    f"a static argument must be hashable, found {type(item.value).__name__}; "
+                    "pass a tuple, a string or a number"
+                ) from None
+            out.append(("static", static_key(item.value)))
+        else:
+            out.append(scalar_type(item))
+    return tuple(out)
+
+
+class Specialisations:
+    """All compilations of one function."""
+
+    def __init__(self, fn: Callable[..., Any], options: Options, describe: Describe | None = None):
+        self.fn = fn
+        self.describe = describe
+        self.options = options
+        self.variants: dict[Any, list[Variant]] = {}
+        self.traces = 0
+        self.misses: list[str] = []  # why, for the newest of them
+        self.newest: Mapping[str, Any] | None = None
+
+    def find(
+        self,
+        arguments: Mapping[str, Any],
+        device: Device,
+        structure: Any = None,
+        rebuilt: Rebuild | None = None,
+        limit: int | None = None,
+    ) -> Specialised:
+        """Return what serves the arguments, compiled now if nothing does.
+
+        ``arguments`` maps names to what ``trace`` takes; ``structure`` tells how they are packed,
+        where they are, and ``rebuilt`` packs them.
+
+        Raises:
+            RecompileError: it would have to be traced more often than ``limit``.
+        """
+        types = list(arguments.values())
+        extents = symbol_extents(types)
+        key = (guard_key(types), structure, device)
+        found = next(
+            (v for v in self.variants.get(key, ()) if self._serves(v, arguments, extents)), None
+        )
+        if found is None:
+            why = self._missed(key, arguments, extents)
+            if limit is not None and self.traces >= limit:
+                raise RecompileError(
+                    f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
+                )
+            found = self._trace(arguments, extents, rebuilt)
+            self.variants.setdefault(key, []).append(found)
+            self.newest = dict(arguments)
+            self.misses = [*self.misses[1 - MOST_MISSES :], why]
+        extents = found.extents(extents)
+        arrays = [t for t in (*types, *found.trace.constant_types) if isinstance(t, ArrayType)]
+        by_value = {i.value.id: t.span for i, t in zip(found.graph.inputs, arrays, strict=True)}
+        lowered = lowered_for(found, extents, by_value, device, self.options)
+        return Specialised(found, lowered, extents, by_value)
+
+    def _missed(self, key: Any, arguments: Mapping[str, Any], extents: Mapping[str, int]) -> str:
+        """What differs from what was traced before."""
+        if self.newest is None:
+            return "the first call"
+        variants = self.variants.get(key)
+        if not variants:
+            return by_types(self.newest, arguments)
+        newest = variants[-1]
+        values = self._values(newest.trace, arguments, newest.extents(extents))
+        return by_values(newest, values, arguments, _same, _holds)
+
+    def _trace(
+        self,
+        arguments: Mapping[str, Any],
+        extents: Mapping[str, int],
+        rebuilt: Rebuild | None,
+    ) -> Variant:
+        self.traces += 1
+        repeated, watched = self.options.repeated, self.options.watched
+        made = trace(self.fn, arguments, rebuilt, self.describe, repeated, watched)
+        graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
+        graph = verify_graph(simplify(verify_graph(graph)))
+        graph = replace(graph, repeated=repeated)
+        static = {
+            name: value
+            for name, value in self._values(made, arguments, made.graph.extents(extents)).items()
+            if name in made.static
+        }
+        return Variant(made, graph, static)
+
+    @staticmethod
+    def _values(
+        made: Trace, arguments: Mapping[str, Any], extents: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """The values of scalars and extents by name."""
+        scalars = [a for a in arguments.values() if not isinstance(a, ArrayType | Static)]
+        return {**extents, **dict(zip(made.graph.scalars, scalars, strict=True))}
+
+    def _serves(
+        self, variant: Variant, arguments: Mapping[str, Any], extents: Mapping[str, int]
+    ) -> bool:
+        values = self._values(variant.trace, arguments, variant.extents(extents))
+        return variant.serves(values)
+
+
+def lowered_for(
+    variant: Variant,
+    extents: Mapping[str, int],
+    spans: Mapping[int, int],
+    device: Device,
+    options: Options,
+) -> Lowered:
+    """What serves a variant's graph for these extents and layouts, lowered now if nothing does."""
+    sums = column_products(variant.graph, extents, device, options.library)
+    graph = variant.with_sums.get(sums)
+    if graph is None:
+        graph = variant.with_sums[sums] = as_sums(variant.graph, sums)
+    plans = (sums, plan_class(graph, extents, device, options.library))
+    schedule = variant.schedules.get((plans, device))
+    if schedule is None:
+        schedule = schedule_graph(graph, extents, device, options)
+        variant.schedules[plans, device] = schedule
+    shapes = shape_class(schedule, extents, spans, device)
+    lowered = variant.lowered.get((plans, shapes, device))
+    if lowered is None:
+        lowered = finish(schedule, extents, spans, device, options.overrides)
+        variant.lowered[plans, shapes, device] = lowered
+    return lowered
+
+
+def _holds(condition: Expr, value: Any, values: Mapping[str, Any]) -> bool:
+    try:
+        return bool(evaluate(condition, values) == value)
+    except ArithmeticError:  # such as a division by zero, of a number that the trace did not have
+        return False
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equal as static values."""
+    return bool(static_key(a) == static_key(b))

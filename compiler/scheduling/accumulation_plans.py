@@ -1,0 +1,144 @@
+"""Plan: every reduction, scan and product gets its accumulation plan, before anything is fused.
+
+The plan is a pure function of the shape class, the dtype and the target; so a fused reduction
+meets its elements in the same order as an unfused one, and its bits are the same.
+
+Threads per row follow QuACK's table for row kernels (github.com/Dao-AILab/quack, reduction_base):
+few threads for short rows, so that a warp serves several rows and needs no barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import Extents, Graph, Node, count, extent_of, reduced_axes
+from opweave.compiler.scheduling.scan_plans import plan_scan
+from opweave.opcodes.dtypes import C64, C128, F32, F64
+
+# Longest row for a number of threads; longer rows take MOST_THREADS.
+ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
+MOST_THREADS = 256
+LANES = 4
+HOST_LANES = 32
+# Rows longer than this, when there are few of them, are shared by several blocks.
+LONG_ROW = 32768
+FEW_ROWS = 64
+HOST_LONG_ROW = 65536
+HOST_FEW_ROWS = 8
+# Blocks for such a row by its length: enough for every SM of a large device, few for short rows.
+PARTS = ((1 << 18, 32), (1 << 21, 128))
+MOST_PARTS = 512
+HOST_PARTS = 16
+# Longest row of a product that a block holds, for reductions along it.
+COLUMNS = (32, 64, 128, 256)
+# On the host, products of this many multiply-adds go to NumPy's BLAS: below, what a call of it
+# costs outweighs its better loop.  So does what a kernel saves that computes what follows, too,
+# where the steps are few and the columns fill its lanes.
+BLAS_FROM = 1 << 14
+BLAS_DEPTH = 16
+BLAS_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class RowClass:
+    """The class of a reduction's shape: what its plan may depend on.
+
+    Attributes:
+        threads: threads for a row of this length.
+        parts: blocks for a row of this length, given how many rows there are.
+        innermost: the reduced axis is the last one, or all are reduced.
+    """
+
+    threads: int
+    parts: int
+    innermost: bool
+
+
+def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass:
+    """Classify a reduction over ``cols`` elements in each of ``rows`` rows."""
+    if device.is_host:
+        long = innermost and cols > HOST_LONG_ROW and rows < HOST_FEW_ROWS
+        return RowClass(1, HOST_PARTS if long else 1, innermost)
+    threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
+    if not innermost:
+        return RowClass(1, 1, innermost)
+    if cols <= LONG_ROW or rows >= FEW_ROWS:
+        return RowClass(threads, 1, innermost)
+    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
+    return RowClass(MOST_THREADS, parts, innermost)
+
+
+def plan_for(found: RowClass, device: Device) -> Plan:
+    """The accumulation plan of a class on a device."""
+    lanes = HOST_LANES if device.is_host else LANES
+    return Plan(found.threads, lanes, found.parts, runs=device.is_host and found.parts > 1)
+
+
+def classify(node: Node, extents: Extents, device: Device) -> RowClass:
+    """The class of one reduction for given extents."""
+    shape = node.values[0].shape
+    axes = reduced_axes(node)
+    cols = count((shape[a] for a in axes), extents)
+    rows = count((e for d, e in enumerate(shape) if d not in axes), extents)
+    innermost = len(axes) == len(shape) or axes[-1] == len(shape) - 1
+    return row_class(rows, cols, innermost, device)
+
+
+def plan_product(
+    node: Node, extents: Extents, device: Device, library: bool = True
+) -> ProductPlan:
+    """The accumulation plan of a product for given extents: also its class."""
+    x, y = (v.shape for v in node.values)
+    sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
+    has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)
+    pays = sizes[1] >= BLAS_DEPTH or sizes[2] < BLAS_COLUMNS
+    if has_blas and pays and prod(sizes) >= BLAS_FROM:
+        return ProductPlan("blas")
+    return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))
+
+
+def plan(
+    graph: Graph,
+    extents: Extents,
+    device: Device,
+    override: Callable[[Plan], Plan] = lambda p: p,
+    library: bool = True,
+) -> Graph:
+    """Give every reduction, scan and product its plan.
+
+    ``override`` is the user's change to plans, through the toggles.  ``library`` allows products
+    of the vendor's.
+
+    s: f32[n0] = sum(x)   ->   s: f32[n0] = sum(x), by 32 threads x 4 lanes
+    """
+
+    def planned(node: Node) -> Node:
+        if node.is_reduction:
+            found = plan_for(classify(node, extents, device), device)
+            return replace(node, plan=override(found))
+        if node.is_scan:
+            return replace(node, plan=override(plan_scan(node, extents, device)))
+        if node.is_product:
+            return replace(node, plan=plan_product(node, extents, device, library))
+        return node
+
+    return graph.with_nodes(map(planned, graph.nodes))
+
+
+def plan_class(
+    graph: Graph, extents: Extents, device: Device, library: bool = True
+) -> tuple[RowClass | ScanPlan | ProductPlan, ...]:
+    """The classes of all reductions, scans and products: what the schedule depends on."""
+    found: list[RowClass | ScanPlan | ProductPlan] = []
+    for node in graph.nodes:
+        if node.is_reduction:
+            found.append(classify(node, extents, device))
+        elif node.is_scan:
+            found.append(plan_scan(node, extents, device))
+        elif node.is_product:
+            found.append(plan_product(node, extents, device, library))
+    return tuple(found)

@@ -1,0 +1,333 @@
+"""Forms: how a set of nodes becomes one kernel, or why it does not.
+
+The grammar of forms is that of the schedule (``schedule.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
+from opweave.compiler.ir.graph import (
+    Extent,
+    Graph,
+    Node,
+    Scalar,
+    Shape,
+    Value,
+    operand_key,
+    reduced_axes,
+    scanned_axis,
+)
+from opweave.opcodes.errors import ShapeError
+from opweave.opcodes.shapes import broadcast_shape
+
+# Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
+MOST_OPERANDS = 64
+MOST_NUMBERS = 192
+# Totals of parts of rows that a block keeps in shared memory, 8 bytes each of 48 KiB.
+MOST_TOTALS = 4096
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a set of nodes becomes one kernel.
+
+    Attributes:
+        kind: one of the grammar's forms.
+        space: the iteration space.
+        axes: reduced or scanned axes of the space, empty for maps.
+        plan: the accumulation plan that all reductions or scans share.
+        levels: value id -> number of reductions or scans before it.
+        row_values: ids of values that are constant along a row.
+        kept: ids of row values without the reduced axes (``keepdims=False``).
+        channels: values of a pixel, where the loop goes over pixels.
+    """
+
+    kind: str
+    space: Shape
+    axes: tuple[int, ...] = ()
+    plan: Plan | None = None
+    levels: dict[int, int] = field(default_factory=dict, hash=False)
+    row_values: frozenset[int] = frozenset()
+    kept: frozenset[int] = frozenset()
+    channels: int = 0
+
+
+def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
+    """Values that leave the group: used by other nodes, or returned.
+
+    What nobody uses, but for what it notes, leaves too: a kernel stores something.
+    """
+    returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+    nodes, users = graph.nodes, graph.users
+    return [
+        value
+        for index in sorted(members)
+        for value in nodes[index].results
+        if value.id in returned
+        or any(u not in members for u in users.get(value.id, ()))
+        or (nodes[index].operator.notes_faults and value.id not in users)
+    ]
+
+
+def group_inputs(graph: Graph, members: Iterable[int]) -> list[Value]:
+    """Array values that the group reads from memory, in order of first use."""
+    made = {r.id for i in members for r in graph.nodes[i].results}
+    found: dict[int, Value] = {}
+    for index in sorted(members):
+        for value in graph.nodes[index].values:
+            if value.id not in made:
+                found.setdefault(value.id, value)
+    return list(found.values())
+
+
+def numbers_of(node: Node) -> set[Any]:
+    """Keys of the numbers that enter a kernel as parameters for a node."""
+    return {
+        operand_key(o) for o in node.operands if isinstance(o, Scalar) and o.expr.op != "literal"
+    }
+
+
+def form_of(graph: Graph, members: set[int]) -> Form | str:
+    """Decide whether nodes can share one kernel: its form, or the reason why not."""
+    outputs = group_outputs(graph, members)
+    if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
+        return f"more than {MOST_OPERANDS} operands"
+    nodes = [graph.nodes[i] for i in sorted(members)]
+    if len(set().union(*map(numbers_of, nodes))) > MOST_NUMBERS:
+        return f"more than {MOST_NUMBERS} numbers"
+    made = {r.id for n in nodes for r in n.results}
+    if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
+        return "a value is read in another order than it is made in: it is stored first"
+    if any(v.id in made for n in nodes for v in n.tables):
+        return "a value is read at computed places: it is stored first"
+    mixing = [n for n in nodes if n.operator.mixes]
+    if any(n.is_product or n.operator.mixes for n in nodes) and any(
+        n.tables or n.is_coordinate or n.operator.notes_faults for n in nodes
+    ):
+        return "only loops over elements and rows know the place of an element"
+    if mixing and not all(n.is_map for n in nodes):
+        return "a loop over pixels neither reduces nor scans nor multiplies"
+    if mixing:
+        return _pixel_form(nodes, mixing, outputs)
+    if any(n.is_product for n in nodes):
+        return _product_form(graph, nodes, outputs)
+    if any(n.is_scan for n in nodes):
+        return _scan_form(nodes, outputs)
+    if any(n.is_reduction for n in nodes):
+        return _row_form(nodes, outputs)
+    return _map_form("map", nodes, outputs)
+
+
+def _map_form(kind: str, nodes: list[Node], outputs: list[Value]) -> Form | str:
+    try:
+        space = broadcast_shape([n.result.shape for n in nodes])
+    except ShapeError:
+        return "extents differ"
+    for value in outputs:
+        if value.shape != space:
+            return f"v{value.id} is smaller than the loop and must be stored"
+    return Form(kind, space)
+
+
+def _pixel_form(nodes: list[Node], mixing: list[Node], outputs: list[Value]) -> Form | str:
+    """Maps over pixels; every value has all channels, or one for all of them."""
+    pictures = [n.values[0].shape for n in mixing]
+    channels = {shape[-1] for shape in pictures}
+    if len(channels) > 1:
+        return "pixels have different numbers of channels"
+    try:
+        space = broadcast_shape([*pictures, *(n.result.shape for n in nodes)])
+    except ShapeError:
+        return "extents differ"
+    for value in outputs:
+        if value.shape not in (space, (*space[:-1], 1)):
+            return f"v{value.id} is smaller than the loop and must be stored"
+    found = channels.pop()
+    assert isinstance(found, int)
+    return Form("pixel", space, channels=found)
+
+
+def _product_form(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Form | str:
+    """A product with maps of its result behind it, and perhaps reductions along its rows."""
+    product, *others = [n for n in nodes if n.is_product]
+    rest = [n for n in nodes if n is not product]
+    plan = product.plan
+    assert isinstance(plan, ProductPlan)
+    made = {r.id for n in nodes for r in n.results}
+    if others:
+        return "a block makes one product"
+    if any(graph.base(v).id in made for v in product.values):
+        return "an operand of a product is read by every tile that needs it: stored first"
+    if plan.unit == "blas":
+        return "the vendor's product is a kernel of its own" if rest else _vendor(product)
+    if any(n.is_scan for n in rest):
+        return "a block has no whole row of a product in order: a scan reads it from memory"
+    if not any(n.is_reduction for n in rest):
+        found = _map_form("product", nodes, outputs)
+        if isinstance(found, Form) and found.space != product.result.shape:
+            return "the product is smaller than the loop and must be stored"
+        return found
+    return _product_rows(product, plan, rest, outputs)
+
+
+def _vendor(product: Node) -> Form:
+    return Form("vendor", product.result.shape)
+
+
+def _product_rows(
+    product: Node, plan: ProductPlan, rest: list[Node], outputs: list[Value]
+) -> Form | str:
+    if plan.columns == 0:
+        return "a row of the product does not fit a block"
+    if product.result.shape[-1] == 1:
+        return "a row of the product is one value"
+    if product.result in outputs:
+        return "the product itself is stored as well"
+    found = _row_form(rest, outputs)
+    if isinstance(found, str):
+        return found
+    if found.space != product.result.shape or found.axes != (len(found.space) - 1,):
+        return "the reduction does not go along the rows of the product"
+    return replace(found, kind="product_rows") if found.kind == "row" else "rows of several blocks"
+
+
+def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
+    reductions = [n for n in nodes if n.is_reduction]
+    first = reductions[0]
+    space, axes, plan = first.values[0].shape, reduced_axes(first), first.plan
+    assert isinstance(plan, Plan)
+    for node in reductions[1:]:
+        if (node.values[0].shape, reduced_axes(node)) != (space, axes):
+            return "reductions go over different spaces"
+        if node.plan != plan:
+            return f"accumulation plans differ ({plan} and {node.plan})"
+    walk = _Walk(space, axes)
+    for node in nodes:
+        reason = walk.place(node)
+        if reason:
+            return reason
+    kept_shape = tuple(e for d, e in enumerate(space) if d not in axes)
+    kept_dims = tuple(1 if d in axes else e for d, e in enumerate(space))
+    for value in outputs:
+        full = (kept_shape, kept_dims) if value.id in walk.row_values else (space,)
+        if value.shape not in full:
+            return f"v{value.id} is smaller than the loop and must be stored"
+    several_blocks = plan.parts > 1
+    if several_blocks and walk.needs_row_result:
+        return "a row is shared by several blocks; its result is known in the next kernel only"
+    return Form(
+        "reduce" if several_blocks else "row",
+        space,
+        axes,
+        plan,
+        walk.levels,
+        frozenset(walk.row_values),
+        frozenset(walk.kept),
+    )
+
+
+def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
+    """Scans along one axis of one space, with maps before, between and behind them."""
+    scans = [n for n in nodes if n.is_scan]
+    first = scans[0]
+    space, axis, plan = first.result.shape, scanned_axis(first), first.plan
+    assert isinstance(plan, ScanPlan)
+    if any(n.is_reduction for n in nodes):
+        return "a reduction knows its result behind the row's last element, a scan at each"
+    for node in scans[1:]:
+        if (node.result.shape, scanned_axis(node)) != (space, axis):
+            return "scans go along different axes or over different spaces"
+        if node.plan != plan:
+            return f"accumulation plans differ ({plan} and {node.plan})"
+    if any(v.shape != space for v in outputs):
+        return "a value is smaller than the scanned array and must be stored"
+    if plan.parts * len(scans) > MOST_TOTALS:
+        return f"more than {MOST_TOTALS} totals of parts do not fit the shared memory of a block"
+    levels: dict[int, int] = {}
+    row_values: set[int] = set()
+    for node in nodes:
+        along = _extent_along(node.result.shape, space, axis)
+        if along is None:
+            return "extents differ"
+        level = max((levels.get(v.id, 0) for v in node.values), default=0) + node.is_scan
+        levels |= {value.id: level for value in node.results}
+        if along == 1 != space[axis]:
+            row_values |= {value.id for value in node.results}
+    if plan.parts > 1 and max(levels.values()) > 1:
+        return "a row is shared by several blocks; its running values are known in the next kernel"
+    if plan.abreast and plan.threads == 1:
+        return Form("scan_columns", space, (axis,), plan, levels)
+    kind = "scan" if plan.parts == 1 else "scan_parts"
+    return Form(kind, space, (axis,), plan, levels, frozenset(row_values))
+
+
+def _extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
+    """Extent along an axis of a space that a shape broadcasts to; None if it does not."""
+    try:
+        fits = broadcast_shape([shape, space]) == space
+    except ShapeError:
+        fits = False
+    return ((1,) * (len(space) - len(shape)) + shape)[axis] if fits else None
+
+
+class _Walk:
+    """Places nodes of a row group in order: level, row value or element, with or without axes."""
+
+    def __init__(self, space: Shape, axes: tuple[int, ...]):
+        self.space = space
+        self.axes = axes
+        self.kept_dims = tuple(d for d in range(len(space)) if d not in axes)
+        # Row values without the reduced axes broadcast like full ones when those axes lead.
+        self.kept_aligns = self.kept_dims == tuple(
+            range(len(space) - len(self.kept_dims), len(space))
+        )
+        self.levels: dict[int, int] = {}
+        self.row_values: set[int] = set()
+        self.kept: set[int] = set()
+        self.needs_row_result = False
+
+    def place(self, node: Node) -> str:
+        level = max((self.levels.get(v.id, 0) for v in node.values), default=0)
+        inside = [v for v in node.values if v.id in self.levels]
+        if node.is_reduction:
+            if inside and inside[0].id in self.row_values:
+                return "a row value is reduced again"
+            self.needs_row_result |= level > 0
+            return self._note(node, level + 1, row=True, kept=not node.attr("keepdims"))
+        kept = [v for v in inside if v.id in self.kept]
+        shape = node.result.shape
+        if kept and (not self.kept_aligns or len(shape) == len(self.kept_dims)):
+            return self._place_kept(node, inside, level)
+        try:
+            fits = broadcast_shape([shape, self.space]) == self.space
+        except ShapeError:
+            fits = False
+        if not fits:  # perhaps one for each row, without the reduced axes
+            is_row = shape == self._kept_shape
+            return self._place_kept(node, inside, level) if is_row else "extents differ"
+        aligned = (1,) * (len(self.space) - len(shape)) + shape
+        row = all(aligned[a] == 1 for a in self.axes)
+        self.needs_row_result |= not row and level > 0
+        return self._note(node, level, row=row, kept=False)
+
+    @property
+    def _kept_shape(self) -> Shape:
+        return tuple(self.space[d] for d in self.kept_dims)
+
+    def _place_kept(self, node: Node, inside: list[Value], level: int) -> str:
+        if node.result.shape != self._kept_shape or any(v.id not in self.kept for v in inside):
+            return "a row value meets elements along another axis"
+        return self._note(node, level, row=True, kept=True)
+
+    def _note(self, node: Node, level: int, *, row: bool, kept: bool) -> str:
+        for value in node.results:
+            self.levels[value.id] = level
+            if row:
+                self.row_values.add(value.id)
+            if kept:
+                self.kept.add(value.id)
+        return ""

@@ -1,0 +1,332 @@
+"""Fuse: group nodes so that each group becomes one kernel.
+
+Legality is a table (``ROLES``) and the form that a set of nodes takes (forms.form_of), profit
+is ``PROFIT``: a pair fuses when the table lists it, the form exists, no cycle arises, and no
+profit rule objects.  Every decision keeps its reason, for ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from opweave.compiler.ir.graph import Graph, Node, Value
+from opweave.compiler.passes.index_values import apart, together
+from opweave.compiler.scheduling.forms import (
+    MOST_NUMBERS,
+    MOST_OPERANDS,
+    Form,
+    form_of,
+    group_inputs,
+    group_outputs,
+    numbers_of,
+)
+from opweave.compiler.scheduling.schedule import Decision, Group, Schedule
+from opweave.opcodes.core import Kind
+from opweave.opcodes.errors import EditError, VerifierError
+
+# (producer, consumer) -> how the producer joins the consumer's kernel.  Unlisted pairs never fuse.
+ROLES: dict[tuple[Kind, Kind], str] = {
+    (Kind.MAP, Kind.MAP): "same loop: the value stays in a register",
+    (Kind.CREATE, Kind.MAP): "same loop: no memory is filled",
+    (Kind.CREATE, Kind.REDUCE): "prologue: no memory is filled",
+    (Kind.MAP, Kind.REDUCE): "prologue: computed as the reduction reads its operand",
+    (Kind.REDUCE, Kind.MAP): "epilogue: applied to the reduced row before the store",
+    (Kind.REDUCE, Kind.REDUCE): "same row: both reductions in one kernel",
+    (Kind.CREATE, Kind.SCAN): "prologue: no memory is filled",
+    (Kind.MAP, Kind.SCAN): "prologue: computed as the scan reads its operand",
+    (Kind.SCAN, Kind.MAP): "epilogue: applied to each running value before the store",
+    (Kind.SCAN, Kind.SCAN): "same row: both scans in one kernel",
+    (Kind.CONTRACT, Kind.MAP): "epilogue: applied to the product before the store",
+    (Kind.CONTRACT, Kind.REDUCE): "rows: a block holds whole rows of the product and reduces them",
+}
+# Why a pair is not listed.
+UNLISTED: dict[Kind, str] = {
+    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first"
+}
+SIBLING = "siblings: both read the same operand"
+
+
+def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
+    """A small value inside a larger loop is computed again at each point."""
+    # a pixel's own values are computed once for it, though they are fewer than its channels
+    walked = slice(None, -1) if form.channels else slice(None)
+    for index in members:
+        node = graph.nodes[index]
+        small = (
+            node.operator.cost.special
+            and node.is_map
+            and node.values
+            and node.result.id not in form.row_values
+            and len([e for e in node.result.shape[walked] if e != 1])
+            < len([e for e in form.space[walked] if e != 1])
+        )
+        if small:
+            return f"{node.operator.name} would be computed again for every row"
+    return ""
+
+
+# Operations of one kernel, see ``Cost.slots``.  A kernel of so many compiles within 2 s by NVRTC
+# and by a C++ compiler (0.3 to 1.3 ms each, two cores); far fewer hide what a split moves through
+# memory.  In a row's loop, which is written out for several chunks, a quarter.
+LONGEST = 1024
+LONGEST_ROW = LONGEST // 4
+
+
+def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
+    """A kernel of too many operations."""
+    longest = LONGEST if form.kind in ("map", "pixel") else LONGEST_ROW
+    slots = sum(graph.nodes[index].operator.cost.slots for index in members)
+    return f"{slots} operations would compile for long: at most {longest}" * (slots > longest)
+
+
+PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
+    recomputes_special_functions,
+    takes_long_to_compile,
+)
+
+
+def _is_plain(node: Node) -> bool:
+    """A map of values in registers, wherever in the loop it stands."""
+    row = node.operator
+    return row.kind is Kind.MAP and not (row.mixes or row.tables or row.notes_faults)
+
+
+def fuse(graph: Graph, enabled: bool = True) -> Schedule:
+    """Group the nodes of a graph.
+
+    x: f32[n] -> multiply -> relu -> sum       before: 3 kernels, 2 temporaries of n floats
+             -> [multiply relu sum]            after:  1 kernel, 0 temporaries
+
+    With ``enabled=False`` every node is a kernel of its own, the unfused meaning.
+    """
+    graph = apart(graph) if enabled else graph
+    state = _Groups(graph, [{i} for i, node in enumerate(graph.nodes) if not node.is_view])
+    if enabled:
+        state.fuse_chains()
+        changed = True
+        while changed:
+            changed = state.fuse_edges() | state.fuse_siblings()
+        made = _Groups(*together(graph, list(state.members.values())))
+        return replace(made.schedule(), decisions=state.decided())
+    return state.schedule()
+
+
+def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
+    """The schedule of a given partition of the nodes.
+
+    Raises:
+        EditError: a part cannot be one kernel; the message gives the reason.
+    """
+    for part in partition:
+        form = form_of(graph, part)
+        if isinstance(form, str):
+            raise EditError(f"this cannot be one kernel: {form}")
+    return _Groups(graph, partition).schedule()
+
+
+@dataclass
+class _Size:
+    """What limits a group of maps: the values that it reads, its operations, and its numbers."""
+
+    read: set[int]
+    slots: int
+    numbers: set[Any]
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> _Size:
+        found = cls(set(), 0, set())
+        for node in nodes:
+            found.read |= {v.id for v in node.values}
+            found.slots += node.operator.cost.slots
+            found.numbers |= numbers_of(node)
+        return found
+
+    def fits(self, other: _Size) -> bool:
+        """Both together are no more than a kernel takes, with room for what is returned."""
+        return (
+            len(self.read) + len(other.read) <= MOST_OPERANDS // 2
+            and self.slots + other.slots <= LONGEST
+            and len(self.numbers) + len(other.numbers) <= MOST_NUMBERS
+        )
+
+    def add(self, other: _Size, inside: int) -> None:
+        """Take another group in; the value between them is read no more."""
+        self.read |= other.read
+        self.read.discard(inside)
+        self.slots += other.slots
+        self.numbers |= other.numbers
+
+
+class _Groups:
+    """Groups under construction: a partition of the nodes."""
+
+    def __init__(self, graph: Graph, partition: Sequence[set[int]]):
+        self.graph = graph
+        self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
+        self.group_of = {index: key for key, part in self.members.items() for index in part}
+        self.producers = graph.producers()
+        self.readers = self._readers()
+        self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+        self.decisions: dict[tuple[int, int], Decision] = {}
+
+    def fuse_chains(self) -> None:
+        """Merge maps of one shape into their only readers, which is always legal and always pays.
+
+        In time linear in the graph; all else is tried pair by pair.
+        """
+        nodes = self.graph.nodes
+        sizes = {key: _Size.of(nodes[i] for i in part) for key, part in self.members.items()}
+        for consumer, node in enumerate(nodes):
+            for value in node.values if _is_plain(node) else ():
+                producer = self.producers.get(value.id)
+                if producer is None or not self._is_link(producer, value, consumer):
+                    continue
+                a, b = self.group_of[producer], self.group_of[consumer]
+                if a == b or not sizes[a].fits(sizes[b]):
+                    continue
+                self._decide(producer, consumer, True, ROLES[Kind.MAP, Kind.MAP])
+                kept, gone = (a, b) if len(self.members[a]) >= len(self.members[b]) else (b, a)
+                self._merge(kept, gone)
+                sizes[kept].add(sizes.pop(gone), value.id)
+
+    def _is_link(self, producer: int, value: Value, consumer: int) -> bool:
+        """A value of a plain map's that one other map of its shape reads, and nobody else."""
+        node = self.graph.nodes[producer]
+        readers = {u for r in node.results for u in self.graph.users.get(r.id, ())}
+        return (
+            _is_plain(node)
+            and value.shape == self.graph.nodes[consumer].result.shape
+            and readers == {consumer}
+            and not any(r.id in self.returned for r in node.results)
+        )
+
+    def fuse_edges(self) -> bool:
+        """Merge producers into their consumers where that is legal and pays."""
+        changed = False
+        for consumer, node in enumerate(self.graph.nodes):
+            for value in node.values:
+                producer = self.producers.get(self.graph.base(value).id)
+                if node.is_view or producer is None or self._together(producer, consumer):
+                    continue
+                kinds = (self.graph.nodes[producer].operator.kind, node.operator.kind)
+                through_view = value.id in self.graph.views
+                role = None if through_view else ROLES.get(kinds)
+                reason = "read in another order" if through_view else UNLISTED.get(kinds[1], "")
+                changed |= self._try(producer, consumer, role, reason)
+        return changed
+
+    def _together(self, first: int, second: int) -> bool:
+        return self.group_of[first] == self.group_of[second]
+
+    def fuse_siblings(self) -> bool:
+        """Merge groups that read the same operand."""
+        changed = False
+        readers: dict[int, list[int]] = {}
+        for index, node in enumerate(self.graph.nodes):
+            for value in () if node.is_view else node.values:
+                readers.setdefault(value.id, []).append(index)
+        for nodes in readers.values():
+            for first, second in pairwise(nodes):
+                if not self._together(first, second):
+                    changed |= self._try(first, second, SIBLING)
+        return changed
+
+    def _try(self, producer: int, consumer: int, role: str | None, reason: str = "") -> bool:
+        a, b = self.group_of[producer], self.group_of[consumer]
+        union = self.members[a] | self.members[b]
+        if role is None:
+            found: Form | str = reason or "no role for this pair of kinds"
+        elif self._path_outside(a, b) or self._path_outside(b, a):
+            found = "another kernel stands between them"
+        else:
+            found = form_of(self.graph, union)
+        if isinstance(found, Form):
+            form = found
+            found = next((r for rule in PROFIT if (r := rule(self.graph, union, form))), form)
+        fused = isinstance(found, Form)
+        self._decide(producer, consumer, fused, str(role) if fused else str(found))
+        if fused:
+            self._merge(a, b)
+        return fused
+
+    def _decide(self, producer: int, consumer: int, fused: bool, reason: str) -> None:
+        first, second = (self.graph.nodes[n] for n in (producer, consumer))
+        self.decisions[producer, consumer] = Decision(
+            first.operator.name, second.operator.name, fused, reason, second.where
+        )
+
+    def decided(self) -> tuple[Decision, ...]:
+        """The decisions in the order of the graph."""
+        pairs = sorted(self.decisions, key=lambda pair: pair[::-1])
+        return tuple(self.decisions[pair] for pair in pairs)
+
+    def _merge(self, kept: int, gone: int) -> None:
+        for index in self.members.pop(gone):
+            self.group_of[index] = kept
+            self.members[kept].add(index)
+
+    def _path_outside(self, start: int, end: int) -> bool:
+        """True if ``end`` depends on ``start`` through a third group."""
+        # members of a group lie anywhere in the order of the nodes: no number bounds the search
+        pending = [g for g in self._consumers(start) if g != end]
+        seen = set(pending)
+        while pending:
+            found = self._consumers(pending.pop()) - {start}
+            if end in found:
+                return True
+            pending += found - seen
+            seen |= found
+        return False
+
+    def _readers(self) -> dict[int, set[int]]:
+        """Map a node to the nodes that read its results, through views too."""
+        found: dict[int, set[int]] = {}
+        for index, node in enumerate(self.graph.nodes):
+            for value in () if node.is_view else node.values:
+                producer = self.producers.get(self.graph.base(value).id)
+                if producer is not None:
+                    found.setdefault(producer, set()).add(index)
+        return found
+
+    def _consumers(self, group: int) -> set[int]:
+        """The other groups that read what a group makes."""
+        read = {self.group_of[r] for i in self.members[group] for r in self.readers.get(i, ())}
+        return read - {group}
+
+    def schedule(self) -> Schedule:
+        """Order the groups by their dependencies."""
+        order: list[int] = []
+        ready: set[int] = set()
+        waiting = sorted(self.members, key=lambda g: min(self.members[g]))
+        needs: dict[int, set[int]] = {g: set() for g in waiting}
+        for group in waiting:
+            for following in self._consumers(group):
+                needs[following].add(group)
+        while waiting:
+            free = [g for g in waiting if needs[g] <= ready]
+            if not free:
+                raise VerifierError("kernels wait for each other: a merge made a cycle of groups")
+            group = free[0]
+            waiting.remove(group)
+            ready.add(group)
+            order.append(group)
+        groups = [self._group(g, n if len(order) > 1 else None) for n, g in enumerate(order)]
+        return Schedule(self.graph, tuple(groups), self.decided())
+
+    def _group(self, key: int, number: int | None) -> Group:
+        members = self.members[key]
+        form = form_of(self.graph, members)
+        assert isinstance(form, Form), form
+        suffix = "" if number is None else f"_{number}"
+        dtype = self.graph.nodes[max(members)].result.dtype
+        name = f"{self.graph.name}{suffix}_{form.kind}_{dtype}"
+        return Group(
+            name,
+            tuple(sorted(members)),
+            form,
+            tuple(group_inputs(self.graph, members)),
+            tuple(group_outputs(self.graph, members)),
+        )

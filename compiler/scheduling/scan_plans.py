@@ -1,0 +1,55 @@
+"""Plans of scans: pure functions of the shape class, the dtype and the target, as all plans are.
+
+On the host a row is NumPy's own loop, so that its bits are NumPy's.  On a GPU a row that lies
+along the memory is shared by the threads of a block; rows that lie side by side are walked by a
+thread each, neighbours by neighbours, as long as there are enough of them to fill a device.
+"""
+
+from __future__ import annotations
+
+from opweave.compiler.ir.accumulation import ScanPlan
+from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.graph import Extents, Node, count, extent_of, scanned_axis
+
+# Longest row for a number of threads; longer rows take MOST_THREADS.
+ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
+MOST_THREADS = 512
+LANES = 4
+# Rows longer than this are shared by several blocks where there are few of them.  A tile of theirs
+# is larger, in bytes of one operand in the registers of a thread: barriers take most of its time.
+LONG_ROW = 32768
+FEW_ROWS = 64
+LONG_BYTES = 32
+PART_THREADS = 256
+# Blocks for such a row by its length, as for reductions (compiler/scheduling/accumulation_plans.py).
+PARTS = ((1 << 18, 32), (1 << 21, 128))
+MOST_PARTS = 512
+HOST_LANES = 64
+# Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
+# they are shorter than what the threads of a warp take at once.
+MANY_ROWS = 4096
+SHORT_ROW = 32 * LANES
+# Rows side by side from which a host thread walks several at once.
+HOST_ABREAST = 16
+
+
+def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
+    """The accumulation plan of a scan for given extents: also its class."""
+    shape, axis = node.result.shape, scanned_axis(node)
+    cols = extent_of(shape[axis], extents)
+    beside = count(shape[axis + 1 :], extents)
+    rows = beside * count(shape[:axis], extents)
+    if device.is_host:
+        if beside >= HOST_ABREAST:
+            return ScanPlan(1, HOST_LANES, abreast=True)
+        return ScanPlan(1, min(HOST_LANES, 1 << max(0, cols - 1).bit_length()))
+    if beside > 1 and (rows >= MANY_ROWS or cols <= SHORT_ROW):
+        return ScanPlan(1, LANES, abreast=True)
+    threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
+    if cols <= LONG_ROW:
+        return ScanPlan(threads, LANES)
+    lanes = LONG_BYTES // max(4, node.result.dtype.itemsize)
+    if rows >= FEW_ROWS:
+        return ScanPlan(threads, lanes)
+    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
+    return ScanPlan(PART_THREADS, lanes, parts)

@@ -1,0 +1,88 @@
+"""What a toggle is, and the facts that toggles are chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.device import Device
+
+
+@dataclass(frozen=True)
+class ProductFacts:
+    """What the toggles of a product are chosen from besides.
+
+    Attributes:
+        tile: row of ``TILES`` for its extents on its device, or name of one of ``ROW_TABLES``.
+        accumulator_bytes: of one running value.
+        columns: columns of a tile that holds whole rows, 0 for tiles of any number.
+        row_bytes: of one element of the rows that a block keeps besides, 0 if it need not.
+        join_bytes: of one partial result of every reduction.
+    """
+
+    tile: str
+    accumulator_bytes: int
+    columns: int = 0
+    row_bytes: int = 0
+    join_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the toggles of one kernel are chosen from: the shape class and the device.
+
+    Attributes:
+        device: the target.
+        itemsize: bytes of the widest operand.
+        can_vectorise: every chunked operand starts each row on a 16-byte boundary.
+        large: enough elements to give each thread several chunks.
+        long_offsets: an offset exceeds 31 bits.
+        plan: the accumulation plan, for reductions.
+        row_chunks: chunks of one thread that cover the longest row of the class.
+        product: of a product.
+        staged_bytes: bytes of one element of each operand that is staged in shared memory.
+        held: 32-bit registers that the loaded operands of one element take.
+        slots: operations of one element, a special function counting as several, see ``Cost``.
+        moved: bytes that are read and written for one element.
+        in_chunks: operands that are read or written in chunks of consecutive elements.
+        one_by_one: operands that are read element by element.
+        columns: columns that a block walks together, where a reduction goes down columns.
+        heavy: of a scan, an element takes special functions or conversions besides.
+    """
+
+    device: Device
+    itemsize: int
+    can_vectorise: bool
+    large: bool
+    long_offsets: bool
+    plan: Plan | None = None
+    row_chunks: int = 1
+    product: ProductFacts | None = None
+    staged_bytes: int = 0
+    held: int = 1
+    slots: int = 0
+    moved: int = 8
+    in_chunks: int = 1
+    one_by_one: int = 0
+    columns: int = 1
+    heavy: bool = False
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """One ``#define``.
+
+    Attributes:
+        name: its name in the source.
+        meaning: the comment beside it.
+        choose: the compiler's choice from the facts.
+        values: the values it may take, "0|1" or "power of two".
+        check: reason why a value cannot hold, or "".
+    """
+
+    name: str
+    meaning: str
+    choose: Callable[[Facts], int]
+    values: str = "0|1"
+    check: Callable[[int, Facts], str] = lambda value, facts: ""

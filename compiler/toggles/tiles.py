@@ -1,0 +1,199 @@
+"""The toggles of kernels of tiles: transposing maps and matrix products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opweave.compiler.ir.device import Device
+from opweave.compiler.toggles.facts import Facts, Toggle
+from opweave.compiler.toggles.rows import block_fits
+
+# Shared memory of a block that needs no opting in.
+STATIC_SHARED_BYTES = 48 * 1024
+SHARED = Toggle(
+    "USE_SHARED_MEMORY",
+    "tiles of the operands pass through shared memory",
+    lambda f: int(not f.device.is_host),  # where it is memory like any other
+)
+PADDED = Toggle(
+    "USE_PADDED_TILE",
+    "lines of a tile start in different banks of shared memory",
+    lambda f: int(not f.device.is_host),
+)
+TILE = (
+    SHARED,
+    PADDED,
+    Toggle(
+        "BLOCK",
+        "threads in a block",
+        lambda f: 1 if f.device.is_host else 256,
+        "power of two",
+        block_fits,
+    ),
+    Toggle(
+        "TILE",
+        "rows and columns of the tile of a block",
+        lambda f: next(
+            (t for t in (64, 32, 16) if t * (t + 4) * f.staged_bytes <= STATIC_SHARED_BYTES), 8
+        ),
+        "power of two",
+        lambda v, f: (
+            f"tiles take {v * (v + 4) * f.staged_bytes} bytes of shared memory, more than "
+            f"{STATIC_SHARED_BYTES}"
+            if v * (v + 4) * f.staged_bytes > STATIC_SHARED_BYTES
+            else ""
+        ),
+    ),
+    Toggle(
+        "VECTOR",
+        "consecutive elements of one access",
+        # on the host a line of the caches, which a store then fills
+        lambda f: max(1, (64 if f.device.is_host else 16) // f.itemsize),
+        "power of two",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """What a block and a thread make of a product; ``steps`` along the inner dimension."""
+
+    block_m: int
+    block_n: int
+    steps: int
+    thread_m: int
+    thread_n: int
+
+
+# Adjacent columns of a host thread: with more, g++ 12 keeps their accumulators in memory
+# (measured: products of float32 of depth 31 run at 5 GFLOP/s with 16, at 60 with 8).
+HOST_WIDTH = 8
+# From the largest: a product takes the first that gives every multiprocessor a tile.
+TILES: dict[str, TileShape] = {
+    "large": TileShape(128, 128, 16, 8, 8),
+    "medium": TileShape(64, 64, 16, 4, 4),
+    "small": TileShape(32, 32, 16, 2, 2),
+    "few rows": TileShape(16, 64, 16, 1, 4),
+    "host": TileShape(4, 32, 1, 4, 32),
+}
+# Tiles that hold whole rows, by their columns and the bytes of an accumulator.
+ROW_TILES: dict[tuple[int, int], TileShape] = {
+    (32, 4): TileShape(32, 32, 16, 2, 2),
+    (64, 4): TileShape(32, 64, 16, 2, 4),
+    (128, 4): TileShape(32, 128, 16, 4, 4),
+    (256, 4): TileShape(32, 256, 8, 4, 8),
+    (32, 8): TileShape(32, 32, 16, 2, 2),
+    (64, 8): TileShape(32, 64, 16, 2, 4),
+    (128, 8): TileShape(16, 128, 8, 2, 4),
+    (256, 8): TileShape(8, 256, 8, 2, 4),
+    (32, 16): TileShape(32, 32, 16, 2, 2),
+    (64, 16): TileShape(16, 64, 8, 2, 4),
+    (128, 16): TileShape(8, 128, 8, 2, 4),
+    (256, 16): TileShape(8, 256, 2, 2, 4),
+}
+# Tiles of products that a block repeats by itself, by the same; nothing here was measured.  With
+# few rows a tile many blocks share the work, and up to 64 columns (of 4 bytes) one tile holds all
+# of the other factor, which is then read once.  With more columns than MOST_TURNING a turn, of
+# which a block does BLOCK_M rows whole, takes longer than a launch of small tiles would.
+TURNING_TILES: dict[tuple[int, int], TileShape] = {
+    (32, 4): TileShape(8, 32, 32, 1, 4),
+    (64, 4): TileShape(8, 64, 64, 2, 4),
+    (128, 4): TileShape(8, 128, 64, 2, 4),
+    (32, 8): TileShape(8, 32, 32, 1, 4),
+    (64, 8): TileShape(8, 64, 32, 2, 4),
+    (128, 8): TileShape(8, 128, 32, 2, 4),
+    (32, 16): TileShape(8, 32, 32, 1, 4),
+    (64, 16): TileShape(8, 64, 16, 2, 4),
+    (128, 16): TileShape(8, 128, 8, 2, 4),
+}
+MOST_TURNING = 128
+ROW_TABLES = {"turning": TURNING_TILES, "turning, many rows": ROW_TILES}
+
+
+def turning_tile(rows: int, columns: int, batch: int, device: Device) -> str:
+    """The table of tiles for a product that a block may repeat by itself; "" if none should.
+
+    On the host the usual tile may hold the rows.
+    """
+    if device.is_host or not 0 < columns <= MOST_TURNING:
+        return ""
+    few = batch * -(-rows // TURNING_TILES[columns, 4].block_m) <= 2 * device.sms
+    return "turning" if few else "turning, many rows"
+
+
+def tile_class(rows: int, cols: int, batch: int, device: Device) -> str:
+    """The row of ``TILES`` for a product."""
+    if device.is_host:
+        return "host"
+    if rows <= 16:
+        return "few rows"
+    for name in ("large", "medium"):
+        shape = TILES[name]
+        if batch * -(-rows // shape.block_m) * -(-cols // shape.block_n) >= device.sms:
+            return name
+    return "small"
+
+
+def tile_shape(facts: Facts) -> TileShape:
+    """The tile of a product."""
+    product = facts.product
+    assert product is not None
+    if facts.device.is_host and product.columns:
+        return TileShape(4, product.columns, 1, 4, product.columns)
+    if product.columns:
+        table = ROW_TABLES.get(product.tile, ROW_TILES)
+        return table[product.columns, max(4, product.accumulator_bytes)]
+    if product.accumulator_bytes == 16 and product.tile in ("large", "medium"):
+        return TILES["small"]
+    if product.accumulator_bytes == 8 and product.tile == "large":
+        return TILES["medium"]
+    return TILES[product.tile]
+
+
+def _shortest(facts: Facts) -> int:
+    """What an access to a tile does not reach beyond."""
+    shape = tile_shape(facts)
+    return min(shape.block_m, shape.steps)
+
+
+def _holds_rows(value: int, facts: Facts) -> str:
+    product = facts.product
+    if product is not None and product.row_bytes and value < product.columns:
+        return f"rows of this class have up to {product.columns} columns, which a block holds"
+    return ""
+
+
+PRODUCT = (
+    SHARED,
+    PADDED,
+    Toggle(
+        "VECTOR",
+        "consecutive elements of one access to an operand",
+        lambda f: 1 if f.device.is_host else min(max(1, 16 // f.itemsize), _shortest(f)),
+        "power of two",
+    ),
+    Toggle(
+        "BLOCK_M", "rows of the tile of a block", lambda f: tile_shape(f).block_m, "power of two"
+    ),
+    Toggle(
+        "BLOCK_N",
+        "columns of the tile of a block",
+        lambda f: tile_shape(f).block_n,
+        "power of two",
+        _holds_rows,
+    ),
+    Toggle(
+        "BLOCK_K",
+        "steps along the inner dimension between two loads of tiles",
+        lambda f: tile_shape(f).steps,
+        "power of two",
+    ),
+    Toggle("THREAD_M", "rows of a thread", lambda f: tile_shape(f).thread_m, "power of two"),
+    Toggle("THREAD_N", "columns of a thread", lambda f: tile_shape(f).thread_n, "power of two"),
+    Toggle(
+        "WIDTH",
+        "adjacent columns of a thread",
+        lambda f: min(HOST_WIDTH if f.device.is_host else 4, tile_shape(f).thread_n),
+        "power of two",
+    ),
+)

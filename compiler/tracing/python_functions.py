@@ -1,0 +1,53 @@
+"""Python's own functions that ask a number for its type, or for its truth: of traced ones."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from opweave.compiler.tracing.choices import chosen, is_choosable
+from opweave.compiler.tracing.traced_numbers import TracedScalar
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in C that takes no stand-in for a number: traced ones become static."""
+
+    @functools.wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+
+    return asked
+
+
+def _plain(item: Any) -> Any:
+    return item.tracer.concrete(item) if issubclass(type(item), TracedScalar) else item
+
+
+@functools.wraps(pow)
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    return base**exp if mod is None else pow(*map(_plain, (base, exp, mod)))
+
+
+def _extremum(plain: Callable[..., Any], operator: str) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def extremum(*args: Any, **kwargs: Any) -> Any:
+        items = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        if kwargs or len(items) < 2 or not is_choosable(items):
+            return plain(*args, **kwargs)
+        return chosen(operator, items)
+
+    return extremum
+
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "pow": _pow,
+    "max": _extremum(builtins.max, "greater"),
+    "min": _extremum(builtins.min, "less"),
+}
+INSTEAD: dict[Any, Callable[..., Any]] = {
+    **{getattr(builtins, name): function for name, function in BUILTINS.items()},
+    math.ldexp: _of_numbers(math.ldexp),
+}

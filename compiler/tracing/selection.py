@@ -1,0 +1,151 @@
+"""Selections by a mask (``x[m]``): elementwise on the whole array, as long as nobody counts them.
+
+How many elements a mask selects is known at each call only, so no kernel holds them.  What is done
+to each of them alone, and then assigned back by the same mask or reduced, needs no such array:
+
+    y[m] *= 2          ->  y = where(m, y * 2, y)
+    x[m].mean()        ->  mean(x, where=m)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from opweave.compiler.ir.graph import Node, Scalar, operand_key
+from opweave.compiler.numpy_api.dispatch import FUNCTIONS, operator_of
+from opweave.compiler.numpy_api.logic import same_shape
+from opweave.compiler.tracing.traced_operators import ArrayOperators, is_traced_array
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import DTypeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.traced import TracedArray
+
+# Reductions that take no elements for what changes nothing, under ``where=``.
+REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
+
+
+def is_selection(array: TracedArray, key: Any) -> bool:
+    """True for a traced mask of an array's own shape."""
+    return (
+        is_traced_array(key)
+        and key.dtype == np.bool_
+        and key.ndim == array.ndim > 0
+        and same_shape(array, key)
+    )
+
+
+class MaskSelection(ArrayOperators):
+    """The elements of an array where a mask is true, in one dimension."""
+
+    __array_priority__ = 1002
+
+    def __init__(self, whole: TracedArray, mask: TracedArray):
+        self.whole = whole.of(whole.value)  # as it is now: a selection is a copy
+        self.mask = mask.of(mask.value)
+
+    def refuse(self) -> NoReturn:
+        tracer = self.whole.tracer
+        raise self.whole.tracer.noted(
+            UnsupportedError(f"indexing by a mask; select by np.where ({tracer.where()})")
+        )
+
+    def _operand(self, item: Any) -> Any:
+        """An operand over the whole array: of one element each, or one for all."""
+        if isinstance(item, MaskSelection) and is_same(self.mask, item.mask):
+            return item.whole
+        if is_number(item) or (is_traced_array(item) and item.ndim == 0):
+            return item
+        return self.refuse()
+
+    def _applied(self, operator: Operator, *operands: Any) -> Any:
+        found = self.whole.tracer.apply(operator, [self._operand(o) for o in operands])
+        if isinstance(found, tuple):
+            return tuple(MaskSelection(part, self.mask) for part in found)
+        return MaskSelection(found, self.mask)
+
+    def _power(self, exponent: Any) -> Operator:
+        return self.whole._power(exponent)
+
+    def _assigned(self, value: Any, name: str) -> Any:
+        """What ``y[m] += 1`` stores: of the selection's own type."""
+        mine = self.whole.dtype
+        if not isinstance(value, MaskSelection) or not np.can_cast(
+            value.whole.dtype, mine, "same_kind"
+        ):
+            raise DTypeError(f"{name}: cannot store the result into {mine} in place")
+        return MaskSelection(value.whole.astype(mine), self.mask)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        wholes = [self._operand(arg) for arg in args]
+        operator = operator_of(ufunc, wholes)
+        if operator is None or method != "__call__" or kwargs:
+            self.refuse()
+        return self._applied(operator, *args)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        name = function.__name__
+        if name not in REDUCED or getattr(np, name) is not function or args[0] is not self:
+            self.refuse()
+        return self._reduced(name, *args[1:], **kwargs)
+
+    def _reduced(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if args or set(kwargs) - {"dtype", "ddof"}:
+            self.refuse()
+        return self.whole._call(f".{name}", FUNCTIONS[name], (self.whole,), {
+            **kwargs, "where": self.mask,
+        })  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        if name in REDUCED:
+            return lambda *args, **kwargs: self._reduced(name, *args, **kwargs)
+        if name == "dtype":
+            return self.whole.dtype
+        if name == "astype":
+            return lambda dtype: MaskSelection(self.whole.astype(dtype), self.mask)
+        if name == "copy":
+            return lambda: MaskSelection(self.whole, self.mask)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+
+def _refusing(self: MaskSelection, *args: Any) -> NoReturn:
+    self.refuse()
+
+
+for _name in (
+    "bool", "len", "iter", "float", "int", "index", "getitem", "setitem", "array", "contains",
+    "hash", "matmul", "rmatmul", "divmod", "rdivmod", "repr", "format",
+):  # fmt: skip
+    setattr(MaskSelection, f"__{_name}__", _refusing)
+
+
+def is_same(first: TracedArray, second: TracedArray) -> bool:
+    """True for one mask, and for two that are computed alike from the same values."""
+    if first.value.id == second.value.id:
+        return True
+    made = {r.id: n for n in first.tracer.builder.nodes for r in n.results}
+    nodes = [made.get(mask.value.id) for mask in (first, second)]
+    keys = [_key(node) for node in nodes if node is not None]
+    return len(keys) == 2 and keys[0] == keys[1]
+
+
+def _key(node: Node) -> Any:
+    operands = tuple(operand_key(o) if isinstance(o, Scalar) else o.id for o in node.operands)
+    return node.operator.name, operands, node.attrs
+
+
+def stored(target: TracedArray, key: Any, value: MaskSelection) -> Any:
+    """The array with the selected elements in the place of its own.
+
+    Raises:
+        UnsupportedError: they were selected by another mask.
+    """
+    if not is_traced_array(key) or not is_same(value.mask, key):
+        value.refuse()
+    chosen = value.whole.astype(target.dtype)
+    return np.where(key, chosen, target)

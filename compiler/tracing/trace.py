@@ -1,0 +1,421 @@
+"""Trace: run the user's function on traced values and collect its graph."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.capturing.calling import called, passed
+from opweave.compiler.capturing.capture import Place
+from opweave.compiler.capturing.changes import Changes
+from opweave.compiler.capturing.leaving import Leaving
+from opweave.compiler.capturing.refusing import Refusing
+from opweave.compiler.capturing.static_view import Sight, Traced, would_be_lost
+from opweave.compiler.capturing.substitute import Substituted
+from opweave.compiler.capturing.tree import Structure, flatten
+from opweave.compiler.capturing.watch import Watch
+from opweave.compiler.codegen.names import c_names, function_name
+from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.graph import Graph, Input, Output, Scalar, Symbol, Value
+from opweave.compiler.tracing.choices import Choice
+from opweave.compiler.tracing.selection import MaskSelection
+from opweave.compiler.tracing.traced import TracedArray
+from opweave.compiler.tracing.traced_numbers import TracedScalar
+from opweave.compiler.tracing.traced_operators import is_traced_array
+from opweave.compiler.tracing.tracer import Tracer, is_array, is_boxed
+from opweave.compiler.tracing.truths import Truth
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
+
+# What a function may return besides arrays and numbers.
+CONSTANTS = (str, bytes, Enum)
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """What is static of an array argument, and its example extents.
+
+    Attributes:
+        dtype: element type.
+        shape: extents of the example.
+        layout: layout class, see ``ir.Input``.
+        aligned: the first element lies on a 16-byte boundary.
+        span: largest offset of the layout from the first element, in elements.
+        library: whose array it is, as the function may ask: "numpy" or "cupy", or "memmap" for
+            NumPy's class of files in memory.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    layout: str = "C"
+    aligned: bool = False
+    span: int = field(default=0, compare=False)
+    library: str = "numpy"
+
+
+@dataclass(frozen=True)
+class Static:
+    """An argument whose value is part of the guard."""
+
+    value: Any
+
+
+Argument = ArrayType | Static | Any
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A traced function.
+
+    Attributes:
+        graph: its graph.
+        structure: how outputs are packed; None for a single one.
+        static: names of scalars and extents whose values the function, or an operator, asked for.
+        extents: example extent of every symbol.
+        scalar_types: type of every scalar argument, by its name in C.
+        constants: arrays that the function made or found while it was traced; the last inputs.
+        constant_types: what is static of them.
+        following: which of them may lie elsewhere than the arguments.
+        has_faulted: NumPy found a floating-point error in what it computed at once.
+        sets_errors: the function has settings of such errors itself.
+        suspects: values of which NumPy tells where they are not finite.
+        numbers: what numbers of the call are computed of others, where errors are looked for.
+    """
+
+    graph: Graph
+    structure: Structure | None
+    static: frozenset[str]
+    extents: Mapping[str, int]
+    scalar_types: Mapping[str, Any]
+    constants: tuple[Any, ...] = ()
+    constant_types: tuple[ArrayType, ...] = ()
+    following: tuple[bool, ...] = ()
+    has_faulted: bool = False
+    sets_errors: bool = False
+    numbers: tuple[Expr, ...] = ()
+    suspects: tuple[Value, ...] = ()
+
+
+# (leaves, list for the containers) -> values by parameter and place
+Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
+# (name, array) -> its type
+Describe = Callable[[str, Any], ArrayType]
+
+
+def trace(
+    fn: Callable[..., Any],
+    arguments: Mapping[str, Argument],
+    rebuilt: Rebuild | None = None,
+    describe: Describe | None = None,
+    repeated: bool = False,
+    watches: bool = False,
+) -> Trace:
+    """Run ``fn`` on traced values.
+
+    x: f32[n0, n1], s -> x * s            gives  v1: f32[n0, n1] = multiply(v0, s: f32)
+
+    An array that the function makes of nothing (``w = np.zeros(3)``) is NumPy's own; where it is
+    written to, in which NumPy's fails, a second run has it traced.
+
+    Args:
+        arguments: the leaves of the arguments, by name.
+        rebuilt: makes the arguments from leaves, by parameter, and captured values by place; None
+            where arguments are the leaves.
+        describe: says what is static of an array that is no argument; None refuses those.
+        repeated: results become the first arguments again, see ``Graph.repeated``.
+        watches: errors are looked for in what NumPy computes at once.
+
+    Raises:
+        TraceError: the function asks a traced value for what only an array has.
+        ShapeError, DTypeError, UnsupportedError: from the operations of the function.
+    """
+    names = dict(zip(arguments, c_names(arguments), strict=True))
+    code = getattr(fn, "__code__", None)
+    scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
+    first_line = code.co_firstlineno if code else 0
+
+    def traced(holds_made: bool) -> Trace:
+        tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
+        tracer.holds_made, tracer.watches = holds_made, watches
+        _ask(tracer, arguments)
+        try:
+            return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
+        except (TraceError, UnsupportedError) as error:
+            if holds_made or not tracer.made:
+                raise
+            with suppress(OpweaveError):
+                return traced(True)
+            raise error from None
+
+    return traced(False)
+
+
+def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:
+    """What the tracer has to know of the arguments."""
+    if any(isinstance(a, ArrayType) and a.library == "cupy" for a in arguments.values()):
+        tracer.array_class = sys.modules["cupy"].ndarray
+
+
+def _trace(
+    fn: Callable[..., Any], arguments: Mapping[str, Argument], rebuilt: Rebuild | None,
+    names: Mapping[str, str], scalars: Mapping[str, Any], tracer: Tracer, repeated: bool,
+) -> Trace:  # fmt: skip
+    sight = Traced(tracer)
+    inputs, call = _entered(arguments, names, tracer, sight)
+    containers: list[Any] = []
+    values = dict(call if rebuilt is None else rebuilt(list(call.values()), containers))
+    before = ShapeError.made
+    result = _watched(fn, values, tracer, sight, containers)
+    if ShapeError.made != before:  # and was caught
+        _fix_extents(tracer, call.values())
+    given = tracer.inputs | tracer.borrowed
+    if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
+        leaves, structure = flatten(result, "the output", CONSTANTS)
+    else:
+        leaves, structure = result_of(result, containers, call.values(), given)
+    copies = _copies(tracer, [item for _, item in leaves])
+    outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
+    if repeated and all(isinstance(o, Value) for o in outputs):
+        states = [item.value.shape for item in inputs]
+        tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
+    made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
+    truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
+    return replace(made, graph=replace(made.graph, truths=truths)) if truths else made
+
+
+def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
+    """Make the extents of all arguments part of the guard."""
+    for array in filter(is_traced_array, given):
+        for extent in array.shape:
+            tracer.concrete(extent)
+
+
+def result_of(
+    result: Any, containers: Sequence[Any], given: Iterable[Any], inputs: Set[int]
+) -> tuple[list[tuple[str, Any]], Structure | None]:
+    """The leaves of a result and its structure, in which one object is one.
+
+    Args:
+        containers: of the arguments, of which it may return some.
+        given: what the function sees of its arguments.
+        inputs: values that lie in arguments; what is one of them and no argument itself is a view.
+    """
+    seen = {id(container): container for container in containers}
+    own = set(map(id, given))
+    leaves, structure = flatten(result, "the output", CONSTANTS, seen=dict(seen))
+    arrays = {id(item): item for _, item in leaves if is_traced_array(item)}
+    views = {n for n, item in arrays.items() if item.value.id in inputs and n not in own}
+    often = Counter(id(item) for _, item in leaves)
+    shown = {*arrays, *(id(item) for _, item in leaves if is_array(item))}
+    marks = {n: n in views for n in shown if n in views or often[n] > 1}
+    if not marks:
+        return leaves, structure
+    return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
+
+
+def _entered(
+    arguments: Mapping[str, Argument], names: Mapping[str, str], tracer: Tracer, sight: Traced
+) -> tuple[list[Input], dict[str, Any]]:
+    """The inputs of the graph, and what the function sees of each argument."""
+    inputs: list[Input] = []
+    call: dict[str, Any] = {}
+    for name, argument in arguments.items():
+        if isinstance(argument, ArrayType):
+            value = tracer.builder.new_input(argument.dtype, argument.shape)
+            inputs.append(Input(value, names[name], argument.layout, argument.aligned))
+            tracer.inputs.add(value.id)
+            tracer.mapped |= {value.id} if argument.library == "memmap" else set()
+            tracer.strided |= {value.id} if argument.layout != "C" else set()
+            call[name] = tracer.wrapped(value)
+        elif isinstance(argument, Static):
+            call[name] = sight.plain(argument.value)
+        else:
+            call[name] = TracedScalar(tracer, Expr("argument", (names[name],)), argument)
+    return inputs, call
+
+
+def _watched(
+    fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced,
+    containers: list[Any],
+) -> Any:  # fmt: skip
+    """What the function returns; what it refused, or would have changed outside, is an error."""
+    captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
+    watch = Watch(place for place in captured if place.watched)
+    try:
+        result = run(fn, values, captured, sight, containers)
+    except Exception as error:
+        if tracer.refused is not None and error is not tracer.refused:
+            raise tracer.refused from error  # NumPy, or the function, made another of it
+        raise
+    finally:
+        changed = watch.restored()
+    if changed is not None:
+        raise would_be_lost(getattr(fn, "__name__", "the function"), f"changes {changed}")
+    if tracer.refused is not None:  # and the function went on without
+        raise tracer.refused
+    return result
+
+
+def _traced(
+    name: str, inputs: list[Input], scalars: Mapping[str, Any], tracer: Tracer,
+    outputs: tuple[Value | Expr, ...], structure: Any,
+) -> Trace:  # fmt: skip
+    """The trace of what the tracer has seen, with what its guard is made of."""
+    constants, builder = tracer.constants, tracer.builder
+    for made in constants:
+        made.check()
+    inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
+    _guard_divisors(tracer, outputs)
+    graph = _finish(name, inputs, tuple(scalars), tracer, outputs)
+    asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
+    static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
+    types_of = {name: scalar_type(value) for name, value in scalars.items()}
+    arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
+    following = tuple(c.follows for c in constants)
+    return Trace(
+        graph, structure, static, builder.extents, types_of, arrays, kinds, following,
+        tracer.has_faulted, tracer.sets_errors, tuple(tracer.numbers),
+        tuple(builder.resolved(value) for value in tracer.suspects),
+    )  # fmt: skip
+
+
+def run(
+    fn: Callable[..., Any], values: Mapping[str, Any], captured: Mapping[Place, Any], sight: Sight,
+    containers: list[Any], originals: Sequence[Any] = (),
+) -> Any:  # fmt: skip
+    """Call the function, with other values in the places that it reads from outside.
+
+    Args:
+        containers: those of the values and of what is captured.
+        originals: what they are copies of.
+
+    Raises:
+        TraceError: it changed what a caller would see changed, and the sight puts nothing back.
+    """
+    copied = {place: value for place, value in captured.items() if not place.watched}
+    substituted = Substituted(fn, copied, sight, containers, originals)
+    call = {name: substituted.adopted(value) for name, value in values.items()}
+    sight.check(captured, substituted.names)
+    held = [*call.items(), *((p.name, substituted.values[p]) for p in copied)]
+    held = [] if sight.puts_back else held
+    changes = Changes(substituted, held, containers, originals)
+    sight.begun(changes)
+    args, kwargs = passed(substituted.function, call)
+    leaving = Leaving(substituted.known_scopes, sight.classes, sight.left, sight.crossed)
+    name = getattr(fn, "__name__", "the function")
+    try:
+        try:
+            with sight.errors(), leaving:
+                result = called(substituted.function, args, kwargs)
+        except Exception:
+            sight.changed(changes, name)  # also before an exception, but for Ctrl-C
+            raise
+        sight.changed(changes, name)
+        return result
+    finally:
+        leaving.end()  # where Ctrl-C came in the middle of it
+        sight.seen.clear()
+        substituted.release()
+
+
+def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:
+    """A number that nobody reads is divided at no call: the guard asks whether Python raised."""
+    if not tracer.divisors:
+        return
+    read = {o.expr for n in tracer.builder.nodes for o in n.operands if isinstance(o, Scalar)}
+    read |= {o for o in outputs if isinstance(o, Expr)}
+    parts = {part for expr in read for part in _parts_of(expr)}
+    for quotient, divisor in tracer.divisors:
+        if quotient not in parts:
+            tracer.decide(Expr("ne", (divisor, literal(0))), True)
+
+
+def _parts_of(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for part in expr.args:
+        if isinstance(part, Expr):
+            yield from _parts_of(part)
+
+
+def _resolved_name(builder: Builder, name: str) -> str:
+    found = builder.find(Symbol(name)) if name in builder.extents else name
+    return found.name if isinstance(found, Symbol) else name
+
+
+def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
+    """Copies of results that NumPy made while the function was traced, by the results' ids.
+
+    They are new at each call, as by NumPy; an array that is returned twice is one.
+
+    Raises:
+        UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
+    """
+    made = {id(item): item for item in items if is_array(item) and tracer.describe is not None}
+    here = [array for array in made.values() if isinstance(array, np.ndarray)]
+    if any(np.may_share_memory(a, b) for a, b in combinations(here, 2)):
+        raise UnsupportedError("results that share memory, which depend on no argument")
+    return {number: tracer.copied(array) for number, array in made.items()}
+
+
+def _output(tracer: Tracer, item: Any, path: str) -> Output:
+    if issubclass(type(item), Refusing):
+        item._refused()
+    if type(item) in (MaskSelection, Choice):
+        item.refuse()
+    if isinstance(item, TracedArray):
+        return item.value
+    if isinstance(item, TracedScalar):
+        return item.expr
+    if is_number(item):
+        return literal(item)
+    raise TraceError(
+        f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
+        "number, or a tuple, list, dict or dataclass of them"
+    )
+
+
+def _finish(
+    name: str,
+    inputs: list[Input],
+    scalars: tuple[str, ...],
+    tracer: Tracer,
+    outputs: tuple[Output, ...],
+) -> Graph:
+    """Replace unified extents everywhere, and note which must agree at each call."""
+    builder = tracer.builder
+    found = ((symbol, builder.find(symbol)) for symbol in builder.parent)
+    equal = [(other.name, s.name) for s, other in found if isinstance(other, Symbol)]
+
+    def resolved(value: Value) -> Value:
+        return replace(value, shape=tuple(map(builder.find, value.shape)))
+
+    nodes = tuple(builder.resolved_nodes())
+    final = tuple(
+        resolved(o) if isinstance(o, Value) else builder.resolve_expr(o) for o in outputs
+    )
+    made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
+    derived, conditions = tuple(builder.derived.items()), tuple(builder.conditions.values())
+    graph = Graph(
+        name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
+    )
+    return replace(graph, boxed=boxed(graph, tracer.hidden))
+
+
+def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
+    """Outputs without dimensions that NumPy returns as arrays; see ``is_boxed``."""
+    nodes = {r.id: n for n in graph.nodes for r in n.results}
+    return frozenset(
+        i
+        for i, o in enumerate(graph.outputs)
+        if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
+    )

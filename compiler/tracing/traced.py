@@ -1,0 +1,322 @@
+"""Traced arrays: what a user's function computes with while it is traced.
+
+A ``TracedArray`` answers to NumPy's protocols and to Python's operators by adding nodes to the
+graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put
+from opweave.compiler.arrays.indexing import indexed, length, rows
+from opweave.compiler.arrays.lifting import has_arrays, lifted
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Symbol, Value
+from opweave.compiler.numpy_api.dispatch import (
+    FUNCTIONS,
+    PROPERTIES,
+    REDUCES,
+    handler_of,
+    method_of,
+    operator_of,
+)
+from opweave.compiler.numpy_api.scanning import ACCUMULATES, accumulated
+from opweave.compiler.numpy_api.scipy_special import special_function
+from opweave.compiler.numpy_api.signatures import NONE, Called
+from opweave.compiler.tracing.selection import MaskSelection, is_selection, stored
+from opweave.compiler.tracing.traced_numbers import TracedScalar
+from opweave.compiler.tracing.traced_operators import POWERS, ArrayOperators
+from opweave.compiler.tracing.ufuncs import Keywords, into, outer_operands
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import (
+    OpweaveError,
+    PowerError,
+    TraceError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.tracer import Tracer
+
+
+def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.tracer.noted(TraceError(
+            f"{what} of a traced array: expected an operation that can become part of a kernel, "
+            f"found {self.value.type} ({self.tracer.where()}); {hint}"
+        ))  # fmt: skip
+
+    return method
+
+
+class TracedArray(ArrayOperators):
+    """Stands for an array of known dtype and rank and of symbolic extents."""
+
+    __opweave_traced__ = "array"
+    __slots__ = ("__weakref__", "origin", "tracer", "value")
+
+    def __init__(self, tracer: Tracer, value: Value):
+        self.tracer = tracer
+        self.value = value
+        # of a part of an array: the array, and the index
+        self.origin: tuple[TracedArray, Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in TracedArray.__slots__:
+            self._unsupported(f"assignment to .{name}")
+        object.__setattr__(self, name, value)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of what it stands for, for ``isinstance``: an array's, or a NumPy number's."""
+        if self.value.shape or not self.tracer.is_number(self.value):
+            return self.tracer.class_of(self.value)
+        return self.value.dtype.numpy.type
+
+    @property
+    def __array_priority__(self) -> float:
+        """NumPy's arrays have 0, its numbers the least; what computes is told by a ufunc."""
+        kind = self.__class__
+        if kind is np.memmap:
+            return np.memmap.__array_priority__
+        return -1e6 if issubclass(kind, np.generic) else 0.0
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Extents: numbers where they are 1, traced scalars elsewhere."""
+        out: list[Any] = []
+        for extent in map(self.tracer.builder.find, self.value.shape):
+            if isinstance(extent, Symbol):
+                example = self.tracer.builder.extents[extent.name]
+                out.append(TracedScalar(self.tracer, Expr("extent", (extent.name,)), example))
+            else:
+                out.append(extent)
+        return tuple(out)
+
+    @property
+    def size(self) -> Any:
+        total: Any = 1
+        for extent in self.shape:
+            total = extent * total
+        return total
+
+    def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
+        return self.tracer.apply(operator, operands, attrs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        generalised = handler_of(ufunc) if ufunc.signature is not None else None
+        if generalised is not None and method == "__call__":
+            return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
+        if method == "outer" and ufunc.nin == 2:
+            args, method = outer_operands(self.tracer, *args), "__call__"
+        special = special_function(ufunc, args)
+        if special is not None and method == "__call__" and not kwargs:
+            return self._call(f"special.{ufunc.__name__}", special, args, kwargs)
+        operator = operator_of(ufunc, args)
+        out = kwargs.pop("out", None)
+        if method == "reduce" and ufunc.__name__ in REDUCES:
+            return self._reduce(ufunc.__name__, out, *args, **kwargs)
+        if method == "accumulate" and operator is not None and ufunc.__name__ in ACCUMULATES:
+            return self._accumulate(ufunc.__name__, out, *args, **kwargs)
+        if operator is None or method != "__call__":
+            self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        name = f"np.{ufunc.__name__}"
+        asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
+        args = self._call(name, asked.operands, (args,), {})
+        args = tuple(
+            lifted(self.tracer, a) if isinstance(a, list | tuple | range) else a for a in args
+        )
+        result = self.tracer.apply(operator, args)
+        if out is None:
+            made = result if isinstance(result, tuple) else (result,)
+            laid = tuple(map(asked.laid_out, made)) if asked.order != "K" else made
+            return laid if isinstance(result, tuple) else laid[0]
+        return self._stored(asked, out, result if len(out) > 1 else [result])
+
+    def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
+        """The results of a ufunc under the names that ``out=`` has: all, or none."""
+        name = f"np.{asked.ufunc.__name__}"
+        pairs = [(t, fitted(t, lifted(self.tracer, r))) for t, r in zip(out, results, strict=True)]
+        pairs = [(t, self._call(name, asked.stored, (value, t), {})) for t, value in pairs]
+        where = asked.where
+        if where is not True:
+            pairs = [(target, np.where(where, value, target)) for target, value in pairs]
+        for target, value in pairs:
+            check_assigned(target, value, name)
+        for target, value in pairs:
+            assign(target, value, name)
+        return out if len(out) > 1 else out[0]
+
+    def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
+        """``np.add.reduce`` and its kin, whose axis is 0 unless given."""
+        asked = {k: v for k, v in kwargs.items() if v is not NONE and (k, v) != ("dtype", None)}
+        asked |= {"axis": axis} if out is None else {"axis": axis, "out": out}
+        return self._call(f"np.{name}.reduce", REDUCES[name], (a,), asked)
+
+    def _accumulate(self, name: str, out: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+        """``np.add.accumulate`` and its kin, whose axis is 0 unless given."""
+        shown = f"np.{name}.accumulate"
+        target = None if out is None else out[0]
+        given = (ACCUMULATES[name], shown, a, axis, dtype, target)
+        return self._call(shown, accumulated, given, {})
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        handler: Callable[..., Any] | Called | None = handler_of(function)
+        if handler is None:
+            self._unsupported(f"np.{function.__name__}")
+        given = {key: item for key, item in kwargs.items() if key != "out"}
+        if "out" in kwargs and not has_arrays([*args, *given.values()]):  # but out= alone
+            found = function(*args, **given)
+            handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
+        return self._call(f"np.{function.__name__}", handler, args, kwargs)
+
+    def _call(
+        self, name: str, handler: Callable[..., Any] | Called, args: Any, kwargs: Any
+    ) -> Any:
+        try:
+            if isinstance(handler, Called):
+                args, kwargs = handler.bound(self.tracer, args, kwargs)
+                handler = handler.handler
+            result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+            out = kwargs.get("out")
+            return result if out is None else into(result, out, name)
+        except OpweaveError as error:
+            place = str(self.tracer.where())
+            if not place or place in str(error):
+                raise self.tracer.noted(error) from None
+            raise self.tracer.noted(type(error)(f"{error} ({place})")) from None
+        except Exception as error:  # of arguments that the handler has no meaning for
+            text = f"{name}: {type(error).__name__}: {error} ({self.tracer.where()})"
+            raise self.tracer.noted(UnsupportedError(text)) from error
+
+    def __getattr__(self, name: str) -> Any:
+        handler = method_of(name)
+        if handler is not None:
+            return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
+        if name in PROPERTIES:
+            return self._call(f".{name}", PROPERTIES[name], (self,), {})
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            self._unsupported(f"ndarray.{name}")
+        if name == "__array_interface__":
+            self.__array__()  # refuses, as NumPy would be that asks for it
+        if name.startswith("__"):
+            raise AttributeError(name)
+        kind = self.__class__
+        if hasattr(kind, name) or kind is np.memmap:  # a method of its own, or of the file
+            self._unsupported(f"{kind.__name__}.{name}")
+        error = AttributeError(
+            f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
+        )
+        error.add_note(f"at {self.tracer.where()}, in a fused function")
+        raise error
+
+    def of(self, value: Value) -> TracedArray:
+        """Another value of the same trace."""
+        return self.tracer.wrapped(value)
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.tracer.selects and is_selection(self, key):
+            return MaskSelection(self, key)
+        found: TracedArray = self._call("indexing", indexed, (self, key), {})
+        if found.value.id in self.tracer.families:
+            found.origin = (self, key)
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, MaskSelection):
+            value, key = self._call("indexing", stored, (self, key, value), {}), ...
+        self._call("assignment to elements", put, (self, key, value), {})
+
+    def __iter__(self) -> Iterator[TracedArray]:
+        found: Iterator[TracedArray] = self._call("iteration", rows, (self,), {})
+        return found
+
+    def __len__(self) -> int:
+        return length(self)
+
+    def _applied(self, operator: Operator, *operands: Any) -> Any:
+        return self.tracer.apply(operator, operands)
+
+    def _power(self, exponent: Any) -> Operator:
+        if type(exponent) in (int, float):
+            is_float = self.value.dtype.kind in "fc"
+            is_square = type(exponent) is int and exponent == 2  # 2.0 makes floats of integers
+            short = POWERS.get(exponent) if is_float or is_square else None
+            if short is not None:
+                return OPERATORS[short]
+            if type(exponent) is int and exponent < 0 and not is_float:
+                raise PowerError(
+                    f"power: integers to a negative integer power, as in NumPy "
+                    f"({self.tracer.where()}); convert with .astype(np.float64)"
+                )
+        return OPERATORS["power"]
+
+    def _assigned(self, value: Any, name: str) -> Any:
+        if self.tracer.is_number(self.value):
+            return value
+        try:
+            return assign(self, value, name)
+        except OpweaveError as error:
+            raise self.tracer.noted(error) from None
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._call("@", FUNCTIONS["matmul"], (self, self._beside(other)), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._call("@", FUNCTIONS["matmul"], (self._beside(other), self), {})
+
+    def _beside(self, other: Any) -> Any:
+        """An operand of ``@``: NumPy makes an array of a list."""
+        is_list = isinstance(other, list | tuple)
+        return self._call("@", lifted, (self.tracer, other), {}) if is_list else other
+
+    def __imatmul__(self, other: Any) -> Any:
+        return self._assigned(self @ other, "__imatmul__")
+
+    def __divmod__(self, other: Any) -> Any:
+        return self.tracer.apply(OPERATORS["divmod"], [self, other])
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return self.tracer.apply(OPERATORS["divmod"], [other, self])
+
+    def _unsupported(self, what: str) -> NoReturn:
+        raise self.tracer.noted(UnsupportedError(
+            f"{what}: opweave does not compile this yet ({self.tracer.where()}); call it outside "
+            "the fused function, or express it through supported operators "
+            "(sorted(opweave.OPERATORS) lists them)"
+        ))  # fmt: skip
+
+    __repr__ = _refuse("the text", "print it outside the fused function")
+    __format__ = _refuse("formatting", "print it outside the fused function")
+    __hash__ = _refuse("the hash", "compute the key outside the fused function")
+    __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
+    __float__ = _refuse("float()", "keep it an array, or compute it outside")
+    __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
+    __index__ = _refuse("an index", "compute it outside the fused function")
+    __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
+    __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
+    __trunc__ = _refuse("math.trunc()", "use np.trunc")
+    __contains__ = _refuse("'in'", "use (x == value).any()")
+    __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
+
+
+TracedArray.__name__ = "numpy.ndarray"  # which stands in texts of Python's errors

@@ -1,0 +1,251 @@
+"""Traced numbers: what stands for a number that may differ from call to call.
+
+Arithmetic between numbers builds an expression that the host evaluates at each call; asking for a
+value (``if n > 3``, ``range(n)``, ``math.log(s)``) makes it static, with a guard.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.ir.expr import NUMBER_METHODS, Expr, literal, scalar_function
+from opweave.compiler.tracing.traced_operators import NumberOperators, is_traced_array
+from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import DTypeError
+
+if TYPE_CHECKING:
+    from opweave.compiler.tracing.tracer import Tracer
+
+# Functions that raise where the second number is 0.
+DIVIDING = ("truediv", "floordiv", "mod")
+# Attributes of a number that its type decides, which belongs to the guard.
+OF_A_TYPE = ("dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides")
+
+
+def as_expr(item: Any) -> tuple[Expr, Any]:
+    """Expression and example value of a number."""
+    if isinstance(item, TracedScalar):
+        return item.expr, item.example
+    return literal(item), item
+
+
+def _example(item: Any) -> Any:
+    return item.example if isinstance(item, TracedScalar) else item
+
+
+def _strong(item: Any) -> Any:
+    """A number of a class of its own as NumPy's numbers take it: for an array."""
+    kinds = (int, float, complex)
+    is_own = isinstance(item, kinds) and item.__class__ not in (bool, *kinds)
+    return (
+        item if isinstance(item, np.generic | TracedScalar) or not is_own else np.asarray(item)[()]
+    )
+
+
+def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
+    """Apply a scalar function to numbers of which one at least is traced.
+
+    With an operand that is no number, such as a text to compare with, the others become static.
+    """
+    tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
+    if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
+        return scalar_function(name)(*map(tracer.concrete, operands))
+    if any(isinstance(o, np.generic) for o in map(_example, operands)):
+        operands = [_strong(o) for o in operands]
+    pairs = [as_expr(o) for o in operands]
+    example = scalar_function(name)(*(value for _, value in pairs))
+    if name == "pow" and all(isinstance(v, int) for _, v in pairs):
+        for item in operands:  # int ** int is an int or a float, by the exponent's sign
+            tracer.concrete(item)
+    elif name == "pow":
+        _decide_root(tracer, *pairs)
+    expr = Expr(name, tuple(expr for expr, _ in pairs))
+    if name in DIVIDING and expr.args[1].op != "literal":
+        tracer.divisors.append((expr, expr.args[1]))
+    if tracer.watches:
+        tracer.numbers.append(expr)  # which may be an error, though nobody reads it
+    if tracer.asks_truth and type(example) is bool:
+        return tracer.decide(expr, example)
+    return TracedScalar(tracer, expr, example)
+
+
+def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
+    """Whether a power of Python numbers is complex belongs to the guard: a root of a negative."""
+    if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
+        return
+    is_size = all(leaf.op == "extent" for leaf in base[0].leaves())
+    is_plain = exponent[0].op == "literal" and exponent[1] % 1 == 0
+    if is_size or is_plain or (base[0].op == "literal" and base[1] >= 0):
+        return
+    if tracer.decide(Expr("lt", (base[0], literal(0))), base[1] < 0):
+        fraction = Expr("mod", (exponent[0], literal(1)))
+        tracer.decide(Expr("eq", (fraction, literal(0))), exponent[1] % 1 == 0)
+
+
+class TracedScalar(NumberOperators):
+    """Stands for a Python (or NumPy) number that may differ from call to call."""
+
+    __array_priority__ = 1001
+    __opweave_traced__ = "number"
+
+    def __new__(cls, tracer: Tracer, expr: Expr, example: Any) -> TracedScalar:
+        """Of a class by the name of the number's, which stands in texts of Python's errors."""
+        return object.__new__(_class_of(type(example)))
+
+    def __init__(self, tracer: Tracer, expr: Expr, example: Any):
+        self.tracer = tracer
+        self.expr = expr
+        self.example = example
+
+    def __copy__(self) -> TracedScalar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TracedScalar:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self.tracer.concrete(self))
+
+    def __str__(self) -> str:
+        return str(self.tracer.concrete(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.tracer.concrete(self), spec)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The number's own type, for ``isinstance``; it is part of the guard."""
+        return type(self.example)
+
+    def __hash__(self) -> int:
+        return hash(self.tracer.concrete(self))
+
+    def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
+        return scalar_apply(name, operands)
+
+    def _beside(self, name: str, other: Any) -> Any:
+        if not isinstance(self.example, np.generic) or hasattr(type(other), "__opweave_stands__"):
+            return NotImplemented
+        value = self.tracer.concrete(self)
+        return getattr(value, f"__{name}__")(self.tracer.concrete(other))
+
+    def __opweave_scalar__(self, name: str, *others: Any) -> Any:
+        """A function of Python numbers at each call; the result is one too."""
+        return scalar_apply(name, [self, *others])
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
+        return self.tracer.apply(operator, operands, attrs)
+
+    @property
+    def real(self) -> Any:
+        return scalar_apply("real", [self])
+
+    @property
+    def imag(self) -> Any:
+        return scalar_apply("imag", [self])
+
+    def conj(self) -> Any:
+        return scalar_apply("conjugate", [self])
+
+    def __getattr__(self, name: str) -> Any:
+        """What the number's own type has.
+
+        Some follow from the type, some are asked for at each call; all else makes it static.
+        """
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self.example, name)
+        if name in OF_A_TYPE:
+            return found
+        if name == "astype" or name in NUMBER_METHODS:
+            return lambda *args, **kwargs: self._asked(name, args, kwargs)
+        return getattr(self.tracer.concrete(self), name)
+
+    def _asked(self, name: str, args: Any, kwargs: Any) -> Any:
+        """A method, at each call where it gives a number that kernels take."""
+        if name == "astype" and len(args) == 1 and not kwargs:
+            with suppress(DTypeError):
+                return scalar_apply(f"np.{dtypes.of(args[0]).numpy_name}", [self])
+        if name in NUMBER_METHODS and not args and not kwargs:
+            return scalar_apply(name, [self])
+        return getattr(self.tracer.concrete(self), name)(*args, **kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        for arg in (*args, *(kwargs.get("out") or ())):
+            if is_traced_array(arg):
+                return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
+        known = getattr(np, ufunc.__name__, None) is ufunc  # others are of SciPy, or a user's
+        if known and method == "__call__" and not kwargs:
+            return scalar_apply(f"np.{ufunc.__name__}", args)
+        return getattr(ufunc, method)(*map(self.tracer.concrete, args), **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        for arg in args:
+            if is_traced_array(arg):
+                return arg.__array_function__(function, types, args, kwargs)
+        return function(*map(self.tracer.concrete, args), **kwargs)
+
+    def __bool__(self) -> bool:
+        """Which side a branch takes is part of the guard, not the number that decides it."""
+        is_bool = isinstance(self.example, bool | np.bool_)
+        expr = self.expr if is_bool else Expr("ne", (self.expr, literal(0)))
+        return self.tracer.decide(expr, bool(self.example))
+
+    def __int__(self) -> int:
+        return int(self.tracer.concrete(self))
+
+    def __float__(self) -> float:
+        return float(self.tracer.concrete(self))
+
+    def __index__(self) -> int:
+        return operator.index(self.tracer.concrete(self))
+
+    def __complex__(self) -> complex:
+        return complex(self.tracer.concrete(self))
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.tracer.concrete(self))
+
+    def __floor__(self) -> Any:
+        return math.floor(self.tracer.concrete(self))
+
+    def __ceil__(self) -> Any:
+        return math.ceil(self.tracer.concrete(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.tracer.concrete(self), digits)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.tracer.concrete(self), dtype)
+
+
+def _item(number: TracedScalar, key: Any) -> Any:
+    """NumPy's numbers have no element but themselves, and say so in a way of their own."""
+    return number.tracer.concrete(number)[key]
+
+
+_classes: dict[type, type[TracedScalar]] = {}
+
+
+def _class_of(kind: type) -> type[TracedScalar]:
+    """The class of stand-ins for numbers of a type."""
+    if kind not in _classes:
+        is_numpys = issubclass(kind, np.generic)
+        name = f"numpy.{kind.__name__}" if is_numpys else kind.__name__
+        attributes = {"__getitem__": _item} if is_numpys else {}
+        _classes[kind] = type(name, (TracedScalar,), attributes)
+    return _classes[kind]

@@ -1,0 +1,431 @@
+"""The tracer: collects the graph of one trace, and what became static."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence, Set
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from opweave.compiler.arrays.complexes import defined
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
+from opweave.compiler.capturing.foreign import remedy
+from opweave.compiler.capturing.leaving import unwatched
+from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.expr import Expr, evaluate, literal
+from opweave.compiler.ir.graph import Extent, Node, Value, Where
+from opweave.compiler.tracing.choices import resolved
+from opweave.compiler.tracing.selection import MaskSelection
+from opweave.compiler.tracing.traced import TracedArray
+from opweave.compiler.tracing.traced_numbers import TracedScalar, scalar_apply
+from opweave.compiler.tracing.traced_operators import COMPARISONS
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind, Operator, check_attrs
+from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
+
+_INTERNAL = ("opweave", "numpy", "cupy")
+# Whose loops in NumPy compare with NaN, which is an error there.
+COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
+# Whose results are truths.
+COMPARED = frozenset(name for _, name in COMPARISONS)
+# Operators of one function; each round of a Python loop adds its own.
+MOST_NODES = 20_000
+
+
+def is_array(item: Any) -> bool:
+    """True for an array of NumPy's or CuPy's."""
+    kind = type(item)  # not isinstance: a traced array says that it is one
+    return issubclass(kind, np.ndarray) or hasattr(kind, "__cuda_array_interface__")
+
+
+def is_boxed(
+    value: Value, nodes: Mapping[int, Node], hidden: Set[int], unboxed: Set[int] = frozenset()
+) -> bool:
+    """True for a value without dimensions that NumPy has as an array, False for a NumPy number.
+
+    Arrays are arguments, what ends in ``where`` and its like, and casts and views of such.
+
+    Args:
+        nodes: those that made the values, by a result's id.
+        hidden: views that stand for a dimension which a vector lost, or for an element.
+        unboxed: inputs that are numbers.
+    """
+    node = nodes.get(value.id)
+    if node is None:
+        return value.id not in unboxed
+    if node.operator.name in ("cast", "real", "imag"):
+        return is_boxed(node.values[0], nodes, hidden, unboxed)
+    if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
+        source = node.values[0]
+        of_scalar = source.shape == () and not is_boxed(source, nodes, hidden, unboxed)
+        return value.id not in hidden and not of_scalar
+    return node.operator.name in ("where", "copy", "to_uint8", "full")
+
+
+def users_line(first_line: int = 0) -> Where:
+    """The line of the innermost frame that is neither ours nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.split(".")[0] not in _INTERNAL:
+            line = frame.f_lineno
+            return Where(frame.f_code.co_filename, line, line - first_line + 1)
+        frame = frame.f_back
+    return Where()
+
+
+# A view, by NumPy, of an array in the shape that is given.
+Alias = Callable[[Any, tuple[int, ...]], Any]
+
+
+class Made(NamedTuple):
+    """An array that is no argument: its value, name in the source, and what is static of it.
+
+    ``contents``: its bytes when it was met.  ``follows``: it may lie on the host where the others
+    do not, as a list of indices does.
+    """
+
+    value: Value
+    name: str
+    type: Any
+    array: Any
+    contents: Any
+    follows: bool = False
+
+    def check(self) -> None:
+        """That nobody has written to it since.
+
+        Raises:
+            UnsupportedError: the kernels would read what it became.
+        """
+        if bool((self.contents != contents_of(self.array)).any()):
+            raise UnsupportedError(
+                "an array that the function makes is written to after it was used: make another "
+                "one, or write to one that is computed from the arguments"
+            )
+
+
+def contents_of(array: Any) -> Any:
+    """The bytes of an array, in an array of their own."""
+    return array.copy(order="C").reshape(-1).view(np.uint8)
+
+
+class Tracer:
+    """One trace: the builder, the scalar arguments' example values, and what became static.
+
+    Attributes:
+        selects: what a mask selects may stay the whole array, see ``selection.py``.
+        asks_truth: the function may ask whether something is True, and not only whether it is
+            true: each comparison of numbers is part of the guard then.
+        array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
+    """
+
+    selects = True
+    array_class: type = np.ndarray
+    asks_truth = False
+
+    def __init__(
+        self,
+        builder: Builder,
+        env: dict[str, Any],
+        first_line: int = 0,
+        describe: Callable[[str, Any], Any] | None = None,
+    ):
+        self.builder = builder
+        self.env = env
+        self.static: set[str] = set()
+        self.first_line = first_line
+        self.describe = describe
+        self.constants: list[Made] = []
+        self.inputs: set[int] = set()
+        # arrays that share memory, by the id of the value that each was then
+        self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
+        self.borrowed: set[int] = set()  # views of arguments
+        self.strided: set[int] = set()  # arguments that do not lie row by row
+        self.mapped: set[int] = set()  # arguments that are files in memory
+        self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
+        self.watches = False  # what NumPy computes at once is asked for errors
+        self.has_faulted = False  # there was one
+        self.numbers: list[Expr] = []  # that were computed of others
+        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and what divides
+        self.suspects: list[Value] = []  # of which NumPy tells where they are not finite
+        self.sets_errors = False  # the function has settings of NumPy's errors itself
+        self.asks_identity = False  # the function asks whether two things are one
+        self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
+        self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
+        self.holds_made = False  # arrays that NumPy would make are traced, see ``trace``
+        self.made = False  # the function made one
+
+    def errors(self) -> Any:
+        """NumPy's settings for what it computes at once: as kernels, which warn of nothing."""
+        kind: Any = "call" if self.watches else "ignore"
+        return np.errstate(
+            divide=kind, over=kind, invalid=kind, under="ignore", call=self.has_heard
+        )
+
+    def has_heard(self, kind: str, flag: int) -> None:
+        """NumPy has found an error."""
+        self.has_faulted = True
+
+    @unwatched
+    def where(self) -> Where:
+        """The user's line: the innermost frame that is neither ours nor NumPy's."""
+        return users_line(self.first_line)
+
+    @unwatched
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        """Apply an operator to traced values and numbers."""
+        where, operands = self.where(), resolved(operator, operands)
+        if not any(isinstance(o, TracedArray) for o in operands):
+            return self._apply_to_scalars(operator, operands, attrs or {})
+        if operator.kind is Kind.COMPOSITE:
+            return self._composite(operator, operands, attrs or {})
+        self.check_length(where)
+        if operator.name in COMPARED:
+            self.check_truth(operator, operands)
+        typed = [self._operand(operator, o, where) for o in operands]
+        if (found := defined(operator, operands, typed)) is not None:
+            self.suspects += [o for o in typed if isinstance(o, Value)]
+            return found
+        results = self.builder.apply(operator, typed, attrs, where)
+        wrapped = tuple(map(self.wrapped, results))
+        if operator.kind is Kind.MOVE:
+            if self.is_number(operands[0].value):
+                return self.apart(wrapped[0])
+            self.relate(operands[0], wrapped[0])
+        return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def apart(self, view: TracedArray) -> TracedArray:
+        """What NumPy makes of a number: no view, though the number may be read from an array."""
+        if not view.value.shape:
+            return view
+        copied: TracedArray = self.apply(OPERATORS["copy"], [view])
+        return copied
+
+    def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
+        """That a comparison gives NumPy's bool, from whichever side Python is asked.
+
+        Raises:
+            UnsupportedError: of one of NumPy's numbers with one that answers itself.
+        """
+        kinds = [type(o) for o in operands if isinstance(o, int | float | complex)]
+        if not any(k not in (bool, int, float) and not issubclass(k, np.generic) for k in kinds):
+            return
+        if all(self.is_number(o.value) for o in operands if isinstance(o, TracedArray)):
+            raise self.noted(UnsupportedError(
+                f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
+                f"Python's bool or NumPy's, by the order ({self.where()}); compare with float(c)"
+            ))  # fmt: skip
+
+    def check_length(self, where: Where) -> None:
+        """Refuse a function whose loops are written out to more than a compiler takes.
+
+        Raises:
+            TraceError: names the line that would be the next.
+        """
+        if len(self.builder.nodes) >= MOST_NODES:
+            raise self.noted(TraceError(
+                f"more than {MOST_NODES} operators in one function ({where}): each round "
+                "of a Python loop is code of its own; express the loop as array operations, or "
+                "fuse one round of it"
+            ))  # fmt: skip
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
+        if isinstance(error, UnsupportedError | TraceError) and self.refused is None:
+            self.refused = error
+        return error
+
+    def is_number(self, value: Value) -> bool:
+        """True for what NumPy has as a number: Python gives its name a new one in ``s += 1``."""
+        if value.shape:
+            return False
+        nodes = {r.id: n for n in self.builder.nodes for r in n.results}
+        return not is_boxed(value, nodes, self.hidden, self.unboxed)
+
+    def class_of(self, value: Value) -> type:
+        """The class of an array, as the user's function may ask.
+
+        Raises:
+            UnsupportedError: of what is made of a file in memory: some of it is of that class.
+        """
+        if value.id in self.mapped:
+            return np.memmap
+        if self.mapped and value.id not in self.inputs:
+            raise self.noted(UnsupportedError(
+                f"the class of what may be a view of a np.memmap ({self.where()}); pass "
+                "np.asarray(x) where the elements alone are meant"
+            ))  # fmt: skip
+        return self.array_class
+
+    def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
+        """A view that nobody can write through: it has no other name."""
+        (found,) = self.builder.apply(
+            OPERATORS["view"], [array.value], {"axes": axes}, self.where()
+        )
+        made: TracedArray = self.wrapped(found)
+        self.hide(made)
+        return made
+
+    def hide(self, view: TracedArray) -> None:
+        """A view that is none to NumPy: a number, or a step of our own."""
+        self.families.pop(view.value.id, None)
+        self.hidden.add(view.value.id)
+
+    def relate(self, array: TracedArray, view: TracedArray) -> None:
+        """Note that two arrays share memory, as long as somebody holds both."""
+        family = self.families.setdefault(array.value.id, [])
+        family += [weakref.ref(array), weakref.ref(view)]
+        self.families[view.value.id] = family
+        if array.value.id in self.inputs | self.borrowed:
+            self.borrowed.add(view.value.id)
+
+    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
+        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        self.relate(array, made)
+        return made
+
+    def lies_in_rows(self, value: Value) -> bool:
+        """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        node = next((n for n in self.builder.nodes if value in n.results), None)
+        if node is None:
+            return value.id not in self.strided
+        if not node.is_view:
+            return True
+        is_run = (
+            node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1
+        )
+        return is_run and self.lies_in_rows(node.values[0])
+
+    def relatives(self, array: TracedArray) -> list[TracedArray]:
+        """Other arrays with the same memory that somebody still holds."""
+        family = self.families.get(array.value.id, [])
+        held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
+        return [a for a in held.values() if self.families.get(a.value.id) is family]
+
+    def scalar(self, expr: Expr) -> TracedScalar:
+        """A number that follows from extents."""
+        return TracedScalar(self, expr, evaluate(expr, self.builder.extents))
+
+    def extent(self, extent: Extent) -> Any:
+        """An extent as the user has it in ``x.shape``."""
+        found = self.builder.find(extent)
+        return found if isinstance(found, int) else self.scalar(self.builder.extent_expr(found))
+
+    def extent_of(self, item: Any) -> Extent:
+        """A number that a user gives for an extent."""
+        return symbol_of(self, extent_of_item(self, item))
+
+    def steps(self, start: Any, stop: Any, step: int) -> Extent:
+        """How many steps there are between two numbers that a user gives."""
+        ends = (number_of(self, item) for item in (start, stop))
+        return symbol_of(self, Expr("steps", (*ends, literal(step))))
+
+    def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        """Trace the definition in place of the composite."""
+        plain = check_attrs(operator, attrs)
+        if operator.name in COMPARING:
+            self.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
+        try:
+            return operator.numpy(*operands, **plain)
+        except OpweaveError as error:
+            raise type(error)(f"{operator.name}: {error}") from None
+
+    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
+        if isinstance(item, TracedArray):
+            if item.tracer is not self:
+                raise TraceError(f"{operator.name}: a value of another trace was used ({where})")
+            return item.value
+        if isinstance(item, TracedScalar):
+            return item.expr, scalar_type(item.example)
+        if isinstance(item, MaskSelection):
+            item.refuse()
+        if isinstance(item, list | tuple | range):
+            return lifted(self, item).value
+        if type(item) is np.ndarray and item.ndim == 0:
+            item = item[()]
+        if self.describe is not None and is_array(item):
+            return self.constant(item)
+        if isinstance(item, bool | int | float | complex | np.generic):
+            if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
+                item = np.asarray(item)[()]  # a class of its own, whose type NumPy does not weaken
+            return self.literal(item), scalar_type(item)
+        getattr(item, "shape", None)  # what stands for another object refuses by itself
+        written = "the array as an argument" if is_array(item) else remedy(item)
+        hint = f"pass {written}" if written else "it has no meaning here"
+        error = TraceError(
+            f"{operator.name}: expected an argument of the function or a number, found "
+            f"{type(item).__name__} ({where}); {hint}"
+        )
+        # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
+        raise error if type(item).__module__ == "builtins" else self.noted(error)
+
+    def literal(self, item: Any) -> Expr:
+        """A number of the function's own."""
+        return literal(item)
+
+    def wrapped(self, value: Value) -> TracedArray:
+        """A value as the user's function sees it."""
+        return TracedArray(self, value)
+
+    def truth(self, array: TracedArray, what: str) -> Any:
+        """A bool of Python's, from an array without dimensions; ``what`` gives it.
+
+        Raises:
+            UnsupportedError: the function may ask whether it is ``True`` itself.
+        """
+        from opweave.compiler.tracing.truths import Truth
+
+        if self.asks_identity:
+            raise UnsupportedError(f"{what}: a bool beside a comparison by 'is'; use == or 'if'")
+        return Truth(self, array.value)
+
+    def copied(self, array: Any) -> TracedArray:
+        """A copy of an array that is no argument."""
+        if array.ndim:
+            made: TracedArray = self.apply(OPERATORS["copy"], [self.wrapped(self.constant(array))])
+            return made
+        dtype = dtypes.of(array.dtype)
+        return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
+
+    def indices(self, places: Any) -> Value:
+        """Indices that the function made: a list, or an array; NumPy's may follow the others."""
+        if is_array(places) and not isinstance(places, np.ndarray):
+            return self.constant(places)
+        return self.constant(np.ascontiguousarray(places), follows=True)
+
+    def constant(self, array: Any, follows: bool = False) -> Value:
+        """An array that is no argument: made while tracing, or found in some object."""
+        for made in self.constants:
+            if made.array is array:
+                made.check()
+                return made.value
+        if self.describe is None:
+            raise TraceError("an array that is no argument: pass it as an argument")
+        name = f"constant{len(self.constants)}"
+        kind = self.describe(name, array)
+        value = self.builder.new_value(kind.dtype, kind.shape)
+        self.constants.append(Made(value, name, kind, array, contents_of(array), follows))
+        return value
+
+    def _apply_to_scalars(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
+        has_traced = any(isinstance(o, TracedScalar) for o in operands)
+        if getattr(np, operator.name, None) is not operator.numpy or attrs or not has_traced:
+            values = [self.concrete(o) for o in operands]
+            return operator.numpy(*values, **attrs)
+        return scalar_apply(f"np.{operator.name}", operands)
+
+    def decide(self, condition: Expr, value: bool) -> bool:
+        """The truth of a number, which becomes part of the guard."""
+        return self.builder.decide(condition, value)
+
+    def concrete(self, item: Any) -> Any:
+        """The number behind a traced scalar, which becomes static."""
+        if not isinstance(item, TracedScalar):
+            return item
+        self.static |= {str(leaf.args[0]) for leaf in item.expr.leaves() if leaf.op != "literal"}
+        return item.example

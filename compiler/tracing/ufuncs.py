@@ -1,0 +1,147 @@
+"""What a call of a ufunc, or of a function with ``out=``, asks for besides its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.assignment import assign, check_assigned, fitted
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.tracing.traced_operators import is_traced_array, is_traced_number
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+
+ORDERS = ("K", "A", "C", "F")
+# Functions whose ``out=`` may be larger than the result, as a ufunc's.
+SPREAD = ("clip",)
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """The keywords of a ufunc.
+
+    Attributes:
+        dtype: what to compute in; None for what the operands give.
+        casting: how far operands and results may be converted.
+        where: the elements that are written.
+        order: in which results lie in memory, where no array is given for them.
+    """
+
+    ufunc: np.ufunc
+    dtype: Any = None
+    casting: Any = "same_kind"
+    where: Any = True
+    order: Any = "K"
+
+    @classmethod
+    def of(cls, ufunc: np.ufunc, given: Mapping[str, Any], has_out: bool) -> Keywords:
+        """Take the keywords that have a meaning here.
+
+        Raises:
+            UnsupportedError: another one; elements that nobody writes.
+        """
+        rest = dict(given)
+        name = ufunc.__name__
+        if rest.get("order", "K") not in ORDERS or rest.pop("subok", True) not in (True, False):
+            raise UnsupportedError(f"np.{name}: order= and subok= other than NumPy's own")
+        made = cls(ufunc, *(rest.pop(key, default) for key, default in (
+            ("dtype", None), ("casting", "same_kind"), ("where", True), ("order", "K"),
+        )))  # fmt: skip
+        if made.where is not True and not has_out:
+            raise UnsupportedError(
+                f"np.{name}(where=...): without out= the other elements are undefined; give out=, "
+                "or use np.where"
+            )
+        for key in rest:
+            raise UnsupportedError(f"np.{name}({key}=...): opweave does not compile this yet")
+        return made
+
+    def operands(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The operands in the types of the loop that is asked for.
+
+        Raises:
+            DTypeError: there is none, or a conversion that ``casting`` does not allow.
+        """
+        if self.dtype is None and self.casting == "same_kind":
+            return args
+        asked = None if self.dtype is None else np.dtype(self.dtype)
+        found_by = (None,) * self.ufunc.nin + (asked,) * self.ufunc.nout
+        kinds = (*map(_type_of, args), *[None] * self.ufunc.nout)
+        options: dict[str, Any] = {"casting": self.casting} | (
+            {"signature": found_by} if asked else {}
+        )
+        try:
+            found = self.ufunc.resolve_dtypes(kinds, **options)
+        except TypeError as error:
+            raise DTypeError(f"np.{self.ufunc.__name__}: {error}") from None
+        if self.dtype is None:
+            return args
+        return [_converted(a, dtype) for a, dtype in zip(args, found, strict=False)]
+
+    def laid_out(self, result: Any) -> Any:
+        """A result in the order that is asked for."""
+        if self.order not in ("C", "F") or getattr(result, "ndim", 0) < 2:
+            return result
+        return np.copy(result, order=self.order)
+
+    def stored(self, value: Any, target: Any) -> Any:
+        """A result as its target holds it, where more is allowed than a conversion in kind."""
+        dtype = getattr(target, "dtype", value.dtype)
+        if not np.can_cast(value.dtype, dtype, self.casting):
+            name = self.ufunc.__name__
+            raise DTypeError(
+                f"np.{name}: cannot store {value.dtype} in {dtype} by casting={self.casting!r}"
+            )
+        return value.astype(dtype) if self.casting == "unsafe" else value
+
+
+def _type_of(operand: Any) -> Any:
+    """Of an operand what NumPy resolves a loop by: a dtype, or a Python type that gives way."""
+    example = getattr(operand, "example", operand)
+    if type(example) in (int, float):
+        return type(example)
+    return operand.dtype if hasattr(operand, "dtype") else np.asarray(example).dtype
+
+
+def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
+    if is_traced_array(operand):
+        same = operand.value.dtype is dtypes.of(dtype)  # which equal ones may not be
+        return operand if same else operand.astype(dtype)
+    if is_traced_number(operand):
+        return lifted(operand.tracer, operand).astype(dtype)
+    return np.asarray(operand).astype(dtype)[()]
+
+
+def outer_operands(tracer: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """Operands such that each element of one meets each of the other."""
+    a, b = lifted(tracer, first), lifted(tracer, second)
+    if not a.ndim or not b.ndim:
+        return a, b
+    return tracer.hidden_view(a, (*range(a.ndim), *[None] * b.ndim)), b
+
+
+def into(result: Any, out: Any, name: str) -> Any:
+    """``out=`` of a function that is no ufunc: the result under its name.
+
+    Raises:
+        UnsupportedError: the target is no value of the function's own, or has another dtype,
+            which NumPy would compute in.
+        ShapeError: it has another shape.
+    """
+    target = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    if not is_traced_array(target) or not is_traced_array(result):
+        raise UnsupportedError(f"{name}: out= must be a value made inside the fused function")
+    if target.dtype != result.dtype:
+        raise UnsupportedError(f"{name}: out= of {target.dtype} for a result of {result.dtype}")
+    if name.rpartition(".")[2] in SPREAD:
+        result = fitted(target, result)
+    if target.ndim != result.ndim:
+        raise ShapeError(f"{name}: out= of {target.ndim} dimensions for {result.ndim}")
+    if not result.ndim:
+        result = result.tracer.apply(OPERATORS["copy"], [result])
+    check_assigned(target, result, name)
+    assign(target, result, name)
+    return target

@@ -1,0 +1,109 @@
+"""Compilers that run, and how they end: with Ctrl-C none is left behind.
+
+A compiler is a family of processes (g++ starts cc1plus, as and ld) and only its head is ours to
+wait for; so each has a process group of its own, which is ended as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from opweave.runtime.process import locks
+from opweave.runtime.process.environment import cores
+
+T = TypeVar("T")
+
+# Time to remove temporary files in, before a compiler that does not end is killed.
+SECONDS_TO_END = 1.0
+
+_of_thread = threading.local()
+
+
+class Running:
+    """The compilers that several threads run for one request."""
+
+    def __init__(self) -> None:
+        self._lock = locks.lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ending = 0  # the signal for those that start too late
+
+    def enter(self) -> None:
+        """From now on, compilers of this thread belong to this request."""
+        _of_thread.running = self
+
+    @contextmanager
+    def with_(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Know a process while it runs."""
+        with self._lock:
+            self._processes.add(process)
+            if self._ending:
+                _signal(process, self._ending)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+    def stop(self) -> None:
+        """End all of them, and those that start from now on; their threads wait for them."""
+        end = time.monotonic() + SECONDS_TO_END
+        self._signal_all(signal.SIGTERM)
+        while self._processes and time.monotonic() < end:
+            time.sleep(0.01)
+        self._signal_all(signal.SIGKILL)
+
+    def _signal_all(self, number: int) -> None:
+        with self._lock:
+            self._ending = number
+            for process in self._processes:
+                _signal(process, number)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to a process that was not waited for yet, and to those that it started."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def communicate(process: subprocess.Popen[bytes], text: bytes) -> tuple[bytes, bytes]:
+    """Write a process its input and read what it prints; whatever is raised meanwhile ends it."""
+    running = getattr(_of_thread, "running", None) or Running()
+    with process, running.with_(process):
+        try:
+            return process.communicate(text)
+        except BaseException:
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    _signal(process, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(SECONDS_TO_END)
+        return
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def at_once(work: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+    """The results of several calls, made on several threads, because compilers are processes.
+
+    If one fails, or at Ctrl-C, no other is begun and compilers that run are ended.
+    """
+    running = Running()
+    with ThreadPoolExecutor(min(len(calls), cores()), initializer=running.enter) as pool:
+        try:
+            return list(pool.map(lambda call: work(*call), calls))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            running.stop()
+            raise

@@ -1,0 +1,280 @@
+"""The host C++ compiler: found on the PATH or in the ``ziglang`` wheel, and its flags."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opweave.opcodes.errors import CompileError, NoCompilerError
+from opweave.runtime.binaries.clang_ir import EMIT, told
+from opweave.runtime.binaries.compilers import communicate
+from opweave.runtime.process.environment import for_compilers
+from opweave.runtime.process.locks import Once
+
+# No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
+STRICT = ("-ffp-contract=off",)
+FAST = ("-ffp-contract=fast",)
+CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # not in what math.cuh keeps from it
+# Partial redundancy elimination puts branches into loops over several channels, which then do
+# not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
+NO_PRE = ("-fno-tree-pre",)
+# -fno-builtin: functions of the C library are called as they stand.  Without it, and with
+# -fno-math-errno, g++ makes 1 / sqrt(x * x + 1) of cos(atan(x)), which is fused code's alone.
+COMMON = (
+    "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
+    "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
+    "-fno-rtti", "-fno-builtin", "-w",
+)  # fmt: skip
+# What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
+# made, even if its value is not used, and without a canary that ends the process where a kernel
+# writes past a local array.  To sanitize, the compiler puts a call in front of every access
+# (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has those
+# names) and line tables into the object; it is linked apart, without anybody's runtime.
+MODES: dict[str, tuple[str, ...]] = {
+    "run": ("-fno-sanitize=all",),
+    "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0", "-fno-stack-protector"),
+    "sanitize": (
+        "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-fno-stack-protector", "-g1", "-gdwarf-4",
+        "-fno-sanitize=undefined",
+    ),
+}  # fmt: skip
+# The same for either front end: every access, index and address is told to the checker, volatile
+# accesses are told apart, calls are not told.
+GCC_HOOKS = (
+    "-fsanitize=thread,bounds,alignment",
+    "--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0",
+)  # fmt: skip
+# Past clang's driver, which would add what traps, and past zig's, which takes the three for
+# `undefined`, to be had as a whole or, behind -fno-sanitize=undefined, not at all, and which puts
+# its own ThreadSanitizer into an object (zig 0.13).
+# ThreadSanitizer leaves out a read in front of a write of the same element, which can race no
+# further; but nobody may have written the element.  It leaves out local arrays whose address goes
+# nowhere: here it goes to what the checks of alignment and, for bytes, of null would call.
+CLANG_TELLS = (
+    "-Xclang", "-fsanitize=thread",
+    "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+    "-mllvm", "-tsan-instrument-read-before-write=1",
+)  # fmt: skip
+CLANG_HOOKS = (
+    *CLANG_TELLS, *EMIT,
+    "-Xclang", "-fsanitize=array-bounds,alignment,null",
+    "-Xclang", "-fsanitize-recover=array-bounds,alignment,null",
+)  # fmt: skip
+# From IR, see clang_ir.py, to an object.
+CLANG_OF_IR = (
+    "-O0", "-fPIC", "-w", "-fno-stack-protector", "-fno-sanitize=undefined", *CLANG_TELLS,
+)  # fmt: skip
+
+
+# What a kernel is compiled with once more where the compiler itself fails, in turn; bits stay.
+# g++ 12 has no instruction for a maximum of 8 or 16 bits under a mask of AVX-512, both operands
+# in memory; at -O2 and for narrower vectors neither.  Without temporary expression replacement it
+# loads them first, and the loop is a vector's as before.  Where that is not it, without vectors.
+LESS = ("-O1",)
+NO_TER = ("-fno-tree-ter",)
+FAILURES = ("internal compiler error", "unrecognizable insn", "PLEASE submit a bug report")
+
+# What generated kernels are linked with: C only, which spares the linker half of its time.  (zig
+# links with nothing at all: what is left open is found in the process.)
+C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
+# By GNU's linker two mappings for each library instead of five, of which Linux gives a process
+# 65,530; it also loads in two thirds of the time, from a third of the bytes.
+FEW_MAPPINGS = ("-Wl,-z,noseparate-code,-z,norelro",)
+
+
+@dataclass(frozen=True)
+class HostCompiler:
+    """A command that compiles C++, its own flags, and what identifies it in a cache key."""
+
+    command: tuple[str, ...]
+    fingerprint: str
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    weaker: tuple[tuple[str, ...], ...] = (LESS,)
+
+
+@cache
+def host_compiler() -> HostCompiler:
+    """Find a compiler: g++, c++, clang++, then zig from the ``ziglang`` wheel.
+
+    Raises:
+        NoCompilerError: there is none; says what to install.
+    """
+    for name in ("g++", "c++", "clang++"):
+        found = shutil.which(name)
+        if found:
+            path = os.path.abspath(found)  # with a relative PATH, one that means the same later
+            tries = (NO_TER, LESS)
+            return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY + FEW_MAPPINGS, tries)
+    spec = importlib.util.find_spec("ziglang")
+    if spec is not None and spec.origin:
+        zig = str(Path(spec.origin).parent / "zig")
+        return HostCompiler((zig, "cc", "-nostdlib"), _fingerprint(zig))
+    raise NoCompilerError(
+        "no C++ compiler found for the host executor: expected g++, c++ or clang++ on the PATH; "
+        "install one, or run: pip install 'opweave[host]'"
+    )
+
+
+def _fingerprint(path: str) -> str:
+    found = os.stat(os.path.realpath(path))
+    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns}"
+
+
+@cache
+def cpu_features() -> str:
+    """What ``-march=native`` depends on: the flags of the first processor."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            for line in file:
+                if line.startswith(("flags", "Features")):
+                    return " ".join(sorted(line.split(":", 1)[1].split()))
+    except OSError:
+        pass
+    return " ".join(os.uname())
+
+
+@Once
+def zig_cache() -> str:
+    """A folder that only this user can have written: of this process."""
+    folder, maker = tempfile.mkdtemp(prefix="opweave-zig-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == maker:  # a forked child runs this, too
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder for one compilation.
+
+    ``tempfile.TemporaryDirectory`` has a finalizer, by which a child that is forked meanwhile
+    would take the folder away from its parent.
+    """
+    folder = tempfile.mkdtemp(prefix="opweave-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
+    """Compiler flags of a mode, in order."""
+    compiler = host_compiler()
+    hooks: tuple[str, ...] = ()
+    if mode == "sanitize":
+        hooks = GCC_HOOKS if is_gcc() else CLANG_HOOKS
+    contraction = STRICT
+    if fast:
+        contraction = FAST if is_gcc() else CLANG_FAST
+    return (*COMMON, *compiler.flags, *contraction, *MODES[mode], *hooks)
+
+
+def libraries(mode: str) -> tuple[str, ...]:
+    """What a kernel is linked with; one that is sanitized may be anybody's C++."""
+    return () if mode == "sanitize" else host_compiler().libraries
+
+
+@cache
+def is_gcc() -> bool:
+    """True for g++, also where it goes by the name of c++."""
+    command = [*host_compiler().command, "-dM", "-E", "-x", "c++", "-"]
+    return "__clang__" not in run_compiler(command, "")
+
+
+def weaker(mode: str) -> tuple[tuple[str, ...], ...]:
+    """Flags that are added in turn where the compiler itself fails; -O0 has nothing to give up."""
+    return host_compiler().weaker if mode == "run" else ()
+
+
+def compile_host(
+    source: str,
+    options: tuple[str, ...],
+    include: tuple[Path, ...],
+    libraries: tuple[str, ...] = (),
+    *,
+    apart: bool = False,
+    weaker: tuple[tuple[str, ...], ...] = (),
+) -> bytes:
+    """Compile to a shared object; ``apart`` links in a second step, without the options.
+
+    Args:
+        weaker: what is added to the options, in turn, where the compiler itself fails.
+
+    Raises:
+        CompileError: the compiler refuses the source.
+        NoCompilerError: there is no compiler.
+    """
+    for added in weaker:
+        try:
+            return compile_host(source, options, include, libraries, apart=apart)
+        except CompileError as error:
+            if not any(text in error.log for text in FAILURES):
+                raise
+        options = (*options, *added)
+    command = host_compiler().command
+    paths = [f"-I{p}" for p in include]
+    with temporary_folder() as folder:
+        target = os.path.join(folder, "kernel.so")
+        if not apart:
+            parts = [*options, *paths, "-o", target, "-", *libraries]
+            run_compiler([*command, *parts], source, folder)
+        else:
+            parts = [*(o for o in options if o != "-shared"), *paths]
+            object_file = _compiled_apart(parts, source, folder)
+            parts = ["-shared", "-o", target, object_file, *libraries]
+            run_compiler([*command, *parts], source, folder)
+        return Path(target).read_bytes()
+
+
+def _compiled_apart(options: list[str], source: str, folder: str) -> str:
+    """The object file of a kernel that is sanitized, in a folder; by clang in two steps."""
+    command, made = host_compiler().command, os.path.join(folder, "kernel.o")
+    if is_gcc():
+        run_compiler([*command, *options, "-c", "-o", made, "-"], source, folder)
+        return made
+    ir = Path(folder, "kernel.ll")
+    run_compiler([*command, *options, "-o", str(ir), "-"], source, folder)
+    ir.write_text(told(ir.read_text()))
+    run_compiler([*command, *CLANG_OF_IR, "-c", "-o", made, str(ir)], "", folder)
+    return made
+
+
+def run_compiler(command: list[str], source: str, temporary: str = "") -> str:
+    """Run the compiler on a source and return what it prints.
+
+    Args:
+        temporary: a folder for its temporary files, which is removed however it ends.
+
+    Raises:
+        CompileError: it refuses the source.
+    """
+    environment, folder = for_compilers(), None
+    if "zig" in command[0]:
+        # by short names: it takes -x at the front of a path for an option, a line end for its end
+        environment |= dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), ".")
+        folder = zig_cache()
+    if temporary:
+        environment["TMPDIR"] = temporary
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(
+        command,
+        stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=folder, process_group=0,
+    )  # fmt: skip
+    printed, log = communicate(started, source.encode())
+    if started.returncode:
+        text = log.decode(errors="replace")
+        raise CompileError("the host compiler refuses the kernel", source=source, log=text)
+    return printed.decode(errors="replace")

@@ -1,0 +1,86 @@
+"""How the values of a prepared call lie in memory: shapes, strides, and where views begin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.graph import Graph, Value, View, extent_of
+from opweave.compiler.scheduling.schedule import Schedule
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.products import indices
+from opweave.opcodes.products import viewed as with_axes
+
+
+class Layouts:
+    """The layouts of a schedule's values for the extents of one call.
+
+    Attributes:
+        shapes: shape and dtype of what kernels write, by the value's id.
+        strides: in elements, of every array and view, by the value's id.
+    """
+
+    def __init__(self, schedule: Schedule, extents: Mapping[str, int], arrays: Mapping[int, Any]):
+        """``arrays`` maps inputs to arrays like theirs."""
+        self.graph: Graph = schedule.graph
+        self.extents = dict(extents)
+        self.shapes = {
+            v.id: (tuple(extent_of(e, extents) for e in v.shape), v.dtype)
+            for group in schedule.groups
+            for v in group.outputs
+        }
+        self.strides = self._strides(arrays)
+
+    def _strides(self, arrays: Mapping[int, Any]) -> dict[int, tuple[int, ...]]:
+        """Strides in elements of every array: given ones, and C order for our own."""
+        out = {id: tuple(s // a.itemsize for s in a.strides) for id, a in arrays.items()}
+        for value_id, (shape, _) in self.shapes.items():
+            out[value_id] = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+        for value_id, view in self.graph.views.items():
+            if view.base.id in out:
+                whole = self._strides_of_base(view, out)
+                steps = [s * step for s, step in zip(whole, view.steps, strict=True)]
+                out[value_id] = tuple(0 if a is None else steps[a] for a in view.axes)
+        return out
+
+    def _strides_of_base(
+        self, view: View, strides: Mapping[int, tuple[int, ...]]
+    ) -> tuple[int, ...]:
+        """Strides of a view's base in the shape in which it is read."""
+        if view.shape_of_base == view.base.shape:
+            return strides[view.base.id]
+        shape = [extent_of(e, self.extents) for e in view.shape_of_base]
+        return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+
+    def offset(self, value_id: int) -> int:
+        """Bytes from the first element of a value's base to that of the value."""
+        view = self.graph.views.get(value_id)
+        if view is None or not all(self.shape_of(view.base)[0]):
+            return 0
+        starts = zip(view.starts, self._strides_of_base(view, self.strides), strict=True)
+        elements = sum(evaluate(s, self.extents) * by for s, by in starts if s is not None)
+        return int(elements) * view.base.dtype.itemsize
+
+    def viewed(self, array: Any, value_id: int) -> Any:
+        """An array as the view that a value is of it."""
+        view = self.graph.views.get(value_id)
+        if view is None:
+            return array
+        picked = tuple(
+            slice(None)
+            if start is None
+            else indices(evaluate(start, self.extents), step, extent_of(length, self.extents))
+            for start, step, length in zip(view.starts, view.steps, view.lengths, strict=True)
+        )
+        if view.shape_of_base != view.base.shape:
+            array = array.reshape(tuple(extent_of(e, self.extents) for e in view.shape_of_base))
+        made = with_axes(array[picked] if picked else array, view.axes)
+        shape = tuple(extent_of(e, self.extents) for e in view.shape)
+        # a slice of a new axis has all of it, or nothing
+        return made if made.shape == shape else made[tuple(map(slice, shape))]
+
+    def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:
+        """Shape and dtype of a value for the extents of this call."""
+        return tuple(extent_of(e, self.extents) for e in value.shape), value.dtype

@@ -1,0 +1,164 @@
+"""The steps of a prepared call: one kernel each, ready but for pointers and numbers."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.kernel_parts import Param
+from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.graph import Extents, Scalar, extent_of, product
+from opweave.compiler.ir.literals import converted
+from opweave.runtime.calls.layouts import Layouts
+
+# (packed arguments, the arrays behind their pointers) -> started
+Launch = Callable[[Any, Sequence[Any]], None]
+# Registers that a scalar travels in, as struct formats padded to 8 bytes.
+FORMATS = {
+    name: f"{code}{8 - struct.calcsize('<' + code)}x"
+    for name, code in {
+        "float": "f", "double": "d", "bool": "?", "int8": "b", "int16": "h", "int": "i",
+        "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    }.items()
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of a prepared call.
+
+    Attributes:
+        kernel: the kernel.
+        launch: starts it; None where a launch would write nothing.
+        formats: how each slot is packed, in eight bytes.
+        pack: slot values -> arguments as ``launch`` takes them.
+        fixed: slot values, with None where a call fills in.
+        pointers: (slot, id of the value in whose memory it lies, bytes from there) of arrays.
+        scalars: (slot, Scalar) of scalar parameters.
+        partials: slot of the partial results, or -1.
+        counter: slot of the counters, or -1.
+        faults: slot of the faults, or -1.
+        rows: rows of the launch.
+    """
+
+    kernel: Kernel
+    launch: Launch | None
+    formats: tuple[str, ...]
+    pack: Callable[..., Any]
+    fixed: tuple[Any, ...]
+    pointers: tuple[tuple[int, int, int], ...]
+    scalars: tuple[tuple[int, Scalar], ...]
+    partials: int
+    counter: int
+    faults: int
+    rows: int
+
+
+# Formats of a kernel's slots -> what packs their values.
+Packer = Callable[[Kernel, Sequence[str]], Callable[..., Any]]
+
+
+def packer(kernel: Kernel, formats: Sequence[str]) -> Callable[..., bytes]:
+    """Slots as bytes, eight each, as C takes them."""
+    return struct.Struct("<" + "".join(formats)).pack
+
+
+def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts, packs: Packer) -> Step:
+    """A kernel with what is known of its arguments."""
+    _, rows, _ = kernel.elements(layouts.extents)
+    index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
+    views = layouts.graph.views
+    pointers, scalars = [], []
+    slot_of = {param.kind: slot for slot, param in enumerate(kernel.params)}
+    for slot, param in enumerate(kernel.params):
+        if param.kind in ("input", "output"):
+            base = views[param.source].base.id if param.source in views else param.source
+            pointers.append((slot, base, layouts.offset(param.source)))
+        elif param.kind == "scalar":
+            scalars.append((slot, param.source))
+    formats = tuple(_format(param, index) for param in kernel.params)
+    return Step(
+        kernel,
+        launch,
+        formats,
+        packs(kernel, formats),
+        tuple(_fixed(param, layouts) for param in kernel.params),
+        tuple(pointers),
+        tuple(scalars),
+        slot_of.get("partials", -1),
+        slot_of.get("counter", -1),
+        slot_of.get("faults", -1),
+        rows,
+    )
+
+
+def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[Any]], Any]:
+    """What computes a product in the place of a kernel, NumPy's BLAS, of operands and result."""
+    x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
+    if x not in layouts.graph.views and y not in layouts.graph.views:
+        return lambda arrays: np.matmul(arrays[0], arrays[-2], arrays[-1])
+
+    def multiply(arrays: Sequence[Any]) -> Any:
+        # x @ x has one parameter for both
+        left, right = layouts.viewed(arrays[0], x), layouts.viewed(arrays[-2], y)
+        return np.matmul(left, right, arrays[-1])
+
+    return multiply
+
+
+def by_library(kernel: Kernel, layouts: Layouts) -> Launch:
+    """The same as a launch, which warns of nothing, as kernels."""
+    multiply = product_by_library(kernel, layouts)
+
+    def launch(slots: bytes, arrays: Sequence[Any]) -> None:
+        with np.errstate(all="ignore"):
+            multiply(arrays)
+
+    return launch
+
+
+def _fixed(param: Param, layouts: Layouts) -> Any:
+    if param.kind == "extent":
+        return product(extent_of(e, layouts.extents) for e in param.source)
+    if param.kind == "stride":
+        return layouts.strides[param.source.value][param.source.dim]
+    return None
+
+
+def _format(param: Param, index: str) -> str:
+    if param.kind == "scalar":
+        return FORMATS[param.ctype]
+    return index if param.kind in ("extent", "stride") else "Q"
+
+
+def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:
+    """A scalar parameter as the Python number that packs into its register."""
+    expr = scalar.expr
+    value = env[expr.args[0]] if expr.op == "argument" else evaluate(expr, env)
+    number = converted(value, scalar.dtype)
+    if scalar.dtype.is_float:
+        return float(number)
+    return bool(number) if scalar.dtype.kind == "b" else int(number)
+
+
+def partial_bytes(kernel: Kernel, rows: int) -> int:
+    """Bytes of the partial results of a kernel whose rows several blocks share."""
+    return 16 * kernel.toggles["PARTS"] * rows * kernel.partial_results
+
+
+def counters(kernel: Kernel, rows: int) -> int:
+    """Counters of such a kernel: one a row; of a scan two, and a sign for each part."""
+    return rows * (kernel.toggles["PARTS"] + 2 if kernel.totals else 1)
+
+
+def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
+    """Bytes of a kernel's partial results, and of the counters behind them."""
+    if not any(param.kind == "partials" for param in kernel.params):
+        return 0, 0
+    _, rows, _ = kernel.elements(extents)
+    return partial_bytes(kernel, rows), 4 * counters(kernel, rows)

@@ -1,0 +1,108 @@
+"""``out=``: arrays that a call writes its outputs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.ir.graph import Value
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.calls.arrays import is_array, is_cupy, overlap, overlaps_itself
+from opweave.runtime.calls.prepared import Prepared
+
+
+def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, Any]) -> list[Any]:
+    """Run with given output arrays; what overlaps or is strided goes through a temporary.
+
+    Raises:
+        ArgumentError: arrays that do not fit the outputs, or that share memory.
+    """
+    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
+    outputs = prepared.graph.outputs
+    if len(targets) != len(outputs):
+        raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
+    for target, value in zip(targets, outputs, strict=True):
+        _check(target, value, prepared)
+    direct = _remembered(targets, prepared, arrays)
+    made = prepared(arrays, env, direct)
+    for target, array in zip(targets, made, strict=True):
+        if array is not target:
+            target[...] = array
+    return targets
+
+
+def copied_into(out: Any, results: Sequence[Any]) -> list[Any]:
+    """Copy results into given arrays.
+
+    Raises:
+        ArgumentError: arrays that do not fit the results.
+    """
+    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
+    if len(targets) != len(results):
+        raise ArgumentError(f"out=: expected {len(results)} arrays, found {len(targets)}")
+    for target, result in zip(targets, results, strict=True):
+        if not is_array(target) or not hasattr(result, "shape"):
+            raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
+        _check_fits(target, tuple(result.shape), result.dtype)
+    for target, result in zip(targets, results, strict=True):
+        target[...] = result
+    return targets
+
+
+def _check(target: Any, value: Any, prepared: Prepared) -> None:
+    """Refuse a target that the output does not fit."""
+    if not isinstance(value, Value) or not is_array(target):
+        raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
+    if value.id not in prepared.fitting:
+        raise ArgumentError("out=: the function returns one of its arguments, or a view of it")
+    _check_fits(target, *prepared.fitting[value.id])
+
+
+def _check_fits(target: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    if target.shape != shape or target.dtype != dtype:
+        raise ArgumentError(
+            f"out=: expected {dtype}{list(shape)}, found {target.dtype}{list(target.shape)}"
+        )
+    if isinstance(target, np.ndarray) and not target.flags.writeable:
+        raise ArgumentError("out=: the array is read-only")
+
+
+def _remembered(
+    targets: Sequence[Any], prepared: Prepared, arrays: Sequence[Any]
+) -> dict[int, Any]:
+    """The outputs that kernels write straight to their targets, by value.
+
+    Who writes to the same arrays again, as a loop does, is not asked again how they lie.
+    """
+    held = (*targets, *arrays)
+    known, places = prepared.last_targets
+    if len(known) != len(held) or any(r() is not a for r, a in zip(known, held, strict=True)):
+        places = _straight(targets, prepared, arrays)
+        prepared.last_targets = (tuple(map(ref, held)), places)
+    return {value: targets[place] for value, place in places}
+
+
+def _straight(
+    targets: Sequence[Any], prepared: Prepared, arrays: Sequence[Any]
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of value and position of its target, where nothing is in the way.
+
+    Raises:
+        ArgumentError: two targets overlap, or elements of one.
+    """
+    found: dict[int, int] = {}
+    for place, target in enumerate(targets):
+        if overlaps_itself(target):
+            raise ArgumentError("out=: elements of the array share memory with each other")
+        if any(overlap(target, t) for t in targets[:place]):
+            raise ArgumentError("out=: two of the arrays overlap")
+        value = prepared.outputs[place]
+        clear = not any(overlap(target, a) for a in arrays) and value in prepared.shapes
+        aligned = not is_cupy(target) or target.data.ptr % 16 == 0
+        if clear and target.flags.c_contiguous and aligned and value not in found:
+            found[value] = place
+    return tuple(found.items())

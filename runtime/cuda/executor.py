@@ -1,0 +1,302 @@
+"""The cuda executor: the only file that imports CuPy.
+
+The cubin whose bytes were verified is loaded as a module, and launched on the arrays' own device
+and CuPy's current stream; memory comes from CuPy's pool.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device
+from opweave.compiler.ir.graph import Extents
+from opweave.opcodes import dtypes
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import ArgumentError, NoDeviceError
+from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.steps import Launch, counters, partial_bytes
+from opweave.runtime.cuda.device_loops import DeviceLoop
+from opweave.runtime.cuda.device_plans import DevicePlan
+from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.process import locks
+
+
+def cupy() -> Any:
+    """Import CuPy.
+
+    Raises:
+        NoDeviceError: it is not installed, or there is no device.
+    """
+    try:
+        import cupy as module
+    except ImportError as error:
+        raise NoDeviceError(
+            f"running on a GPU needs CuPy ({error}): run pip install 'opweave[cuda13]' or "
+            "'opweave[cuda12]'"
+        ) from None
+    try:
+        count = module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as error:
+        forked = getattr(error, "status", None) == NOT_INITIALISED
+        hint = f"; {FORKED}" if forked else ""
+        raise NoDeviceError(f"no CUDA device can be used: {error}{hint}") from None
+    if count == 0:
+        raise NoDeviceError("no CUDA device is visible; see CUDA_VISIBLE_DEVICES")
+    return module
+
+
+MOST_COUNTERS = 256
+# Compute capability -> architecture that we compile for; a cubin runs within its major version.
+ARCH_BY_CAPABILITY = {
+    "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
+    "100": "sm_100", "103": "sm_100",
+}  # fmt: skip
+
+
+@cache
+def live_device(index: int) -> Device:
+    """Describe a device of this machine.
+
+    Raises:
+        NoDeviceError: a compute capability that we do not compile for.
+    """
+    module = cupy()
+    found = module.cuda.Device(index)
+    arch = ARCH_BY_CAPABILITY.get(found.compute_capability)
+    if arch is None:
+        raise NoDeviceError(
+            f"compute capability {found.compute_capability} is not supported: expected one of "
+            f"{', '.join(ARCH_BY_CAPABILITY)}"
+        )
+    props = module.cuda.runtime.getDeviceProperties(index)
+    name = props["name"].decode() if isinstance(props["name"], bytes) else str(props["name"])
+    like = next((d for d in DEVICES.values() if d.name in name.split()), BY_ARCH[arch])
+    return Device(
+        name,
+        arch,
+        int(props["multiProcessorCount"]),
+        int(props.get("sharedMemPerBlockOptin", 48 * 1024)),
+        int(props["l2CacheSize"]),
+        like.gigabytes_per_second,
+        like.gigaflops,
+    )
+
+
+def device_of(arrays: Sequence[Any]) -> int:
+    """Index of the device that all arrays lie on.
+
+    Raises:
+        ArgumentError: they lie on several.
+    """
+    found = {a.device.id for a in arrays}
+    if len(found) > 1:
+        raise ArgumentError(
+            f"arrays lie on devices {sorted(found)}: expected one; copy them with "
+            "cupy.cuda.Device(n) and cupy.asarray"
+        )
+    return int(found.pop()) if found else int(cupy().cuda.Device().id)
+
+
+class CudaExecutor:
+    """Kernels on one device."""
+
+    def __init__(self, index: int, fast: bool = False, cached: bool = True):
+        """``cached``: binaries are taken from memory or disk where they are there."""
+        self.index = index
+        self.fast = fast
+        self.cached = cached
+        self.cupy = cupy()
+        self.state = state_of(index)
+        self._counters: dict[tuple[int, int, int], Any] = {}
+        self._functions: dict[tuple[str, str], Any] = {}
+        self._faults: Any = None
+        self._lock = locks.rlock()  # finalizers run when memory is given back
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        empty, device, numpy = self.cupy.empty, self.cupy.cuda.Device(self.index), dtype.numpy
+
+        def make() -> Any:
+            with device:
+                return empty(shape, numpy)
+
+        return allocating(self.state, make, shape, dtype)
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        return self.allocator((nbytes,), dtypes.U8)
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        """Partial results from the pool; counters are kept per stream, and reset themselves.
+
+        A stream's kernels run one after the other.  The per-thread default stream has one number
+        for all threads, so the thread counts too.
+        """
+        nbytes, words = partial_bytes(kernel, rows), counters(kernel, rows)
+        what = f"the partial results of {kernel.name}"
+        return self.state.run(partial(self._workspace, nbytes, words), what, nbytes + 4 * words)
+
+    def _workspace(self, nbytes: int, words: int) -> tuple[Any, Any]:
+        with self.cupy.cuda.Device(self.index), self._lock:
+            partials = self.cupy.empty(nbytes, self.cupy.uint8)
+            key = (self.cupy.cuda.get_current_stream().ptr, threading.get_ident(), words)
+            found = self._counters.get(key)
+            if found is None:
+                if len(self._counters) >= MOST_COUNTERS:
+                    self._counters.clear()
+                found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
+        return partials, found
+
+    def plan(self, prepared: Any) -> Any:
+        return DevicePlan(prepared)
+
+    def loop(self, prepared: Any) -> DeviceLoop:
+        return DeviceLoop(prepared)
+
+    def faults(self) -> Any:
+        if self._faults is None:
+            self._faults = self.state.run(self._fault_word, "the word for faults of kernels", 8)
+        return self._faults
+
+    def _fault_word(self) -> Any:
+        with self.cupy.cuda.Device(self.index):
+            return self.cupy.zeros(1, self.cupy.uint64)
+
+    def noted(self, faults: Any) -> int:
+        return 0  # looking would wait for the device; indices wrap, as CuPy's do
+
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, cached=self.cached)
+
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
+        binary = self.build(kernel, source)
+        function = self._function(binary, kernel.name)
+        grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
+        device, state = self.cupy.cuda.Device(self.index), self.state
+        what = f"{kernel.name}: launch of {grid} blocks of {block[0]} threads"
+
+        def start(args: tuple[Any, ...]) -> None:
+            with device:
+                function(grid, block, args)
+
+        def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
+            state.check()
+            try:
+                start(args)
+            except state.errors as error:
+                state.again(error.with_traceback(None), partial(start, args), what)
+            state.recent.append(kernel.name)
+
+        return launch
+
+    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+        """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""
+        types = _number_types(kernel)
+
+        def packed(*slots: Any) -> tuple[Any, ...]:
+            return tuple([v if t is None else t(v) for t, v in zip(types, slots, strict=True)])
+
+        return packed
+
+    @staticmethod
+    def address(array: Any, offset: int = 0) -> Any:
+        """The array itself, whose address CuPy takes out of it without a call of Python's."""
+        return np.uint64(pointer(array, offset)) if offset else array
+
+    def _function(self, binary: Binary, name: str) -> Any:
+        with self._lock:
+            found = self._functions.get((binary.key, name))
+            if found is None:
+                what = (
+                    f"{name}: loading the kernel on device {self.index} (was the program lowered "
+                    "for another architecture?)"
+                )
+                found = self.state.run(partial(self._load, binary.payload, name), what)
+                self._functions[binary.key, name] = found
+            return found
+
+    def _load(self, cubin: bytes, name: str) -> Any:
+        with self.cupy.cuda.Device(self.index):
+            module = self.cupy.cuda.function.Module()
+            module.load(cubin)
+            return module.get_function(name)
+
+    def result(self, array: Any, boxed: bool) -> Any:
+        return array  # CuPy keeps 0-d arrays
+
+    def fetched(self, array: Any, stream: Any) -> Any:
+        """A result as NumPy has it, behind what a stream does."""
+        is_ours = isinstance(array, self.cupy.ndarray)
+        return copied_out(array.get(stream=stream) if is_ours else array)
+
+
+def _number_types(kernel: Kernel) -> list[Any]:
+    """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
+    registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
+    index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
+    kinds = {"extent": index, "stride": index}
+    return [
+        registers[param.ctype] if param.kind == "scalar" else kinds.get(param.kind)
+        for param in kernel.params
+    ]
+
+
+def median_seconds(run: Callable[[], Any], samples: int = 7, batch: int = 20) -> float:
+    """Median time of a call on the current stream, by events around batches of calls, warm."""
+    events = cupy().cuda.Event
+    times = []
+    for _ in range(samples + 1):  # the first warms up
+        start, stop = events(), events()
+        start.record()
+        for _ in range(batch):
+            run()
+        stop.record()
+        stop.synchronize()
+        times.append(cupy().cuda.get_elapsed_time(start, stop) / 1e3 / batch)
+    return float(statistics.median(times[1:]))
+
+
+def copied_in(value: Any) -> Any:
+    """A NumPy array on the current device; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    module = cupy()
+    state = state_of(module.cuda.Device().id)
+    what = f"a copy of an array {value.dtype}{list(value.shape)}"
+    return state.run(partial(module.asarray, value), what, value.nbytes)
+
+
+def copied_out(value: Any) -> Any:
+    """An array of CuPy's as NumPy has it: a scalar where it has no dimension."""
+    found = copied_back(value)
+    return found[()] if getattr(found, "ndim", 1) == 0 else found
+
+
+def copied_back(value: Any) -> Any:
+    """A CuPy array as one of NumPy's; anything else as it is."""
+    if not isinstance(value, cupy().ndarray):
+        return value
+    what = f"copying an array {value.dtype}{list(value.shape)} to the host"
+    return state_of(value.device.id).run(value.get, what)
+
+
+_states: dict[int, State] = {}
+_executors: dict[tuple[int, bool], CudaExecutor] = {}
+
+
+def state_of(index: int) -> State:
+    """What is known of a device; one for all executors, since they share its fate."""
+    found = _states.get(index)
+    return found if found is not None else _states.setdefault(index, State(cupy(), index))
+
+
+def executor(index: int, fast: bool) -> CudaExecutor:
+    """The executor of a device."""
+    found = _executors.get((index, fast))
+    return found or _executors.setdefault((index, fast), CudaExecutor(index, fast))

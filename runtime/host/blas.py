@@ -1,0 +1,78 @@
+"""Products by the BLAS that NumPy has loaded, called by C between kernels.
+
+NumPy's wheels carry OpenBLAS with integers of 64 bits under names of their own; where another
+library computes NumPy's products, they are asked of ``np.matmul``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import struct
+from dataclasses import replace
+from functools import cache
+
+from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
+from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.steps import Step
+from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
+
+# The letter of a routine, and what tells runtime.cpp how numbers travel.
+KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}
+NAME = "scipy_cblas_{}gemm64_"
+AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
+# Multiply-adds of a library in a nanosecond: a guess, which tells short calls from long ones.
+STEPS_PER_NS = 32
+# ``Product`` of runtime.cpp: three pointers, then numbers.
+PRODUCT = struct.Struct("<3Q8qQq")
+
+
+@cache
+def routine(letter: str) -> int | None:
+    """The address of a routine, if NumPy's own BLAS has it."""
+    try:
+        path = importlib.import_module("numpy._core._multiarray_umath").__file__
+        found = getattr(ctypes.CDLL(path), NAME.format(letter))  # looks in what it is linked with
+    except (ImportError, AttributeError, OSError):
+        return None
+    return ctypes.cast(found, ctypes.c_void_p).value
+
+
+def native_product(step: Step, layouts: Layouts) -> Step | None:
+    """A product of a library as a step of C's; None where only NumPy knows how.
+
+    NumPy has another routine for vectors and for x @ x.T, and a loop around batches.
+    """
+    kernel = step.kernel
+    sources = [param.source for param in kernel.params]
+    memory = [(value, offset) for _, value, offset in step.pointers]
+    if len(sources) != 3 or memory[0] == memory[1]:  # a matrix by itself
+        return None
+    node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
+    letter, kind = KINDS[node.result.dtype]
+    address = routine(letter)
+    shapes = [layouts.shape_of(value)[0] for value in node.values]
+    if address is None or any(len(s) != 2 or min(s) < 2 for s in shapes):
+        return None
+    (m, k), (_, n) = shapes
+    x, y, out = (layouts.strides[source] for source in sources)
+    first, second = _leading(x, m, k), _leading(y, k, n)
+    if first is None or second is None:
+        return None
+    fixed = (None, None, None, m, n, k, *first, *second, out[0], address, kind)
+    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT.pack, fixed=fixed)
+
+
+def _run(steps: int) -> Run:
+    """A kernel of one block, which the library shares out by itself."""
+    blocks = ctypes.cast(runtime_library().ow_product, ctypes.c_void_p).value
+    return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1), 1)
+
+
+def _leading(strides: tuple[int, ...], rows: int, cols: int) -> tuple[int, int] | None:
+    """How a matrix lies, and the elements between its lines; None if it has no unit stride."""
+    if strides[1] == 1 and strides[0] >= cols:
+        return AS_IT_IS, strides[0]
+    if strides[0] == 1 and strides[1] >= rows:
+        return TRANSPOSED, strides[1]
+    return None

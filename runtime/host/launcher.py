@@ -1,0 +1,125 @@
+"""Kernels as shared objects in run mode: blocks on all cores."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.names import TEMPLATES
+from opweave.compiler.ir.graph import Extents
+from opweave.runtime.binaries.build import Binary, builder
+from opweave.runtime.process.environment import cores
+from opweave.runtime.process.locks import Once
+
+_numbers = itertools.count()
+# Steps of one kernel that a thread takes at a time.
+STEPS_PER_SHARE = 16384
+# Time of a step until a kernel has run: a guess on the side of several threads.
+GUESSED_NS = 1
+
+
+def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
+    """Load the very bytes that were verified, from memory, under a name that never recurs.
+
+    The dynamic loader knows libraries by their path's text; so each gets its own spelling.
+    ``shared``: libraries that are loaded later may use its functions.
+    """
+    scope = os.RTLD_GLOBAL if shared else os.RTLD_LOCAL
+    handle = os.memfd_create("opweave", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(os.dup(handle), "wb") as file:
+            file.write(payload)
+        dots = "".join("./" if bit == "0" else ".//" for bit in f"{next(_numbers):b}")
+        return ctypes.CDLL(f"/proc/self/fd/{dots}{handle}", mode=scope | os.RTLD_NOW)
+    finally:
+        os.close(handle)
+
+
+# What a kernel's launch asks of Python: to let other threads run meanwhile, and to handle signals.
+FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
+
+
+@Once
+def runtime_library() -> ctypes.CDLL:
+    """The scheduler and thread pool of templates/host/runtime.cpp."""
+    source = (TEMPLATES / "host" / "runtime.cpp").read_text()
+    library = load_library(builder().build_plain(source).payload)
+    library.ow_python.argtypes = [ctypes.c_void_p] * len(FOR_LAUNCHES)
+    library.ow_python.restype = None
+    library.ow_python(
+        *(ctypes.cast(getattr(ctypes.pythonapi, n), ctypes.c_void_p) for n in FOR_LAUNCHES)
+    )
+    library.ow_differs.argtypes = [
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_longlong
+    ]  # fmt: skip
+    library.ow_differs.restype = ctypes.c_longlong
+    library.ow_message.restype = ctypes.c_char_p
+    return library
+
+
+@Once
+def runner() -> Callable[[int, bytes], None]:
+    """``ow_run``, called as a function of Python's own: it lets go of the interpreter itself."""
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+    return kind(("ow_run", runtime_library()))
+
+
+@Once
+def planner() -> Callable[[int, Any, int, Any, int], int]:
+    """``ow_plan``, likewise."""
+    address, number = ctypes.c_void_p, ctypes.c_longlong
+    kind = ctypes.PYFUNCTYPE(ctypes.c_int, address, ctypes.c_char_p, number, address, number)
+    return kind(("ow_plan", runtime_library()))
+
+
+class Run(ctypes.Structure):
+    """``Run`` of templates/host/runtime.cpp: a kernel, its grid, and how to share its blocks."""
+
+    _fields_ = (
+        ("blocks", ctypes.c_void_p),
+        ("share", ctypes.c_longlong),
+        ("alone", ctypes.c_longlong),
+        ("grid", ctypes.c_uint * 3),
+        ("cores", ctypes.c_int),
+    )
+
+
+class HostLaunch:
+    """Starts one kernel over a fixed grid, given its packed arguments.
+
+    Attributes:
+        run: the kernel as runtime.cpp takes it; what it has measured of it stands in there.
+    """
+
+    __slots__ = ("_address", "_start", "run")
+
+    def __init__(self, run: Run):
+        self.run = run
+        self._start, self._address = runner(), ctypes.addressof(run)
+
+    @classmethod
+    def of(cls, kernel: Kernel, binary: Binary, extents: Extents) -> HostLaunch:
+        """Over the grid of a kernel that is compiled."""
+        blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
+        grid = kernel.grid(extents)
+        steps = kernel.work(extents)
+        share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
+        return cls(Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores()))
+
+    def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
+        self._start(self._address, slots)
+
+
+_libraries: dict[str, ctypes.CDLL] = {}
+
+
+def loaded(binary: Binary) -> ctypes.CDLL:
+    found = _libraries.get(binary.key)
+    if found is None:  # two threads may load it, and both take the same
+        found = _libraries.setdefault(binary.key, load_library(binary.payload))
+    return found

@@ -1,0 +1,247 @@
+"""The executors on the host: run mode and verify mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.graph import Extents
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.prepared import Loop, Plan, Prepared, array_scalar
+from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
+from opweave.runtime.host.launcher import HostLaunch
+from opweave.runtime.host.plans import HostPlan, held_at
+from opweave.runtime.host.pool import allocator
+from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.simt.checker import Checked, Fault, run_sanitized
+from opweave.runtime.simt.fibres import run_verify
+from opweave.runtime.simt.guarded import PATTERN, Guarded
+from opweave.runtime.simt.regions import memories
+
+# Parameters whose memory is passed last, in this order.
+LATE = ("partials", "counter", "faults")
+
+
+def poisoned(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The same arrays full of a pattern, so that what a kernel does not write shows."""
+
+    def made() -> Any:
+        array = make()
+        array.reshape(-1).view(np.uint8)[...] = PATTERN
+        return array
+
+    return made
+
+
+class Poisoning:
+    """Another executor, whose results begin with a pattern."""
+
+    def __init__(self, executor: Any):
+        self._executor = executor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return poisoned(self._executor.allocator(shape, dtype))
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        return poisoned(self._executor.arena(nbytes))
+
+
+class HostExecutor:
+    """Kernels lowered for the target ``host``, on all cores."""
+
+    mode = "run"
+
+    def __init__(self, fast: bool = False, cached: bool = True):
+        """``cached``: binaries are taken from memory or disk where they are there."""
+        self.fast = fast
+        self.cached = cached
+        self._built: dict[tuple[str, str], Binary] = {}
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return allocator(shape, dtype.numpy)
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        """A function that makes memory for the temporaries of a call."""
+        return allocator((nbytes,), np.dtype(np.uint8))
+
+    def plan(self, prepared: Prepared) -> Plan | None:
+        return HostPlan(prepared) if held_at() else None
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        return HostLoop(prepared) if held_at() else None
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        zeros = np.zeros(counters(kernel, rows), np.uint32)
+        return np.empty(partial_bytes(kernel, rows), np.uint8), zeros
+
+    def faults(self) -> np.ndarray[Any, Any]:
+        return np.zeros(1, np.uint64)
+
+    def noted(self, faults: np.ndarray[Any, Any]) -> int:
+        return int(faults[0])
+
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        if self.cached:
+            return self._build(kernel, source)
+        key = kernel.name, source
+        if key not in self._built:  # for the launcher, after several were built at once
+            self._built[key] = self._build(kernel, source)
+        return self._built[key]
+
+    def _build(self, kernel: Kernel, source: str) -> Binary:
+        arch = "host" if self.mode == "run" else kernel.target
+        return build_kernel(
+            kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
+        )
+
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
+        return HostLaunch.of(kernel, self.build(kernel, source), extents)
+
+    packer, address = staticmethod(packer), staticmethod(pointer)
+
+    def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
+        return array_scalar(array, boxed)
+
+
+class VerifyExecutor(HostExecutor):
+    """Kernels lowered for an sm architecture, byte for byte, each thread a fibre.
+
+    Args:
+        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
+    """
+
+    mode = "verify"
+
+    def __init__(self, schedule: int = 0, fast: bool = False, cached: bool = True):
+        super().__init__(fast, cached)
+        if type(schedule) is not int or not -(2**31) <= schedule < 2**31:
+            raise ArgumentError(
+                f"schedule={shown(schedule)}: expected 0, 1 or another 32-bit integer"
+            )
+        self.schedule = schedule
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return poisoned(lambda: aligned_empty(shape, dtype.numpy))
+
+    def plan(self, prepared: Prepared) -> Plan | None:
+        return None  # each array lies between guards of its own
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        return None  # each launch is checked
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
+        return partials, np.zeros(counters(kernel, rows), np.uint32)
+
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
+        binary = self.build(kernel, source)
+        grid = kernel.grid(extents)
+        kinds = ("input", "output", *LATE)
+        places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
+        counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
+
+        def launch(slots: bytes, arrays: Sequence[Any]) -> None:
+            def packed(addresses: Sequence[int]) -> bytes:
+                made = bytearray(slots)
+                for slot, address, array in zip(places, addresses, arrays, strict=True):
+                    word = slice(8 * slot, 8 * slot + 8)
+                    offset = int.from_bytes(made[word], "little") - pointer(array)
+                    made[word] = (address + offset).to_bytes(8, "little")
+                return bytes(made)
+
+            self.run(kernel, binary, grid, packed, arrays, places)
+            if counter >= 0 and arrays[counter].any():
+                raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
+
+        return launch
+
+    def run(
+        self,
+        kernel: Kernel,
+        binary: Binary,
+        grid: Sequence[int],
+        packed: Callable[[Sequence[int]], bytes],
+        arrays: Sequence[np.ndarray[Any, Any]],
+        places: Sequence[int],
+    ) -> None:
+        """Launch one kernel on copies of its arrays; ``places`` are their parameters."""
+        block = (kernel.threads, 1, 1)
+
+        def slots(copies: Sequence[Guarded]) -> bytes:
+            return packed([copy.address for copy in copies])
+
+        run_verify(kernel.name, binary, grid, block, slots, arrays, self.schedule)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the checker saw of one launch."""
+
+    kernel: Kernel
+    grid: Sequence[int]
+    faults: list[Fault]
+
+
+class SanitizeExecutor(VerifyExecutor):
+    """As in verify mode, with every access checked; faults are collected, not raised.
+
+    Attributes:
+        seen: the launches, in order.
+    """
+
+    mode = "sanitize"
+
+    def __init__(self, schedule: int = 0, fast: bool = False):
+        super().__init__(schedule, fast)
+        self.seen: list[Seen] = []
+
+    def run(
+        self,
+        kernel: Kernel,
+        binary: Binary,
+        grid: Sequence[int],
+        packed: Callable[[Sequence[int]], bytes],
+        arrays: Sequence[np.ndarray[Any, Any]],
+        places: Sequence[int],
+    ) -> None:
+        params = [kernel.params[slot] for slot in places]
+        unwritten = [p.kind in ("output", "partials") for p in params]
+        memory, where = memories(arrays, [p.name for p in params], unwritten)
+        checked = Checked.of(binary)
+
+        def slots(addresses: Sequence[int]) -> bytes:
+            return packed([
+                addresses[piece] + array.__array_interface__["data"][0] - memory[piece].low
+                for piece, array in zip(where, arrays, strict=True)
+            ])  # fmt: skip
+
+        block = (kernel.threads, 1, 1)
+        faults = run_sanitized(checked, grid, block, slots, memory, self.schedule)
+        self.seen.append(Seen(kernel, grid, faults))
+        for piece, array in zip(where, arrays, strict=True):
+            memory[piece].write_back(array)
+
+
+def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:
+    """Slots of the arrays in the order in which a prepared call passes them."""
+    late = {kind: number + 1 for number, kind in enumerate(LATE)}
+    return sorted(places, key=lambda slot: late.get(kernel.params[slot].kind, 0))
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An uninitialised array on a 16-byte boundary, as GPU allocators give."""
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = np.empty(count + 16, np.uint8)
+    start = -raw.ctypes.data % 16
+    return raw[start : start + count].view(dtype).reshape(shape)

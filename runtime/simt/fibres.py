@@ -1,0 +1,131 @@
+"""Verify mode: a kernel's threads as fibres that take turns, on guarded copies of its arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.opcodes.errors import LaunchError, OutOfMemoryError
+from opweave.runtime.binaries.build import Binary
+from opweave.runtime.host.launcher import loaded, runtime_library
+from opweave.runtime.process import locks
+from opweave.runtime.simt.guarded import Guarded, guard
+
+
+class Launch(ctypes.Structure):
+    """One launch, as fibres.h reads it."""
+
+    _fields_ = (
+        ("bind", ctypes.c_void_p),
+        ("thread", ctypes.c_void_p),
+        ("shared_begin", ctypes.c_void_p),
+        ("shared_end", ctypes.c_void_p),
+        ("dynamic_begin", ctypes.c_void_p),
+        ("dynamic_bytes", ctypes.c_longlong),
+        ("args", ctypes.c_char_p),
+        ("args_bytes", ctypes.c_longlong),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("schedule", ctypes.c_int),
+        ("orders", ctypes.c_void_p),
+    )
+
+
+# The schedulers keep their state in statics: one kernel at a time.
+LOCK = locks.lock()
+
+
+# What a scheduler returns besides a number of faults: `Outcome` of grid.h.
+INTERRUPTED, WITHOUT_MEMORY = -1, -2
+
+
+def outcome(returned: int, name: str) -> int:
+    """The number of faults that a scheduler returned.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+        OutOfMemoryError: the process may not have the address space that the threads need.
+    """
+    if returned == INTERRUPTED:
+        raise KeyboardInterrupt
+    if returned == WITHOUT_MEMORY:
+        raise OutOfMemoryError(
+            f"{name}: its threads need more address space on the host than this process may have, "
+            "though little of it is ever touched; raise the limit (ulimit -v unlimited), or let "
+            "the system promise it (vm.overcommit_memory=0, a larger vm.max_map_count)"
+        )
+    return returned
+
+
+def launch_of(
+    library: ctypes.CDLL,
+    grid: Sequence[int],
+    block: Sequence[int],
+    slots: bytes,
+    static: tuple[int, int],
+    dynamic: tuple[int, int],
+    schedule: int,
+) -> tuple[Launch, Any]:
+    """A launch of a kernel's library, and what must live as long as it.
+
+    Args:
+        static: address and end of the static shared memory.
+        dynamic: address and bytes of the dynamic shared memory.
+    """
+    three = ctypes.c_uint * 3
+    orders = (ctypes.c_int * (grid[0] * grid[1] * grid[2] + block[0] * block[1] * block[2]))()
+    made = Launch(
+        ctypes.cast(library.ow_bind, ctypes.c_void_p),
+        ctypes.cast(library.ow_thread, ctypes.c_void_p),
+        *static,
+        *dynamic,
+        slots,
+        len(slots),
+        three(*grid),
+        three(*block),
+        schedule,
+        ctypes.cast(orders, ctypes.c_void_p),
+    )
+    return made, (orders, slots)
+
+
+def run_verify(
+    name: str,
+    binary: Binary,
+    grid: Sequence[int],
+    block: Sequence[int],
+    slots: Callable[[Sequence[Guarded]], bytes],
+    arrays: Sequence[np.ndarray[Any, Any]],
+    schedule: int = 0,
+    shared_bytes: int = 0,
+) -> None:
+    """Run a kernel as fibres on guarded copies of its arrays; outputs are copied back.
+
+    Args:
+        slots: packs the arguments, given the copies.
+        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
+        shared_bytes: dynamic shared memory.
+
+    Raises:
+        LaunchError: a divergent barrier, an access outside every array, a misaligned access.
+        KeyboardInterrupt: Ctrl-C.
+        OutOfMemoryError: no address space for its threads.
+    """
+    library, runtime = loaded(binary), runtime_library()
+    memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
+    dynamic = (ctypes.addressof(memory), shared_bytes)
+    for symbol in ("ow_shared_begin", "ow_shared_end"):
+        getattr(library, symbol).restype = ctypes.c_void_p
+    static = (library.ow_shared_begin(), library.ow_shared_end())
+    copies = [guard(array) for array in arrays]
+    launch, _kept = launch_of(library, grid, block, slots(copies), static, dynamic, schedule)
+    with LOCK:
+        failed = runtime.ow_verify(ctypes.byref(launch))
+        message = runtime.ow_message().decode(errors="replace")
+    if outcome(failed, name):
+        raise LaunchError(f"{name}: {message}")
+    for copy in copies:
+        copy.finish(name)

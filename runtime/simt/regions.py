@@ -1,0 +1,103 @@
+"""Memory of a kernel that is checked: pieces between guards, and regions of it."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opweave.runtime.simt.guarded import PATTERN, span
+
+GUARD = 1 << 20  # bytes on either side of an array; untouched pages take no memory
+ALIGNMENT = 512  # of what a GPU's allocator gives
+GLOBAL, STATIC_SHARED, DYNAMIC_SHARED = range(3)
+
+
+class Region(ctypes.Structure):
+    """Memory of a kernel, as shadow.h reads it."""
+
+    _fields_ = (
+        ("begin", ctypes.c_void_p),
+        ("end", ctypes.c_void_p),
+        ("low", ctypes.c_void_p),
+        ("high", ctypes.c_void_p),
+        ("kind", ctypes.c_int),
+        ("unwritten", ctypes.c_int),
+        ("owner", ctypes.c_void_p),
+        ("granules", ctypes.c_void_p),
+    )
+
+
+@dataclass
+class Memory:
+    """One piece of global memory between guards; arrays that overlap share one.
+
+    Attributes:
+        name: what messages call it.
+        low: address of its first byte outside.
+        bytes: its size.
+        unwritten: nobody has written it yet.
+    """
+
+    name: str
+    low: int
+    bytes: int
+    unwritten: bool
+    address: int = 0
+    buffer: Any = None
+
+    def fill(self) -> None:
+        """Copy its contents in, or a pattern where there are none."""
+        total = 2 * (GUARD + ALIGNMENT) + self.bytes
+        self.buffer = mmap.mmap(-1, total)
+        start = np.frombuffer(self.buffer, np.uint8).ctypes.data
+        first = start + GUARD
+        # vectors of up to 16 bytes need no more of an address than its remainder
+        self.address = first + (-first % ALIGNMENT) + self.low % 16
+        if self.unwritten:
+            ctypes.memset(self.address, PATTERN, self.bytes)
+        elif self.bytes:
+            ctypes.memmove(self.address, self.low, self.bytes)
+
+    def region(self) -> Region:
+        end = self.address + self.bytes
+        return Region(
+            self.address, end, self.address - GUARD // 2, end + GUARD // 2, GLOBAL,
+            int(self.unwritten), None, None,
+        )  # fmt: skip
+
+    def write_back(self, array: np.ndarray[Any, Any]) -> None:
+        """Copy what lies under an array that may be written."""
+        low, count = span(array)
+        first = array.__array_interface__["data"][0] + low
+        if count and array.flags.writeable:
+            ctypes.memmove(first, self.address + first - self.low, count)
+
+
+def memories(
+    arrays: Sequence[np.ndarray[Any, Any]], names: Sequence[str], unwritten: Sequence[bool]
+) -> tuple[list[Memory], list[int]]:
+    """Memory for arrays, and which piece each of them lies in; what overlaps lies in one."""
+    spans = []
+    for array in arrays:
+        low, count = span(array)
+        spans.append((array.__array_interface__["data"][0] + low, count))
+    made: list[Memory] = []
+    ends: list[int] = []
+    where = [0] * len(arrays)
+    for i in sorted(range(len(arrays)), key=lambda i: spans[i]):
+        low, count = spans[i]
+        if made and count and low < ends[-1]:
+            made[-1].name += f" and {names[i]}"
+            made[-1].unwritten = made[-1].unwritten and unwritten[i]
+        else:
+            made.append(Memory(names[i], low, count, unwritten[i]))
+            ends.append(low)
+        ends[-1] = max(ends[-1], low + count)
+        made[-1].bytes = ends[-1] - made[-1].low
+        where[i] = len(made) - 1
+    return made, where
