@@ -12,7 +12,7 @@ from opweave.compiler.device import Device
 from opweave.compiler.driver import Lowered, Options
 from opweave.compiler.lazy import Break, LazyTracer
 from opweave.compiler.lazy_array import BREAKS
-from opweave.compiler.lazy_run import Returned, run_lazily
+from opweave.compiler.lazy_run import run_lazily
 from opweave.compiler.names import function_name
 from opweave.compiler.segments import Segment
 from opweave.compiler.simplify import simplify
@@ -47,7 +47,7 @@ class Ran:
         segments: what ran, in order.
     """
 
-    returned: Returned
+    returned: Any
     breaks: tuple[Break, ...]
     segments: tuple[tuple[Prepared, Lowered], ...]
 
