@@ -305,10 +305,7 @@ class Fused:
 
     def _in_parts(self, call: Call, out: Any) -> Any:
         ran = self._parts.run(call)
-        if out is None:
-            return ran.returned.whole
-        leaves = copied_into(out, ran.returned.leaves)
-        return packed(ran.returned.structure, leaves, call.containers)
+        return ran.returned if out is None else _packed_into(out, ran.returned)
 
     def _plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
         """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
@@ -320,10 +317,7 @@ class Fused:
                 OpweaveWarning,
                 stacklevel=3,  # the line that calls
             )
-        if out is None:
-            return result
-        leaves, tree = flatten(result, "the output", CONSTANTS)
-        return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
+        return result if out is None else _packed_into(out, result)
 
     def _where(self, arrays: Sequence[Any]) -> tuple[Device, Any]:
         """Device and executor of a segment."""
@@ -525,6 +519,12 @@ class Fused:
             self._calls.clear()
             self._watched = Watched(self)
             self._warned = False
+
+
+def _packed_into(out: Any, result: Any) -> Any:
+    """A result that Python has made, its arrays copied into given ones."""
+    leaves, tree = flatten(result, "the output", CONSTANTS)
+    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 
 
 def _text_of(error: Exception) -> str:

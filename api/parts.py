@@ -12,7 +12,7 @@ from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.parts.lazy import Break, LazyTracer
 from opweave.compiler.parts.lazy_array import BREAKS
-from opweave.compiler.parts.lazy_run import Returned, run_lazily
+from opweave.compiler.parts.lazy_run import run_lazily
 from opweave.compiler.parts.segments import Segment
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options
@@ -47,7 +47,7 @@ class Ran:
         segments: what ran, in order.
     """
 
-    returned: Returned
+    returned: Any
     breaks: tuple[Break, ...]
     segments: tuple[tuple[Prepared, Lowered], ...]
 

@@ -747,3 +747,23 @@ def test_arrays_of_numpys_own_are_written_to(made, write):
     x = np.arange(5.0)
     for found, expected in zip(ow.fuse(function)(x.copy()), function(x.copy()), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def holding_itself(x):
+    made = [x * 2]
+    made.append(made)
+    return made
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("parts", [False, True], ids=["from the trace", "in parts"])
+def test_a_result_that_no_kernel_can_fill_is_pythons(parts):
+    x = np.arange(4.0)
+    many = ow.fuse(lambda x: ((np.sort(x) if parts else x) * 2, list(range(3000))))
+    cycle = ow.fuse(lambda x: holding_itself(np.sort(x) if parts else x))
+
+    assert many(x)[1] == list(range(3000))
+    made = cycle(x)
+    assert made[1] is made
+    with pytest.raises(ow.OpweaveError, match="1024 arrays and numbers"):
+        ow.fuse(lambda x: (x, list(range(3000))), fullgraph=True)(x)

@@ -16,7 +16,12 @@ ATTRIBUTES = {"system", "popen", "mktemp", "execv", "execve", "execvp", "spawnv"
 # (file, attribute): the command line imports the file that its user names, and reads literals
 ALLOWED = {("api/cli/loading.py", "exec_module"), ("api/cli/arguments.py", "literal_eval")}
 PROCESSES = {"run", "Popen", "call", "check_call", "check_output"}
-STARTERS = {"runtime/binaries/hostcc.py", "runtime/binaries/disassembly.py", "api/cli/probes.py", "api/cli/installed.py"}
+STARTERS = {
+    "runtime/binaries/hostcc.py",
+    "runtime/binaries/disassembly.py",
+    "api/cli/probes.py",
+    "api/cli/installed.py",
+}
 
 
 def faults(text, file):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from opweave.compiler.capturing.capture import Place
-from opweave.compiler.capturing.tree import Constant, Structure
 from opweave.compiler.parts.lazy import LazyTracer
 from opweave.compiler.parts.write_back import Settling
-from opweave.compiler.tracing.trace import result_of, run
+from opweave.compiler.tracing.trace import run
 from opweave.compiler.tracing.tracer import is_array
 from opweave.opcodes.allowed import is_number
 
@@ -23,8 +22,8 @@ def run_lazily(
     static: Sequence[bool],
     rebuilt: Rebuild,
     originals: Sequence[Any] = (),
-) -> Returned:
-    """Call a function on arrays.
+) -> Any:
+    """Call a function on arrays; what it returns, with arrays themselves.
 
     Args:
         arguments: the leaves of the arguments and of what the function reads from outside.
@@ -53,24 +52,9 @@ def run_lazily(
     finally:
         known = {id(copy): of for copy, of in zip(containers, originals, strict=True)}
         _settle(tracer, captured, known)
-    if result is None:
-        tracer.settle()
-        return Returned([], Constant(None), None)
-    given = tracer.arguments | tracer.borrowed
-    found, structure = result_of(result, containers, leaves, given)
-    settling = Settling(tracer.real, known)
-    whole = settling.settled(result)
-    real_leaves = [settling.settled(item) for _, item in found]
+    whole = Settling(tracer.real, known).settled(result)
     tracer.settle()
-    return Returned(real_leaves, structure, whole)
-
-
-class Returned(NamedTuple):
-    """What a function returned: its leaves, their structure, and the very object."""
-
-    leaves: list[Any]
-    structure: Structure | None
-    whole: Any
+    return whole
 
 
 def _settle(tracer: LazyTracer, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:

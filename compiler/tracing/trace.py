@@ -35,7 +35,13 @@ from opweave.compiler.tracing.tracer import Tracer, is_array, is_boxed
 from opweave.compiler.tracing.truths import Truth
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import OpweaveError, ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    ArgumentError,
+    OpweaveError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 
 # What a function may return besides arrays and numbers.
 CONSTANTS = (str, bytes, Enum)
@@ -179,10 +185,13 @@ def _trace(
     if ShapeError.made != before:  # and was caught
         _fix_extents(tracer, call.values())
     given = tracer.inputs | tracer.borrowed
-    if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
-        leaves, structure = flatten(result, "the output", CONSTANTS)
-    else:
-        leaves, structure = result_of(result, containers, call.values(), given)
+    try:
+        if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
+            leaves, structure = flatten(result, "the output", CONSTANTS)
+        else:
+            leaves, structure = result_of(result, containers, call.values(), given)
+    except ArgumentError as error:  # Python may return what no kernel's results are
+        raise TraceError(str(error)) from None
     copies = _copies(tracer, [item for _, item in leaves])
     outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
     if repeated and all(isinstance(o, Value) for o in outputs):
