@@ -1,7 +1,7 @@
 """The scans: what a reduction has of every beginning of a row, an element for each.
 
 ``acc`` is what came before, ``x`` the next element; the reduce op-code joins a run of elements to
-those before it.  Which runs there are is not said here: that is the plan (compiler/scheduling/scan_plans.py).
+those before it.  Which runs there are is the plan (compiler/scheduling/scan_plans.py).
 NumPy calls them cumsum and cumprod, and ``accumulate`` of a ufunc.
 """
 

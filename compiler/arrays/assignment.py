@@ -21,6 +21,7 @@ from opweave.compiler.arrays.gathering import (
     place_type,
 )
 from opweave.compiler.arrays.indexing import bounds, expanded, indexed
+from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Extent, Shape
@@ -31,22 +32,21 @@ from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, Unsuppor
 
 if TYPE_CHECKING:
     from opweave.compiler.ir.builder import Builder
-    from opweave.compiler.tracing.traced import TracedArray
 
 
-def _whole(target: TracedArray) -> TracedArray | None:
+def _whole(target: TracedArrayLike) -> TracedArrayLike | None:
     """The array that another is a part of, if somebody else sees it."""
     parent = target.origin[0] if target.origin is not None else None
     return parent if any(a is parent for a in target.tracer.relatives(target)) else None
 
 
-def _parts(target: TracedArray) -> list[TracedArray]:
+def _parts(target: TracedArrayLike) -> list[TracedArrayLike]:
     """The parts of an array that somebody holds, and theirs."""
     found = [a for a in target.tracer.relatives(target) if _whole(a) is target]
     return [*found, *(inner for part in found for inner in _parts(part))]
 
 
-def _holders(target: TracedArray) -> list[TracedArray]:
+def _holders(target: TracedArrayLike) -> list[TracedArrayLike]:
     """All arrays that a change of one is a change of, as far as it is known where."""
     root = target
     while (whole := _whole(root)) is not None:
@@ -95,7 +95,7 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
         )
 
 
-def _check_array(target: TracedArray, name: str) -> None:
+def _check_array(target: TracedArrayLike, name: str) -> None:
     if target.tracer.is_number(target.value):
         raise UnsupportedError(f"{name}: expected an array to write to, found a number")
 
@@ -113,7 +113,7 @@ def fitted(target: Any, value: Any) -> Any:
         return value  # what is stored is checked
 
 
-def assign(target: Any, value: Any, name: str) -> TracedArray:
+def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
     """``out=`` and in-place operators: every name of the target sees the new value.
 
     Raises:
@@ -135,11 +135,11 @@ def assign(target: Any, value: Any, name: str) -> TracedArray:
             assert part.origin is not None
             part.value = indexed(*part.origin).value
             tracer.relate(part.origin[0], part)
-    found: TracedArray = target
+    found: TracedArrayLike = target
     return found
 
 
-def put(target: TracedArray, key: Any, value: Any) -> None:
+def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     """``target[key] = value``.
 
     Raises:
@@ -153,7 +153,7 @@ def put(target: TracedArray, key: Any, value: Any) -> None:
     assign(target, _replaced(target, key, value), "assignment to elements")
 
 
-def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
+def _replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array with other elements in some places."""
     tracer, dtype = target.tracer, target.value.dtype
     if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
@@ -191,7 +191,7 @@ def _replaced(target: TracedArray, key: Any, value: Any) -> Any:
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
 
 
-def _nonempty(target: TracedArray) -> None:
+def _nonempty(target: TracedArrayLike) -> None:
     """A place is checked where elements are written.
 
     Raises:
@@ -201,7 +201,7 @@ def _nonempty(target: TracedArray) -> None:
         raise UnsupportedError("assignment to elements of an empty array")
 
 
-def _check_mask(target: TracedArray, mask: Any) -> None:
+def _check_mask(target: TracedArrayLike, mask: Any) -> None:
     """
     Raises:
         BoundsError: extents differ; a mask does not broadcast.
@@ -219,7 +219,7 @@ def _check_mask(target: TracedArray, mask: Any) -> None:
             )
 
 
-def _pasted(target: TracedArray, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
+def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
     typed = _typed(target.tracer, value, dtype)
     if inside:
         return np.where(reduce(np.logical_and, inside), typed, target)

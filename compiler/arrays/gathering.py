@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Extent
 from opweave.compiler.tracing.traced_operators import is_traced, is_traced_array
@@ -18,15 +19,11 @@ from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import BoundsError, UnsupportedError
 from opweave.opcodes.gathers import MOST_AXES
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.traced import TracedArray
-    from opweave.compiler.tracing.tracer import Tracer
-
 # Extents below which places are computed in 32 bits; the sum of two of them fits, too.
 NARROW = 1 << 30
 
 
-def place_type(tracer: Tracer, *extents: Extent) -> DType:
+def place_type(tracer: TracerLike, *extents: Extent) -> DType:
     """The integer that places along axes of these extents are computed in; part of the guard."""
     builder = tracer.builder
     exprs = [builder.extent_expr(e) for e in extents if not isinstance(e, int)]
@@ -34,13 +31,13 @@ def place_type(tracer: Tracer, *extents: Extent) -> DType:
     return I32 if all(narrow) and all(e < NARROW for e in extents if type(e) is int) else I64
 
 
-def coordinate(tracer: Tracer, extent: Extent, trailing: int, dtype: DType) -> Any:
+def coordinate(tracer: TracerLike, extent: Extent, trailing: int, dtype: DType) -> Any:
     """Places along an axis that stands ``trailing`` dimensions before the last."""
     shape = (extent, *[1] * trailing)
     return tracer.wrapped(tracer.builder.coordinate(shape, dtype, tracer.where()))
 
 
-def gathered(array: TracedArray, places: Sequence[Any]) -> TracedArray:
+def gathered(array: TracedArrayLike, places: Sequence[Any]) -> TracedArrayLike:
     """The elements at places along each axis, which nothing checks.
 
     Raises:
@@ -48,13 +45,18 @@ def gathered(array: TracedArray, places: Sequence[Any]) -> TracedArray:
     """
     if array.ndim > MOST_AXES:
         raise UnsupportedError(f"places in an array of {array.ndim} dimensions")
-    found: TracedArray = array.tracer.apply(OPERATORS[f"gather_{array.ndim}d"], [array, *places])
+    found: TracedArrayLike = array.tracer.apply(
+        OPERATORS[f"gather_{array.ndim}d"], [array, *places]
+    )
     return found
 
 
 def moved(
-    array: TracedArray, places: Mapping[int, Any], dtype: DType, like: TracedArray | None = None
-) -> TracedArray:
+    array: TracedArrayLike,
+    places: Mapping[int, Any],
+    dtype: DType,
+    like: TracedArrayLike | None = None,
+) -> TracedArrayLike:
     """The elements at other places along some axes.
 
     Args:
@@ -63,7 +65,7 @@ def moved(
     """
     tracer, rank = array.tracer, array.ndim
     if not rank:
-        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [array]))
+        return cast("TracedArrayLike", tracer.apply(OPERATORS["copy"], [array]))
     whole = [
         places[d] if d in places else coordinate(tracer, e, rank - 1 - d, dtype)
         for d, e in enumerate((array if like is None else like).value.shape)
@@ -76,7 +78,7 @@ def is_below(places: Any, end: Any) -> Any:
     return places - end < places.dtype.type(0)
 
 
-def checked(tracer: Tracer, places: Any, extent: Extent) -> Any:
+def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
     """Indices as places: counted from the end where negative, refused where there is none.
 
     A kernel notes those that it cannot serve, and the call raises ``BoundsError``; on a GPU they
@@ -97,7 +99,7 @@ def is_place(item: Any) -> bool:
     return is_traced_array(item) and getattr(item, "ndim", 1) == 0 and item.dtype.kind in "iu"
 
 
-def indices_of(array: TracedArray, item: Any) -> Any:
+def indices_of(array: TracedArrayLike, item: Any) -> Any:
     """An item of an index as a traced array of integers, or as a number.
 
     Raises:
@@ -118,7 +120,7 @@ def indices_of(array: TracedArray, item: Any) -> Any:
     return item
 
 
-def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
+def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
     """``array[items]`` for whole slices, numbers and arrays of integers, one for each axis.
 
     The axes of the arrays' common shape stand where the arrays do, or first if those are apart.
@@ -150,7 +152,7 @@ def by_arrays(array: TracedArray, items: Sequence[Any]) -> TracedArray:
     return gathered(array, places)
 
 
-def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
+def place_of(tracer: TracerLike, number: int, axis: int, extent: Extent) -> Expr:
     """A number as a place along an axis, counted from its end where negative.
 
     Raises:
@@ -169,12 +171,12 @@ def place_of(tracer: Tracer, number: int, axis: int, extent: Extent) -> Expr:
     return place
 
 
-def _unchecked(tracer: Tracer, places: Any, extent: Extent) -> Any:
+def _unchecked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
     return places
 
 
 def _placed(
-    tracer: Tracer, given: Any, axis: int, extent: Extent, trailing: int,
+    tracer: TracerLike, given: Any, axis: int, extent: Extent, trailing: int,
     check: Callable[..., Any],
 ) -> Any:  # fmt: skip
     """Indices as places, with as many dimensions behind as the result has."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from opweave.compiler.arrays.gathering import by_arrays, place_of, takes_arrays
+from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
@@ -20,16 +21,13 @@ from opweave.opcodes.errors import (
     UnsupportedError,
 )
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.traced import TracedArray
-
 # Beyond every index: what an open end of a slice that runs backwards stands for.
 FAR = 1 << 62
 # A loop over the rows of an array becomes so many copies of its body at most.
 MOST_UNROLLED = 1024
 
 
-def indexed(array: TracedArray, key: Any) -> TracedArray:
+def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
     """``array[key]`` as a view.
 
     Raises:
@@ -45,7 +43,7 @@ def indexed(array: TracedArray, key: Any) -> TracedArray:
     return _viewed(array, items, is_scalar=is_scalar)
 
 
-def expanded(array: TracedArray, key: Any) -> list[Any]:
+def expanded(array: TracedArrayLike, key: Any) -> list[Any]:
     """An index with one item for each axis, and None for new ones.
 
     Raises:
@@ -69,7 +67,7 @@ def expanded(array: TracedArray, key: Any) -> list[Any]:
     return items
 
 
-def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedArray:
+def _viewed(array: TracedArrayLike, items: list[Any], *, is_scalar: bool) -> TracedArrayLike:
     tracer, value = array.tracer, array.value
     axes: list[int | None] = []
     axis = 0
@@ -91,7 +89,7 @@ def _viewed(array: TracedArray, items: list[Any], *, is_scalar: bool) -> TracedA
     if tuple(axes) != tuple(range(array.ndim)):
         made = tracer.apply(OPERATORS["view"], [made], {"axes": tuple(axes)})
     if not axes and tracer.is_number(array.value):
-        return cast("TracedArray", tracer.apply(OPERATORS["copy"], [made]))  # an array again
+        return cast("TracedArrayLike", tracer.apply(OPERATORS["copy"], [made]))  # an array again
     tracer.relate(array, made)
     return made
 
@@ -106,7 +104,7 @@ def _picks(item: Any) -> bool:
     return item is not None and not isinstance(item, slice)
 
 
-def bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
+def bounds(array: TracedArrayLike, item: Any, axis: int) -> tuple[Expr, int, Any] | None:
     """First index, step and number of indices; None for all of them."""
     builder = array.tracer.builder
     extent = builder.extent_expr(array.value.shape[axis])
@@ -127,11 +125,11 @@ def bounds(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any] | 
     return Expr("slice_start", bounds), step, length
 
 
-def _one(array: TracedArray, item: Any, axis: int) -> tuple[Expr, int, Any]:
+def _one(array: TracedArrayLike, item: Any, axis: int) -> tuple[Expr, int, Any]:
     return place_of(array.tracer, _number(array, item), axis, array.value.shape[axis]), 1, 1
 
 
-def _end(array: TracedArray, item: Any) -> Expr:
+def _end(array: TracedArrayLike, item: Any) -> Expr:
     """An end of a slice: an expression of extents, or a number that is part of the guard."""
     expr = getattr(item, "expr", None)
     if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
@@ -140,7 +138,7 @@ def _end(array: TracedArray, item: Any) -> Expr:
     return literal(_number(array, item))
 
 
-def _number(array: TracedArray, item: Any) -> int:
+def _number(array: TracedArrayLike, item: Any) -> int:
     try:
         return index(array.tracer.concrete(item))
     except OpweaveError:
@@ -151,7 +149,7 @@ def _number(array: TracedArray, item: Any) -> int:
         ) from None
 
 
-def rows(array: TracedArray) -> Iterator[TracedArray]:
+def rows(array: TracedArrayLike) -> Iterator[TracedArrayLike]:
     """The rows of an array, whose number becomes part of the guard.
 
     Raises:
@@ -171,18 +169,18 @@ class Rows:
 
     __opweave_stands__ = True
 
-    def __init__(self, array: TracedArray, count: int):
+    def __init__(self, array: TracedArrayLike, count: int):
         self._found = array
         self.count = count
 
-    def __getitem__(self, number: int) -> TracedArray:
+    def __getitem__(self, number: int) -> TracedArrayLike:
         if number >= self.count:
             raise IndexError(number)
-        row: TracedArray = self._found[number]
+        row: TracedArrayLike = self._found[number]
         return row
 
 
-def length(array: TracedArray) -> int:
+def length(array: TracedArrayLike) -> int:
     """``len(array)``, which becomes part of the guard."""
     if not array.ndim:
         kind = array.__class__

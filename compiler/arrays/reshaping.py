@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.graph import Extent
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
 from opweave.opcodes.shapes import check_dimensions
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.traced import TracedArray
-    from opweave.compiler.tracing.tracer import Tracer
-
 ONE, OPEN = literal(1), literal(-1)
 
 
-def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
+def reshaped(array: TracedArrayLike, shape: Sequence[Any]) -> TracedArrayLike:
     """The elements in the order of rows in another shape; -1 stands for what is left.
 
     Raises:
@@ -42,7 +39,7 @@ def reshaped(array: TracedArray, shape: Sequence[Any]) -> TracedArray:
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
     if extents == tuple(map(builder.find, array.value.shape)):
-        view: TracedArray = array if tracer.is_number(array.value) else array[...]
+        view: TracedArrayLike = array if tracer.is_number(array.value) else array[...]
         return view
     made = builder.reshaped(array.value, extents, tracer.where())
     view = array.of(made)
@@ -59,7 +56,7 @@ def _share(total: Expr, known: Expr) -> Expr:
     return ONE if known == total else Expr("share", (total, known))
 
 
-def _extent_or_open(tracer: Tracer, item: Any) -> Expr:
+def _extent_or_open(tracer: TracerLike, item: Any) -> Expr:
     """To NumPy whatever is negative stands for what is left."""
     expr = number_of(tracer, item)
     if evaluate(expr, tracer.builder.extents) >= 0:
@@ -69,7 +66,7 @@ def _extent_or_open(tracer: Tracer, item: Any) -> Expr:
     return OPEN
 
 
-def extent_of_item(tracer: Tracer, item: Any) -> Expr:
+def extent_of_item(tracer: TracerLike, item: Any) -> Expr:
     """An extent of a shape: an expression of extents, or a number that is part of the guard.
 
     Raises:
@@ -82,7 +79,7 @@ def extent_of_item(tracer: Tracer, item: Any) -> Expr:
     return expr
 
 
-def number_of(tracer: Tracer, item: Any) -> Expr:
+def number_of(tracer: TracerLike, item: Any) -> Expr:
     """A whole number: an expression of extents, or a number that is part of the guard.
 
     Raises:
@@ -124,7 +121,7 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     return found % rank
 
 
-def symbol_of(tracer: Tracer, expr: Expr) -> Extent:
+def symbol_of(tracer: TracerLike, expr: Expr) -> Extent:
     """From an expression to an extent: a number, a known symbol, or a new one."""
     if expr.op == "literal":
         number: int = expr.args[0]

@@ -14,11 +14,12 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.lifting import arrays_in
+from opweave.compiler.capturing.interface import Sight
 from opweave.compiler.capturing.purity import OURS, PURE
 from opweave.compiler.numpy_api.creation import CREATORS
 from opweave.compiler.numpy_api.scipy_special import ASKING_NOBODY, is_special
@@ -32,19 +33,6 @@ SEEN = ("scipy", "scipy.special", "datetime", "math", "inspect")
 MAKERS = frozenset(
     "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
 )
-
-
-class Sight(Protocol):
-    """What is asked of a function's sight here, see ``sight.py``."""
-
-    def plain(self, value: Any) -> Any:
-        """What stands for a value of the guard."""
-
-    def attribute(self, module: types.ModuleType, name: str) -> Any:
-        """What stands for a part of a module that has a stand-in."""
-
-    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
-        """The function assigns a part of a module."""
 
 
 class Module:

@@ -6,18 +6,16 @@ The function runs in parts then, where it sees the value itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from opweave.compiler.capturing.capture import is_constant
+from opweave.compiler.capturing.interface import Sight
 from opweave.compiler.capturing.leaving import unwatched
 from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.compiler.tracing.tracer import Tracer
 from opweave.opcodes.errors import TraceError
-
-if TYPE_CHECKING:
-    from opweave.compiler.capturing.static_view import Sight
 
 # What is asked for by its class alone.
 PLAIN = (str, bytes, int, float, complex, tuple, list, dict, np.generic, np.ndarray)

@@ -11,8 +11,8 @@ import datetime
 import random
 import sys
 import types
-from collections.abc import Callable, Mapping, Set
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Set
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from opweave.compiler.capturing.capture import (
     asks_identity,
     asks_truth,
     is_of_library,
-    is_own_class,
     is_own_module,
 )
 from opweave.compiler.capturing.errstates import checked
 from opweave.compiler.capturing.foreign import remedy
+from opweave.compiler.capturing.interface import ChangesLike, Seen, Sight
 from opweave.compiler.capturing.leaving import Departure
 from opweave.compiler.capturing.libraries import (
     ARRAY_MODULES,
@@ -56,9 +56,6 @@ from opweave.compiler.numpy_api.creation import CREATORS, creator
 from opweave.compiler.tracing.python_functions import BUILTINS as PYTHON
 from opweave.compiler.tracing.tracer import Tracer, is_array
 from opweave.opcodes.errors import TraceError
-
-if TYPE_CHECKING:
-    from opweave.compiler.capturing.changes import Changes
 
 # Modules whose functions give another value at each call.
 VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
@@ -109,83 +106,6 @@ TRUTHS = ("True_", "False_")
 INSTEAD = {**PYTHON, **QUESTIONS}
 
 
-class Sight(Protocol):
-    """What a function sees of what is no traced value.
-
-    Attributes:
-        seen: what was shown so far.
-        puts_back: changes outside of the function are done to the originals, not refused.
-        changes: what it has changed outside so far, while it runs.
-    """
-
-    seen: Seen
-    puts_back: bool
-    changes: Changes | None
-
-    def plain(self, value: Any) -> Any:
-        """What stands for a value of the guard."""
-
-    def unread(self, name: str, value: Any) -> Any:
-        """What stands for a value that no guard knows."""
-
-    def stands_for(self, value: Any, made: Any) -> None:
-        """From now on this is what ``plain`` gives for a value."""
-
-    def attribute(self, module: types.ModuleType, name: str) -> Any:
-        """What stands for a part of a module that has a stand-in, see ``modules.py``."""
-
-    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
-        """The function assigns a part of such a module."""
-
-    def left(self, departure: Departure) -> None:
-        """The function calls what is not known to be pure, see ``leaving.py``."""
-
-    def begun(self, changes: Changes) -> None:
-        """The function begins; its changes outside of itself are noted there."""
-
-    def crossed(self, is_outside: bool) -> None:
-        """Code begins that is no copy, or copied code goes on, see ``leaving.py``."""
-
-    def classes(self) -> Set[type]:
-        """The user's classes that the function has been shown."""
-
-    def copies(self, code: types.CodeType) -> None:
-        """Code of which the function runs a copy."""
-
-    def changed(self, changes: Changes, name: str) -> None:
-        """The function is done; what it may have changed outside of itself, see ``changes.py``."""
-
-    def errors(self) -> Any:
-        """NumPy's settings of floating-point errors while the function runs."""
-
-    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
-        """Refuse watched places that are asked for by their names, and that no guard knows."""
-
-
-class Seen:
-    """What was shown of each value: always the same for the same, so that ``is`` holds."""
-
-    def __init__(self) -> None:
-        self.made: dict[Any, Any] = {}
-        self.shown_classes: set[type] = set()
-
-    def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a key; ``found`` is held, so that nothing else gets its number."""
-        if key not in self.made:
-            self.made[key] = found, make()
-        return self.made[key][1]
-
-    def clear(self) -> None:
-        """Let go of all, when the function is done: stand-ins hold the sight that made them."""
-        self.made.clear()
-
-    def note(self, found: Any) -> None:
-        """Remember a class of the user's that the function sees, or may make objects of."""
-        kind = found.__self__ if type(found) is types.MethodType else found
-        if isinstance(kind, type) and is_own_class(kind):
-            self.shown_classes.add(kind)
-
-
 class Traced:
     """The sight of a function that is traced; its tracer remembers what was refused."""
 
@@ -195,7 +115,7 @@ class Traced:
         self.tracer = tracer
         self.seen = Seen()
         self.captured: Mapping[Place, Any] = {}
-        self.changes: Changes | None = None
+        self.changes: ChangesLike | None = None
 
     def plain(self, value: Any) -> Any:
         """What stands for a value; always the same for the same."""
@@ -212,7 +132,7 @@ class Traced:
     def stands_for(self, value: Any, made: Any) -> None:
         self.seen.made[id(value)] = value, made
 
-    def begun(self, changes: Changes) -> None:
+    def begun(self, changes: ChangesLike) -> None:
         self.changes = changes
 
     def crossed(self, is_outside: bool) -> None:
@@ -226,7 +146,7 @@ class Traced:
         tracer.asks_truth |= asks_truth(code)
         tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
 
-    def changed(self, changes: Changes, name: str) -> None:
+    def changed(self, changes: ChangesLike, name: str) -> None:
         """A trace changes nothing.
 
         Raises:

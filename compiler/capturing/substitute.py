@@ -20,9 +20,10 @@ from opweave.compiler.capturing.capture import (
     is_own_module,
     names_in,
 )
+from opweave.compiler.capturing.interface import Sight
 from opweave.compiler.capturing.libraries import importer
 from opweave.compiler.capturing.refusing import Remembering
-from opweave.compiler.capturing.static_view import INSTEAD, UNFORESEEN, Sight
+from opweave.compiler.capturing.static_view import INSTEAD, UNFORESEEN
 from opweave.compiler.capturing.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate
+from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import arrays_in, lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.ir.expr import Expr, literal
@@ -23,11 +24,8 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.tracer import Tracer
 
-
-def created(tracer: Tracer, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
+def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
     """An array of one number.
 
     Args:
@@ -174,18 +172,18 @@ SHAPED: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _arange(tracer: Tracer, *args: Any, dtype: Any = None) -> Any:
+def _arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
     return arange(tracer, *args, dtype=dtype)
 
 
-def _eye(tracer: Tracer, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
+def _eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
     shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
     row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
     return (column - row == k).astype(dtype)
 
 
 def _linspace(
-    tracer: Tracer, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
+    tracer: TracerLike, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
     """As NumPy's: so many steps from the start, and the very stop at the end."""
@@ -200,7 +198,7 @@ def _linspace(
 
 
 def _array(
-    tracer: Tracer, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
+    tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
 ) -> Any:
     """Of a traced array, or of a list with traced arrays in it."""
     if order not in ("K", "A", "C", "F", None):
@@ -224,16 +222,16 @@ def _laid_out(a: Any, order: Any) -> Any:
     return np.transpose(in_rows(np.transpose(a), np.ascontiguousarray))
 
 
-def _as_array(tracer: Tracer, a: Any, dtype: Any = None, order: Any = None) -> Any:
+def _as_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
     return _array(tracer, a, dtype, copy=False, order=order)
 
 
-def _fortran(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+def _fortran(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
     found = _array(tracer, a, dtype, copy=False, order="F")
     return found if found.ndim else found.reshape(1)
 
 
-def _contiguous(tracer: Tracer, a: Any, dtype: Any = None) -> Any:
+def _contiguous(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
     found = _array(tracer, a, dtype, copy=False)
     return in_rows(found, np.ascontiguousarray) if found.ndim else found.reshape(1)
 
@@ -264,7 +262,7 @@ COUNTED: dict[str, Callable[..., Any]] = {
 CREATORS = frozenset((*SHAPED, *COUNTED))
 
 
-def _takes(handler: Callable[..., Any], tracer: Tracer, args: Any, kwargs: Any) -> bool:
+def _takes(handler: Callable[..., Any], tracer: TracerLike, args: Any, kwargs: Any) -> bool:
     """True where a handler has all the arguments of a call."""
     try:
         signature(handler).bind(tracer, *args, **kwargs)
@@ -273,7 +271,7 @@ def _takes(handler: Callable[..., Any], tracer: Tracer, args: Any, kwargs: Any) 
     return True
 
 
-def _placed(tracer: Tracer, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _placed(tracer: TracerLike, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a handler; what it refuses has the user's line."""
     try:
         return handler(tracer, *args, **kwargs)
@@ -282,7 +280,7 @@ def _placed(tracer: Tracer, handler: Callable[..., Any], *args: Any, **kwargs: A
         raise error if place in str(error) else type(error)(f"{error} ({place})") from None
 
 
-def _held(tracer: Tracer | None, made: Any) -> Any:
+def _held(tracer: TracerLike | None, made: Any) -> Any:
     """An array that depends on nothing traced: NumPy's own, unless the function writes to it."""
     if tracer is None or getattr(made, "dtype", np.dtype(object)).kind not in "biufc":
         return made
@@ -291,7 +289,7 @@ def _held(tracer: Tracer | None, made: Any) -> Any:
 
 
 def creator(
-    name: str, plain: Callable[..., Any], holder: Tracer | None = None
+    name: str, plain: Callable[..., Any], holder: TracerLike | None = None
 ) -> Callable[..., Any]:
     """A creation function of a module: traced where an extent or the number is.
 

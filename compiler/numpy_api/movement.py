@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
+from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.ir.expr import Expr, literal
@@ -23,12 +24,8 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.traced import TracedArray
-    from opweave.compiler.tracing.tracer import Tracer
 
-
-def _along(array: TracedArray, axis: int, extent: Any) -> tuple[Any, DType]:
+def _along(array: TracedArrayLike, axis: int, extent: Any) -> tuple[Any, DType]:
     """Coordinates of a result that has another extent along an axis, and their type."""
     tracer = array.tracer
     made = tracer.extent_of(extent)
@@ -112,7 +109,7 @@ def _cast(name: str, array: Any, dtype: Any, casting: Any) -> Any:
     return array.astype(dtype)
 
 
-def _meet(tracer: Tracer, first: Any, other: Any, axis: int) -> None:
+def _meet(tracer: TracerLike, first: Any, other: Any, axis: int) -> None:
     """Extents off an axis are equal, here and at each later call.
 
     Raises:
@@ -220,7 +217,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
     return np.where(reduce(np.logical_or, outside), fill, made)
 
 
-def _nonempty(tracer: Tracer, extent: Extent) -> None:
+def _nonempty(tracer: TracerLike, extent: Extent) -> None:
     if tracer.builder.is_empty([extent]):
         raise ShapeError("pad: an empty axis has no elements to repeat")
 
@@ -273,7 +270,7 @@ def _triangle(lower: bool) -> Any:
     return handler
 
 
-def arange(tracer: Tracer, *args: Any, dtype: Any = None) -> Any:
+def arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
     """Whole numbers from a start in steps, where an end is traced; None for other numbers."""
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     kinds = [getattr(a, "example", a) for a in (start, stop, step)]

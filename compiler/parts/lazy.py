@@ -18,17 +18,18 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.capturing.capture import KEEPING, Place, asks_truth, names_in
+from opweave.compiler.capturing.interface import ChangesLike, Seen
 from opweave.compiler.capturing.leaving import Departure, unwatched
 from opweave.compiler.capturing.libraries import ARRAY_MODULES, creator_name, warn
 from opweave.compiler.capturing.purity import is_pure_in_c
 from opweave.compiler.capturing.static_view import (
     TRUTHS,
-    Seen,
     changes,
     meant_by,
     part_of,
@@ -39,15 +40,16 @@ from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Node, Value, Where
 from opweave.compiler.numpy_api.creation import CREATORS
+from opweave.compiler.parts.interface import Given
 from opweave.compiler.parts.lazy_array import BREAKS, LazyArray
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
-from opweave.compiler.parts.segments import Given, Segment, cut, may_raise, shared_views
+from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.tracing.trace import boxed
 from opweave.compiler.tracing.traced import TracedArray
 from opweave.compiler.tracing.traced_numbers import TracedScalar
 from opweave.compiler.tracing.traced_operators import is_traced_array
-from opweave.compiler.tracing.tracer import Alias, Tracer, is_array
+from opweave.compiler.tracing.tracer import Tracer, is_array
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
@@ -63,8 +65,6 @@ RANDOM = ("numpy.random", "cupy.random")
 OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 # Operations that are noted before they are computed, whether or not anybody asks for a value.
 MOST_PENDING = 1000
-if TYPE_CHECKING:
-    from opweave.compiler.capturing.changes import Changes
 
 Describe = Callable[[str, Any], Any]
 Run = Callable[[Segment], Sequence[Any]]
@@ -111,7 +111,7 @@ class LazyTracer(Tracer):
         self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._looked_at: set[int] = set()
         self.shown: list[Any] = []  # objects that the function sees themselves
-        self.changes: Changes | None = None
+        self.changes: ChangesLike | None = None
         self.views: dict[int, Any] = {}  # what other stand-ins for one value are, by theirs
         self.first: dict[int, int] = {}  # of each value the stand-in that is its array
         self.meant: dict[int, Any] = {}  # stand-ins, and what they were made for
@@ -288,7 +288,7 @@ class LazyTracer(Tracer):
 
         return functools.update_wrapper(function, plain)
 
-    def begun(self, changes: Changes) -> None:
+    def begun(self, changes: ChangesLike) -> None:
         self.changes = changes
         self.scopes = changes.substituted.original_scopes()
 
@@ -297,7 +297,7 @@ class LazyTracer(Tracer):
         self.changes = None
         self.meant.clear()
 
-    def changed(self, changes: Changes, name: str) -> None:
+    def changed(self, changes: ChangesLike, name: str) -> None:
         """What the function has changed is put back, at each call."""
         changes.put_back(Settling(self.real, changes.originals()).settled)
 

@@ -6,18 +6,16 @@ import math
 import operator as operator_module
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from opweave.compiler.numpy_api.dispatch import PROPERTIES, method_of
+from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.tracing.traced import TracedArray
 from opweave.compiler.tracing.traced_operators import BINARY, COMPARISONS, is_traced
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
-
-if TYPE_CHECKING:
-    from opweave.compiler.parts.lazy import LazyTracer
 
 # Python's operators: an array compares with a text, and leaves it to others to add theirs, which
 # the ufuncs do not.
@@ -34,7 +32,7 @@ BREAKS = (UnsupportedError, TraceError, DTypeError)
 class LazyArray(TracedArray):
     """A traced array that NumPy helps out: what no kernel can do, it does with the array."""
 
-    tracer: LazyTracer
+    tracer: LazyTracerLike
 
     def _or_eagerly(
         self, what: str, traced: Callable[[], Any], function: Callable[..., Any], args: Any,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opweave.compiler.capturing.capture import KEEPING
-
-if TYPE_CHECKING:
-    from opweave.compiler.parts.lazy import LazyTracer
+from opweave.compiler.parts.interface import LazyTracerLike
 
 
 class LazyCalls:
@@ -15,7 +13,7 @@ class LazyCalls:
 
     __opweave_stands__ = True
 
-    def __init__(self, found: Any, tracer: LazyTracer):
+    def __init__(self, found: Any, tracer: LazyTracerLike):
         self._found, self._tracer = found, tracer
 
     @property  # type: ignore[misc]

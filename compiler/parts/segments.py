@@ -6,33 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.bounds.reference import numpy_attributes
 from opweave.compiler.codegen.names import c_names
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir.graph import Graph, Input, Node, Scalar, Symbol, Value
-
-if TYPE_CHECKING:
-    from opweave.compiler.parts.lazy import LazyTracer
-    from opweave.compiler.tracing.tracer import Alias
-
-
-class Given(NamedTuple):
-    """A value that is there.
-
-    Attributes:
-        name: an argument's, or "".
-        type: what is static of the array.
-        array: the array.
-        found: what the user gets for it: the array, or a NumPy number.
-    """
-
-    value: Value
-    name: str
-    type: Any
-    array: Any
-    found: Any
+from opweave.compiler.parts.interface import Given, LazyTracerLike
 
 
 @dataclass(frozen=True)
@@ -60,7 +41,9 @@ def _exprs(node: Node) -> Iterator[Expr]:
     return (o.expr for o in node.operands if isinstance(o, Scalar))
 
 
-def cut(tracer: LazyTracer, wanted: Sequence[Value], looked_at: Sequence[Value] = ()) -> Segment:
+def cut(
+    tracer: LazyTracerLike, wanted: Sequence[Value], looked_at: Sequence[Value] = ()
+) -> Segment:
     """The segment that makes some values out of those that are there.
 
     ``looked_at`` are values that nobody gets, for what making them raises.
@@ -137,7 +120,7 @@ class SharedView(NamedTuple):
 
 
 def shared_views(
-    tracer: LazyTracer, wanted: Mapping[int, Value], held: Set[int]
+    tracer: LazyTracerLike, wanted: Mapping[int, Value], held: Set[int]
 ) -> list[SharedView]:
     """Those of the wanted values that a kernel would copy, and that share memory with others."""
     nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
@@ -154,7 +137,7 @@ def shared_views(
     ]
 
 
-def _shared_view(tracer: LazyTracer, nodes: Mapping[int, Node], value: Value) -> SharedView:
+def _shared_view(tracer: LazyTracerLike, nodes: Mapping[int, Node], value: Value) -> SharedView:
     builder = tracer.builder
     steps: list[Step] = []
     root = value
@@ -208,7 +191,7 @@ def _symbols(node: Node) -> Iterator[Symbol]:
 class _Names:
     """New names: extents numbered through the dimensions of the inputs, values from the first."""
 
-    def __init__(self, tracer: LazyTracer):
+    def __init__(self, tracer: LazyTracerLike):
         self.tracer = tracer
         self.builder = tracer.builder
         self.inputs: list[Given] = []

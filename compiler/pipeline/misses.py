@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.tracing.trace import ArrayType, Static
 from opweave.opcodes.allowed import shown
-
-if TYPE_CHECKING:
-    from opweave.compiler.pipeline.specialise import Variant
 
 # Differences that are named; the rest is counted.
 MOST_NAMED = 3
@@ -35,25 +33,26 @@ def by_types(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def by_values(
-    variant: Variant, values: Mapping[str, Any], now: Mapping[str, Any], same: Any, holds: Any
-) -> str:
-    """What a variant's guard asks for, and a call's values do not give."""
+    graph: Graph, static: Mapping[str, Any], values: Mapping[str, Any], now: Mapping[str, Any],
+    same: Any, holds: Any,
+) -> str:  # fmt: skip
+    """What a guard asks for, and a call's values do not give; ``static`` are values asked for."""
     numbers = [name for name, a in now.items() if not isinstance(a, ArrayType | Static)]
-    names = extent_names(now) | dict(zip(variant.graph.scalars, numbers, strict=True))
+    names = extent_names(now) | dict(zip(graph.scalars, numbers, strict=True))
     found = [
         f"{_named(name, names)} is {shown(values[name])}, and was {shown(value)}: its value is "
         "asked for"
-        for name, value in variant.static.items()
+        for name, value in static.items()
         if not same(value, values[name])
     ]
     found += [
         f"{_named(a, names)} == {_named(b, names)} held"
-        for a, b in variant.graph.equal
+        for a, b in graph.equal
         if values[a] != values[b]
     ]
     found += [
         f"{_named(repr(condition), names)} was {value}"
-        for condition, value in variant.graph.conditions
+        for condition, value in graph.conditions
         if not holds(condition, value, values)
     ]
     return _joined(found)

@@ -180,7 +180,7 @@ class Specialisations:
             return by_types(self.newest, arguments)
         newest = variants[-1]
         values = self._values(newest.trace, arguments, newest.extents(extents))
-        return by_values(newest, values, arguments, _same, _holds)
+        return by_values(newest.graph, newest.static, values, arguments, _same, _holds)
 
     def _trace(
         self,

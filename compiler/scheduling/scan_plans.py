@@ -21,7 +21,7 @@ LONG_ROW = 32768
 FEW_ROWS = 64
 LONG_BYTES = 32
 PART_THREADS = 256
-# Blocks for such a row by its length, as for reductions (compiler/scheduling/accumulation_plans.py).
+# Blocks for such a row by its length, as for reductions (accumulation_plans.py).
 PARTS = ((1 << 18, 32), (1 << 21, 128))
 MOST_PARTS = 512
 HOST_LANES = 64

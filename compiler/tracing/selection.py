@@ -9,10 +9,11 @@ to each of them alone, and then assigned back by the same mask or reduced, needs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
+from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.ir.graph import Node, Scalar, operand_key
 from opweave.compiler.numpy_api.dispatch import FUNCTIONS, operator_of
 from opweave.compiler.numpy_api.logic import same_shape
@@ -21,14 +22,11 @@ from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.traced import TracedArray
-
 # Reductions that take no elements for what changes nothing, under ``where=``.
 REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
 
 
-def is_selection(array: TracedArray, key: Any) -> bool:
+def is_selection(array: TracedArrayLike, key: Any) -> bool:
     """True for a traced mask of an array's own shape."""
     return (
         is_traced_array(key)
@@ -43,7 +41,7 @@ class MaskSelection(ArrayOperators):
 
     __array_priority__ = 1002
 
-    def __init__(self, whole: TracedArray, mask: TracedArray):
+    def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike):
         self.whole = whole.of(whole.value)  # as it is now: a selection is a copy
         self.mask = mask.of(mask.value)
 
@@ -68,7 +66,8 @@ class MaskSelection(ArrayOperators):
         return MaskSelection(found, self.mask)
 
     def _power(self, exponent: Any) -> Operator:
-        return self.whole._power(exponent)
+        found: Operator = self.whole._power(exponent)
+        return found
 
     def _assigned(self, value: Any, name: str) -> Any:
         """What ``y[m] += 1`` stores: of the selection's own type."""
@@ -124,7 +123,7 @@ for _name in (
     setattr(MaskSelection, f"__{_name}__", _refusing)
 
 
-def is_same(first: TracedArray, second: TracedArray) -> bool:
+def is_same(first: TracedArrayLike, second: TracedArrayLike) -> bool:
     """True for one mask, and for two that are computed alike from the same values."""
     if first.value.id == second.value.id:
         return True
@@ -139,7 +138,7 @@ def _key(node: Node) -> Any:
     return node.operator.name, operands, node.attrs
 
 
-def stored(target: TracedArray, key: Any, value: MaskSelection) -> Any:
+def stored(target: TracedArrayLike, key: Any, value: MaskSelection) -> Any:
     """The array with the selected elements in the place of its own.
 
     Raises:

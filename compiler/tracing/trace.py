@@ -16,9 +16,10 @@ import numpy as np
 from opweave.compiler.capturing.calling import called, passed
 from opweave.compiler.capturing.capture import Place
 from opweave.compiler.capturing.changes import Changes
+from opweave.compiler.capturing.interface import Sight
 from opweave.compiler.capturing.leaving import Leaving
 from opweave.compiler.capturing.refusing import Refusing
-from opweave.compiler.capturing.static_view import Sight, Traced, would_be_lost
+from opweave.compiler.capturing.static_view import Traced, would_be_lost
 from opweave.compiler.capturing.substitute import Substituted
 from opweave.compiler.capturing.tree import Structure, flatten
 from opweave.compiler.capturing.watch import Watch

@@ -7,12 +7,13 @@ graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put
 from opweave.compiler.arrays.indexing import indexed, length, rows
+from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Symbol, Value
@@ -40,9 +41,6 @@ from opweave.opcodes.errors import (
     UnsupportedError,
 )
 
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.tracer import Tracer
-
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
@@ -60,7 +58,7 @@ class TracedArray(ArrayOperators):
     __opweave_traced__ = "array"
     __slots__ = ("__weakref__", "origin", "tracer", "value")
 
-    def __init__(self, tracer: Tracer, value: Value):
+    def __init__(self, tracer: TracerLike, value: Value):
         self.tracer = tracer
         self.value = value
         # of a part of an array: the array, and the index
@@ -229,7 +227,7 @@ class TracedArray(ArrayOperators):
         error.add_note(f"at {self.tracer.where()}, in a fused function")
         raise error
 
-    def of(self, value: Value) -> TracedArray:
+    def of(self, value: Value) -> Any:
         """Another value of the same trace."""
         return self.tracer.wrapped(value)
 

@@ -10,19 +10,17 @@ import math
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.ir.expr import NUMBER_METHODS, Expr, literal, scalar_function
 from opweave.compiler.tracing.traced_operators import NumberOperators, is_traced_array
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError
-
-if TYPE_CHECKING:
-    from opweave.compiler.tracing.tracer import Tracer
 
 # Functions that raise where the second number is 0.
 DIVIDING = ("truediv", "floordiv", "mod")
@@ -77,7 +75,7 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     return TracedScalar(tracer, expr, example)
 
 
-def _decide_root(tracer: Tracer, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
+def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
     """Whether a power of Python numbers is complex belongs to the guard: a root of a negative."""
     if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
         return
@@ -96,11 +94,11 @@ class TracedScalar(NumberOperators):
     __array_priority__ = 1001
     __opweave_traced__ = "number"
 
-    def __new__(cls, tracer: Tracer, expr: Expr, example: Any) -> TracedScalar:
+    def __new__(cls, tracer: TracerLike, expr: Expr, example: Any) -> TracedScalar:
         """Of a class by the name of the number's, which stands in texts of Python's errors."""
         return object.__new__(_class_of(type(example)))
 
-    def __init__(self, tracer: Tracer, expr: Expr, example: Any):
+    def __init__(self, tracer: TracerLike, expr: Expr, example: Any):
         self.tracer = tracer
         self.expr = expr
         self.example = example

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.arrays.complexes import defined
+from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.capturing.foreign import remedy
@@ -76,10 +77,6 @@ def users_line(first_line: int = 0) -> Where:
             return Where(frame.f_code.co_filename, line, line - first_line + 1)
         frame = frame.f_back
     return Where()
-
-
-# A view, by NumPy, of an array in the shape that is given.
-Alias = Callable[[Any, tuple[int, ...]], Any]
 
 
 class Made(NamedTuple):

@@ -33,7 +33,7 @@ class Truth(TracedArray):
         return bool
 
     @property
-    def plain(self) -> TracedArray:
+    def plain(self) -> Any:
         """The same as an array without dimensions, which is how NumPy takes a bool."""
         return self.tracer.wrapped(self.value)
 

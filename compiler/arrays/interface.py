@@ -1,0 +1,151 @@
+"""What a tracer and a traced array are to the functions that work on them.
+
+The functions of this room and of ``numpy_api`` are written against these two; ``tracing`` has the
+classes.  ``is_traced_array`` tells at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Extent, Value, Where
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import OpweaveError
+
+# A view, by NumPy, of an array in the shape that is given.
+Alias = Callable[[Any, tuple[int, ...]], Any]
+
+
+class TracedArrayLike(Protocol):
+    """An array of known dtype and rank; operators and NumPy's functions add to its graph.
+
+    Attributes:
+        tracer: of the trace that it belongs to.
+        value: that it stands for at the moment; another one after an assignment.
+        origin: of a part of an array: the array, and the index.
+    """
+
+    value: Value
+    origin: Any
+
+    @property
+    def tracer(self) -> TracerLike: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def shape(self) -> tuple[Any, ...]: ...
+    @property
+    def size(self) -> Any: ...
+    def of(self, value: Value) -> TracedArrayLike: ...
+    def __getitem__(self, key: Any) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+    def __array__(self) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
+
+
+class TracerLike(Protocol):
+    """What collects the graph.
+
+    Attributes:
+        builder: of the graph.
+        inputs, borrowed: values that are arguments, and views of them.
+        families: arrays that share memory, by the value that each was then.
+        holds_made, made: arrays that NumPy would make are traced; the function made one.
+        selects: what a mask selects may stay the whole array.
+        asks_truth: each comparison of numbers is part of the guard.
+        watches: what NumPy computes at once is asked for errors.
+        numbers, divisors: that were computed of others; quotients, and what divides.
+    """
+
+    builder: Builder
+    inputs: set[int]
+    borrowed: set[int]
+    holds_made: bool
+    made: bool
+    families: dict[int, Any]
+    selects: bool
+    asks_truth: bool
+    watches: bool
+    numbers: list[Expr]
+    divisors: list[tuple[Expr, Expr]]
+
+    def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
+        """Apply an operator to traced values and numbers."""
+
+    def wrapped(self, value: Value) -> Any:
+        """A value as the user's function sees it."""
+
+    def concrete(self, item: Any) -> Any:
+        """The number behind a traced one, which becomes static."""
+
+    def constant(self, array: Any, follows: bool = False) -> Value:
+        """An array that is no argument: made while tracing, or found in some object."""
+
+    def copied(self, array: Any) -> Any:
+        """A copy of an array that is no argument."""
+
+    def indices(self, places: Any) -> Value:
+        """Indices that the function made: a list, or an array."""
+
+    def scalar(self, expr: Expr) -> Any:
+        """A number that follows from extents."""
+
+    def literal(self, item: Any) -> Expr:
+        """A number of the function's own."""
+
+    def extent(self, extent: Extent) -> Any:
+        """An extent as the user has it in ``x.shape``."""
+
+    def extent_of(self, item: Any) -> Extent:
+        """A number that a user gives for an extent."""
+
+    def steps(self, start: Any, stop: Any, step: int) -> Extent:
+        """How many steps there are between two numbers that a user gives."""
+
+    def decide(self, condition: Expr, value: bool) -> bool:
+        """The truth of a number, which becomes part of the guard."""
+
+    def truth(self, array: Any, what: str) -> Any:
+        """A bool of Python's, from an array without dimensions."""
+
+    def is_number(self, value: Value) -> bool:
+        """True for what NumPy has as a number."""
+
+    def class_of(self, value: Value) -> type:
+        """The class of an array, as the user's function may ask."""
+
+    def hidden_view(self, array: Any, axes: tuple[int | None, ...]) -> TracedArrayLike:
+        """A view that nobody can write through: it has no other name."""
+
+    def apart(self, view: Any) -> TracedArrayLike:
+        """What NumPy makes of a number: no view."""
+
+    def alias(self, array: Any, made: Any, of: Alias) -> Any:
+        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+
+    def relate(self, array: Any, view: Any) -> None:
+        """Note that two arrays share memory."""
+
+    def relatives(self, array: Any) -> Sequence[Any]:
+        """Other arrays with the same memory that somebody still holds."""
+
+    def lies_in_rows(self, value: Value) -> bool:
+        """Known to lie row by row without a gap."""
+
+    def noted(self, error: OpweaveError) -> OpweaveError:
+        """A refusal that holds even if the function catches it."""
+
+    def errors(self) -> AbstractContextManager[Any]:
+        """NumPy's settings for what it computes at once."""
+
+    def where(self) -> Where:
+        """The user's line."""

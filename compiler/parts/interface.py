@@ -1,0 +1,86 @@
+"""What the tracer of a function in parts is to its arrays, and to the calls that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from opweave.compiler.arrays.interface import Alias, TracerLike
+from opweave.compiler.ir.graph import Graph, Value
+
+
+class Given(NamedTuple):
+    """A value that is there.
+
+    Attributes:
+        name: an argument's, or "".
+        type: what is static of the array.
+        array: the array.
+        found: what the user gets for it: the array, or a NumPy number.
+    """
+
+    value: Value
+    name: str
+    type: Any
+    array: Any
+    found: Any
+
+
+class LazyTracerLike(TracerLike, Protocol):
+    """A tracer that runs what it has noted as soon as a value is needed.
+
+    Attributes:
+        name: of the function.
+        env: numbers by name.
+        given: values that are there, by their numbers.
+        aliases: what each value is a view of to NumPy.
+        hidden: views that stand for a dimension which a vector lost, or for an element.
+        copy_of: of containers, by the identities of the originals.
+        asking: NumPy's own functions that take an array and give back another.
+        leaked: somebody has an array itself and may write to it unseen.
+    """
+
+    name: str
+    env: dict[str, Any]
+    given: dict[int, Given]
+    aliases: dict[int, tuple[Value, Alias]]
+    hidden: set[int]
+    copy_of: dict[int, Any]
+    asking: int
+    leaked: bool
+
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The user's functions, by the identities of their copies."""
+
+    def flush(self) -> tuple[bool, int]:
+        """Compute all arrays that the function still holds."""
+
+    def broken(self, what: str) -> None:
+        """Compute all arrays for a line that no kernel can hold, and note the line."""
+
+    def eagerly(
+        self, what: str, error: Exception, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """Call a function with arrays."""
+
+    def seen_of(self, result: Any) -> Any:
+        """A result with every array in it taken."""
+
+    def told(self, made: Any) -> Any:
+        """A number itself, where the function may ask for its truth."""
+
+    def plain(self, value: Any) -> Any:
+        """What the function sees of a module or an object."""
+
+    def settled(self, value: Any) -> Any:
+        """What the user's own code is given."""
+
+    def crossed(self, is_outside: bool) -> None:
+        """Both sides know of what the other has changed."""
+
+    def reshaped(self, array: Any) -> None:
+        """An array that has another shape or type from now on."""
+
+    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+        """Outputs of a segment that NumPy returns as arrays without dimensions."""
