@@ -42,7 +42,8 @@ class Ready(NamedTuple):
 
     def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves; ``containers`` are those of the arguments."""
-        outputs = self.prepared([values[i] for i in self.arrays], self.numbers(values))
+        numbers = self.numbers(values) if self.names else {}
+        outputs = self.prepared([values[i] for i in self.arrays], numbers)
         if self.structure is None:
             return outputs[0]
         return packed(self.structure, outputs, containers)
@@ -50,13 +51,12 @@ class Ready(NamedTuple):
     def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """Run with these leaves, and write the outputs to given arrays; see ``targets.into``."""
         given = [values[i] for i in self.arrays]
-        outputs = into(out, self.prepared, given, self.numbers(values))
+        numbers = self.numbers(values) if self.names else {}
+        outputs = into(out, self.prepared, given, numbers)
         return packed(self.structure, outputs, containers)
 
     def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
         """The numbers of a call by their names in the graph."""
-        if not self.names:
-            return {}
         return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
 
     def serves(self, values: Sequence[Any]) -> bool:

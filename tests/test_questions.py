@@ -265,6 +265,8 @@ ASKED = {
         lambda x: (lambda y: (y, y.T, y[:], y is y.reshape(-1)))(x + 1), D),
     "NumPy's number and one of an own class": (
         lambda x, s, c: (x, s + c, c * s, s - Level.HIGH), X, np.float32(0.5), Celsius(2.5)),
+    "text: NumPy's number is not iterable": (
+        lambda x, s: (x, text_of(lambda: sum(s)), text_of(lambda: list(s)), text_of(lambda: 3 in s)), X, np.int64(3)),
     "text: an element of NumPy's number": (lambda x, s: (x, text_of(lambda: s[0]), s[()]), X, np.int64(3)),
     "a number of an own class before one of NumPy's": (
         lambda x, c: (x, (c < x.sum()) is True, (x.sum() > c) is True, (c == x[0]) is False), X, Celsius(2.5)),

@@ -244,6 +244,7 @@ def _class_of(kind: type) -> type[TracedScalar]:
     if kind not in _classes:
         is_numpys = issubclass(kind, np.generic)
         name = f"numpy.{kind.__name__}" if is_numpys else kind.__name__
-        attributes = {"__getitem__": _item} if is_numpys else {}
+        # without the second what has elements can be iterated
+        attributes = {"__getitem__": _item, "__iter__": None} if is_numpys else {}
         _classes[kind] = type(name, (TracedScalar,), attributes)
     return _classes[kind]

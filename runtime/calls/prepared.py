@@ -158,7 +158,7 @@ class Prepared:
 
     def _single(self) -> Single | None:
         """How to call a kernel that is alone, and whose results are what it writes."""
-        if len(self.steps) != 1 or self.constants:
+        if len(self.steps) != 1 or self.constants or self.shared:
             return None
         ((step,), (makes,)) = self.steps, self.makes
         if step.partials >= 0 or step.faults >= 0 or step.launch is None:
@@ -209,8 +209,7 @@ class Prepared:
         ``out`` gives arrays for some outputs, by value id; they must not overlap an input.
         """
         if self.single is not None:
-            found = self._call_single(self.single, arrays, scalars, out)
-            return self._apart(found) if self.shared and not out else found
+            return self._call_single(self.single, arrays, scalars, out)
         if self.constants:
             arrays = (*arrays, *self.constants)
         env = {**self.extents, **scalars} if self.needs_env else scalars
