@@ -20,7 +20,7 @@ from opweave.compiler.passes.simplify import drop_dead
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.simt.executors import Poisoning
+from opweave.runtime.simt.poisoning import Poisoning
 
 if TYPE_CHECKING:
     from opweave.program import Arguments, Program

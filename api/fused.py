@@ -38,8 +38,8 @@ from opweave.program import Program
 from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared, truth
 from opweave.runtime.calls.targets import copied_into
+from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
-from opweave.runtime.simt.executors import HostExecutor
 from opweave.tracebacks import fold, folded
 from opweave.watched import Watched, asked_for, tell_of_errors
 

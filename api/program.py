@@ -22,7 +22,9 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.report import Report, compare
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.simt.executors import HostExecutor, Poisoning, VerifyExecutor
+from opweave.runtime.host.executor import HostExecutor
+from opweave.runtime.simt.executors import VerifyExecutor
+from opweave.runtime.simt.poisoning import Poisoning
 from opweave.tracebacks import folded
 from opweave.views import KernelView
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from opweave.compiler.ir.device import Device, device_for
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.host.plans import held_at
 from opweave.runtime.host.replays import HostReplay
-from opweave.runtime.simt.executors import HostExecutor, VerifyExecutor
+from opweave.runtime.simt.executors import VerifyExecutor
 
 
 @dataclass(frozen=True)

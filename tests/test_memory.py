@@ -13,7 +13,7 @@ from opweave.compiler.ir.device import device_for
 from opweave.compiler.ir.graph import count
 from opweave.compiler.pipeline.driver import Options, schedule_graph
 from opweave.compiler.scheduling.memory import ALIGNMENT, memory_plan
-from opweave.runtime.simt.executors import HostExecutor
+from opweave.runtime.host.executor import HostExecutor
 
 pytestmark = pytest.mark.host
 

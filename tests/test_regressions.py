@@ -448,7 +448,7 @@ def test_wrong_kinds_of_arguments_are_typed_errors():
 def test_temporaries_are_dropped_after_their_last_use(monkeypatch):
     import weakref
 
-    from opweave.runtime.simt.executors import HostExecutor
+    from opweave.runtime.host.executor import HostExecutor
 
     alive, most = [], [0]
     plain = HostExecutor.allocator

@@ -11,14 +11,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import scalar_value
 from opweave.runtime.process import locks
-
-if TYPE_CHECKING:
-    from opweave.runtime.cuda.device_plans import DevicePlan
 
 # A call is captured when it comes for this time: a capture takes as long as many launches.
 CAPTURED_AT = 3
@@ -29,10 +26,24 @@ MOST_SEEN = 256
 PER_THREAD_STREAM = 2  # cudaStreamPerThread: one number for the streams of all threads
 
 
+class Launchable(Protocol):
+    """The kernels of a prepared call, which can be launched again."""
+
+    prepared: Any
+
+    def memory_of_a_call(self) -> Any:
+        """Memory for the temporaries, of the current stream."""
+
+    def launch(
+        self, every: Sequence[Any], memory: Any, env: Mapping[str, Any], faults: Any
+    ) -> None:
+        """Launch all kernels on the current stream."""
+
+
 class CallGraphs:
     """The CUDA graphs of one prepared call."""
 
-    def __init__(self, plan: DevicePlan):
+    def __init__(self, plan: Launchable):
         self.plan = plan
         self.executor: Any = plan.prepared.executor
         self._numbers = tuple(s for step in plan.prepared.steps for _, s in step.scalars)

@@ -1,4 +1,4 @@
-"""The executors on the host: run mode and verify mode."""
+"""The executors that check: verify mode, and the sanitizer's."""
 
 from __future__ import annotations
 
@@ -13,105 +13,19 @@ from opweave.compiler.ir.graph import Extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.prepared import Loop, Plan, Prepared, array_scalar
-from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
-from opweave.runtime.host.launcher import HostLaunch
-from opweave.runtime.host.plans import HostPlan, held_at
-from opweave.runtime.host.pool import allocator
-from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.calls.prepared import Loop, Plan, Prepared
+from opweave.runtime.calls.steps import Launch, counters, partial_bytes
+from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checker import Checked, Fault, run_sanitized
 from opweave.runtime.simt.fibres import run_verify
 from opweave.runtime.simt.guarded import PATTERN, Guarded
+from opweave.runtime.simt.poisoning import aligned_empty, poisoned
 from opweave.runtime.simt.regions import memories
 
 # Parameters whose memory is passed last, in this order.
 LATE = ("partials", "counter", "faults")
-
-
-def poisoned(make: Callable[[], Any]) -> Callable[[], Any]:
-    """The same arrays full of a pattern, so that what a kernel does not write shows."""
-
-    def made() -> Any:
-        array = make()
-        array.reshape(-1).view(np.uint8)[...] = PATTERN
-        return array
-
-    return made
-
-
-class Poisoning:
-    """Another executor, whose results begin with a pattern."""
-
-    def __init__(self, executor: Any):
-        self._executor = executor
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._executor, name)
-
-    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
-        return poisoned(self._executor.allocator(shape, dtype))
-
-    def arena(self, nbytes: int) -> Callable[[], Any]:
-        return poisoned(self._executor.arena(nbytes))
-
-
-class HostExecutor:
-    """Kernels lowered for the target ``host``, on all cores."""
-
-    mode = "run"
-
-    def __init__(self, fast: bool = False, cached: bool = True):
-        """``cached``: binaries are taken from memory or disk where they are there."""
-        self.fast = fast
-        self.cached = cached
-        self._built: dict[tuple[str, str], Binary] = {}
-
-    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
-        return allocator(shape, dtype.numpy)
-
-    def arena(self, nbytes: int) -> Callable[[], Any]:
-        """A function that makes memory for the temporaries of a call."""
-        return allocator((nbytes,), np.dtype(np.uint8))
-
-    def plan(self, prepared: Prepared) -> Plan | None:
-        return HostPlan(prepared) if held_at() else None
-
-    def loop(self, prepared: Prepared) -> Loop | None:
-        return HostLoop(prepared) if held_at() else None
-
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        zeros = np.zeros(counters(kernel, rows), np.uint32)
-        return np.empty(partial_bytes(kernel, rows), np.uint8), zeros
-
-    def faults(self) -> np.ndarray[Any, Any]:
-        return np.zeros(1, np.uint64)
-
-    def noted(self, faults: np.ndarray[Any, Any]) -> int:
-        return int(faults[0])
-
-    def build(self, kernel: Kernel, source: str) -> Binary:
-        if self.cached:
-            return self._build(kernel, source)
-        key = kernel.name, source
-        if key not in self._built:  # for the launcher, after several were built at once
-            self._built[key] = self._build(kernel, source)
-        return self._built[key]
-
-    def _build(self, kernel: Kernel, source: str) -> Binary:
-        arch = "host" if self.mode == "run" else kernel.target
-        return build_kernel(
-            kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
-        )
-
-    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
-        return HostLaunch.of(kernel, self.build(kernel, source), extents)
-
-    packer, address = staticmethod(packer), staticmethod(pointer)
-
-    def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
-        return array_scalar(array, boxed)
 
 
 class VerifyExecutor(HostExecutor):
@@ -237,11 +151,3 @@ def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:
     """Slots of the arrays in the order in which a prepared call passes them."""
     late = {kind: number + 1 for number, kind in enumerate(LATE)}
     return sorted(places, key=lambda slot: late.get(kernel.params[slot].kind, 0))
-
-
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An uninitialised array on a 16-byte boundary, as GPU allocators give."""
-    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = np.empty(count + 16, np.uint8)
-    start = -raw.ctypes.data % 16
-    return raw[start : start + count].view(dtype).reshape(shape)

@@ -1,0 +1,77 @@
+"""The executor on the host: kernels as shared objects, their blocks on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.graph import Extents
+from opweave.opcodes.dtypes import DType
+from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.prepared import Loop, Plan, Prepared, array_scalar
+from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
+from opweave.runtime.host.launcher import HostLaunch
+from opweave.runtime.host.plans import HostPlan, held_at
+from opweave.runtime.host.pool import allocator
+from opweave.runtime.host.replays import HostLoop
+
+
+class HostExecutor:
+    """Kernels lowered for the target ``host``, on all cores."""
+
+    mode = "run"
+
+    def __init__(self, fast: bool = False, cached: bool = True):
+        """``cached``: binaries are taken from memory or disk where they are there."""
+        self.fast = fast
+        self.cached = cached
+        self._built: dict[tuple[str, str], Binary] = {}
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        return allocator(shape, dtype.numpy)
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        """A function that makes memory for the temporaries of a call."""
+        return allocator((nbytes,), np.dtype(np.uint8))
+
+    def plan(self, prepared: Prepared) -> Plan | None:
+        return HostPlan(prepared) if held_at() else None
+
+    def loop(self, prepared: Prepared) -> Loop | None:
+        return HostLoop(prepared) if held_at() else None
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        zeros = np.zeros(counters(kernel, rows), np.uint32)
+        return np.empty(partial_bytes(kernel, rows), np.uint8), zeros
+
+    def faults(self) -> np.ndarray[Any, Any]:
+        return np.zeros(1, np.uint64)
+
+    def noted(self, faults: np.ndarray[Any, Any]) -> int:
+        return int(faults[0])
+
+    def build(self, kernel: Kernel, source: str) -> Binary:
+        if self.cached:
+            return self._build(kernel, source)
+        key = kernel.name, source
+        if key not in self._built:  # for the launcher, after several were built at once
+            self._built[key] = self._build(kernel, source)
+        return self._built[key]
+
+    def _build(self, kernel: Kernel, source: str) -> Binary:
+        arch = "host" if self.mode == "run" else kernel.target
+        return build_kernel(
+            kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
+        )
+
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
+        return HostLaunch.of(kernel, self.build(kernel, source), extents)
+
+    packer, address = staticmethod(packer), staticmethod(pointer)
+
+    def result(self, array: np.ndarray[Any, Any], boxed: bool) -> Any:
+        return array_scalar(array, boxed)
