@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.capturing.calling import signature_of
-from opweave.compiler.capturing.capture import (
+from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.tracing.calling import signature_of
+from opweave.compiler.tracing.capture import (
     Place,
     asks_for_its_class,
     asks_frames,
@@ -25,8 +27,7 @@ from opweave.compiler.capturing.capture import (
     places_of,
     places_of_class,
 )
-from opweave.compiler.capturing.foreign import remedy
-from opweave.compiler.capturing.tree import (
+from opweave.compiler.tracing.tree import (
     CycleError,
     Identity,
     Structure,
@@ -35,7 +36,6 @@ from opweave.compiler.capturing.tree import (
     is_container,
     is_object,
 )
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.arguments import Call, Signature
-from opweave.compiler.capturing.tree import Structure
 from opweave.compiler.pipeline.specialise import Specialised
+from opweave.compiler.tracing.tree import Structure
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import into

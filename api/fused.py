@@ -13,15 +13,15 @@ import numpy as np
 
 from opweave.arguments import Call, Signature
 from opweave.calls import Calls, Ready, packed
-from opweave.compiler.capturing.binding import unbound
-from opweave.compiler.capturing.calling import invoke, is_of_function
-from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
+from opweave.compiler.tracing.binding import unbound
+from opweave.compiler.tracing.calling import invoke, is_of_function
 from opweave.compiler.tracing.trace import CONSTANTS, ArrayType
-from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.compiler.tracing.tree import flatten
 from opweave.configuration import config
 from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.graph import Where
+from opweave.compiler.traced.tracer import Tracer, users_line
 from opweave.compiler.tracing.trace import ArrayType, trace
-from opweave.compiler.tracing.traced_operators import is_traced_array
-from opweave.compiler.tracing.tracer import Tracer, users_line
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.scheduling.edit import bound
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.fused import Fused
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator

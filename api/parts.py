@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.arguments import Call
-from opweave.compiler.codegen.names import function_name
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.names import function_name
 from opweave.compiler.parts.lazy import Break, LazyTracer
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_run import run_lazily

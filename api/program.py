@@ -11,9 +11,9 @@ import numpy as np
 
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
-from opweave.compiler.bounds.reference import run_reference
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.graph import Value
+from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule

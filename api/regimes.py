@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.capturing.calling import invoke
 from opweave.compiler.ir.device import Device
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.work import Work, work_of
+from opweave.compiler.tracing.calling import invoke
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_array, is_cupy
 

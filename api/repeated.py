@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from opweave.calls import Ready
-from opweave.compiler.capturing.tree import Leaf, Tree
-from opweave.compiler.codegen.names import function_name
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import TURNS, Value, extent_of
+from opweave.compiler.ir.names import function_name
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
 from opweave.compiler.scheduling.fuse import LONGEST
-from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.compiler.tracing.tree import Leaf, Tree
 from opweave.configuration import config
 from opweave.fused import Fused
 from opweave.named import by_name

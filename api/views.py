@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.compiler.scheduling.edit import Edit
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
@@ -14,6 +13,7 @@ from opweave.report import Report
 from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.templates import TEMPLATES
 
 if TYPE_CHECKING:
     from opweave.compiler.scheduling.schedule import Schedule

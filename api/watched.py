@@ -18,9 +18,9 @@ import numpy as np
 
 from opweave.arguments import Call
 from opweave.calls import Ready, packed
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.calls.arrays import is_cupy

@@ -17,12 +17,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
-from opweave.opcodes.allowed import (
-    check_name,
-    plain_attribute,
-    plain_number,
-    shown,
-)
+from opweave.opcodes.allowed import check_name, plain_attribute, plain_number, shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment

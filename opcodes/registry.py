@@ -24,12 +24,7 @@ from opweave.opcodes import (
 )
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.errors import (
-    ArgumentError,
-    DTypeError,
-    FragmentError,
-    NameRefusedError,
-)
+from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
 OPERATORS: dict[str, Operator] = {

@@ -1,1 +1,6 @@
-"""Kernel templates and device helpers: package data."""
+"""Kernel skeletons, device helpers and the host shim: package data."""
+
+from pathlib import Path
+
+# Where they lie, which is also the include path.
+TEMPLATES = Path(__file__).parent

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.simt.fibres import run_verify
+from opweave.templates import TEMPLATES
 
 PREAMBLE = (
     "#define USE_64BIT_INDEX 0\n#define USE_FAST_MATH 0\n#define USE_VECTOR_IO 0\n"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.capturing.tree import Tree, flatten
-from opweave.compiler.codegen.names import c_names
+from opweave.compiler.ir.names import c_names
+from opweave.compiler.tracing.tree import Tree, flatten
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 Y = np.arange(4, dtype=np.float32)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.runtime.binaries import hostcc, nvrtc
 from opweave.runtime.binaries.build import HOST_INCLUDE, Builder, key_parts
 from opweave.runtime.binaries.cache import DiskCache, key_of
+from opweave.templates import TEMPLATES
 
 SOURCE = "int x;"
 # Written out a second time: a flag that is changed by accident fails here.

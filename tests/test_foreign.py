@@ -13,7 +13,7 @@ import scipy.sparse
 from PIL import Image
 
 import opweave as ow
-from opweave.compiler.capturing.foreign import remedy
+from opweave.compiler.traced.foreign import remedy
 from opweave.opcodes import errors as e
 
 X = np.ones((2, 3), np.float32)
@@ -126,7 +126,7 @@ def test_objects_of_libraries_are_not_taken_apart():
 
 def test_nothing_is_imported_to_know_a_library():
     code = (
-        "import sys, fractions, opweave.compiler.capturing.foreign as f; f.remedy(fractions.Fraction(1));"
+        "import sys, fractions, opweave.compiler.traced.foreign as f; f.remedy(fractions.Fraction(1));"
         "print(sorted({'pandas', 'xarray', 'jax', 'torch', 'PIL', 'scipy'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

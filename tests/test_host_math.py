@@ -11,11 +11,11 @@ from fits import FITS, coefficients, power_of_turn, text, turns
 from fits import largest_error as error_of_fit
 
 import opweave as ow
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.opcodes import OPERATORS
 from opweave.runtime.binaries import hostcc
 from opweave.runtime.binaries.build import HOST_INCLUDE
 from opweave.runtime.host.launcher import load_library
+from opweave.templates import TEMPLATES
 
 pytestmark = pytest.mark.host
 # Where the functions are hard, besides everywhere: (low, high).

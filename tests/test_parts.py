@@ -11,7 +11,7 @@ import pytest
 from data import DTYPES, values
 
 import opweave as ow
-from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.tracing.tree import flatten
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -657,7 +657,7 @@ def test_the_kernels_of_parts_are_printed():
 
 
 def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
-    monkeypatch.setattr("opweave.compiler.tracing.tracer.MOST_NODES", 50)
+    monkeypatch.setattr("opweave.compiler.traced.tracer.MOST_NODES", 50)
     monkeypatch.setattr("opweave.compiler.parts.lazy.MOST_PENDING", 20)
 
     @ow.fuse

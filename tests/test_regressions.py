@@ -7,7 +7,7 @@ import pytest
 from data import dtype_of, hold, wide
 
 import opweave as ow
-from opweave.compiler.codegen.names import template_names
+from opweave.compiler.ir.names import template_names
 from opweave.opcodes import dtypes
 from opweave.opcodes import errors as e
 

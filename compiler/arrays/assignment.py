@@ -23,9 +23,9 @@ from opweave.compiler.arrays.gathering import (
 from opweave.compiler.arrays.indexing import bounds, expanded, indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Extent, Shape
-from opweave.compiler.tracing.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate
-from opweave.compiler.tracing.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import I32

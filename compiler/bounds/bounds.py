@@ -23,13 +23,13 @@ from opweave.compiler.bounds.error_propagation import (
     signs_of_zero,
     zero_of,
 )
-from opweave.compiler.bounds.reference import numpy_attributes
 from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.bounds.scan_bounds import scan_error
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.graph import Graph, Node, Scalar, Value, count, reduced_axes
 from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.reference import numpy_attributes
 from opweave.opcodes.dtypes import F32, F64, DType
 from opweave.opcodes.ulps import UNSTATED
 

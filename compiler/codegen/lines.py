@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from opweave.compiler.codegen.kernel_parts import Line, Reduction
 from opweave.compiler.codegen.layout import Access
-from opweave.compiler.codegen.names import macros
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
+from opweave.templates import TEMPLATES
 
 # Columns from which the parameters of a function take a line each.
 WIDEST = 110
+
+
+@cache
+def macros() -> frozenset[str]:
+    """Every toggle, and every macro of the helpers: nothing else may be called like that."""
+    text = "\n".join(p.read_text() for p in TEMPLATES.rglob("*.cuh"))
+    return frozenset(re.findall(r"#define\s+([A-Za-z_]\w*)", text)) | frozenset(KNOWN)
 
 
 @dataclass(frozen=True)

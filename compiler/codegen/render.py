@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from opweave.compiler.codegen.gate import check_kernel
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.compiler.toggles.choose import TOGGLES
+from opweave.templates import TEMPLATES
 
 if TYPE_CHECKING:
     import jinja2

@@ -17,10 +17,10 @@ from opweave.compiler.arrays.gathering import coordinate, moved, place_type
 from opweave.compiler.arrays.indexing import bounds, rows
 from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.contractions import diagonal
 from opweave.compiler.numpy_api.movement import concatenate
-from opweave.compiler.tracing.traced_operators import is_traced, is_traced_number
 from opweave.opcodes.errors import AxisError, BoundsError, ShapeError, UnsupportedError
 
 # So many places where something is inserted or deleted become code.

@@ -15,8 +15,8 @@ import numpy as np
 from opweave.compiler.arrays.complexes import conjugated, is_complex, squared_size
 from opweave.compiler.arrays.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.compiler.tracing.traced_operators import is_traced_array
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.complexes import IMAG, JOIN, REAL

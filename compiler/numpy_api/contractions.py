@@ -16,8 +16,8 @@ from opweave.compiler.arrays.complexes import conjugated
 from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
 from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis, number_of, symbol_of
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 

@@ -17,9 +17,9 @@ from opweave.compiler.arrays.gathering import coordinate
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import arrays_in, lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.movement import arange
-from opweave.compiler.tracing.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError

@@ -14,6 +14,7 @@ import numpy as np
 
 from opweave.compiler.arrays.complexes import COMPLEX, conjugated
 from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_number
 from opweave.compiler.numpy_api.arranging import ARRANGED
 from opweave.compiler.numpy_api.composed import COMPOSED
 from opweave.compiler.numpy_api.contractions import CONTRACTIONS
@@ -36,15 +37,9 @@ from opweave.compiler.numpy_api.shaping import (
 )
 from opweave.compiler.numpy_api.signatures import NONE, Called, called, method
 from opweave.compiler.numpy_api.taking import TAKES
-from opweave.compiler.tracing.traced_operators import is_traced, is_traced_number
 from opweave.opcodes import ALIASES, OPERATORS, dtypes, rules
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import (
-    DTypeError,
-    ShapeError,
-    TraceError,
-    UnsupportedError,
-)
+from opweave.opcodes.errors import DTypeError, ShapeError, TraceError, UnsupportedError
 
 
 def _where(condition: Any, x: Any = None, y: Any = None, /) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 from opweave.compiler.arrays.gathering import coordinate, place_type
 from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.numpy_api.logic import same_shape
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 

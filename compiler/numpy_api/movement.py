@@ -17,9 +17,9 @@ from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Extent
-from opweave.compiler.tracing.traced_operators import is_traced_number
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError

@@ -9,9 +9,9 @@ import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated
 from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.creation import spread_over_each_other
-from opweave.compiler.tracing.traced_operators import is_traced, is_traced_array
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 

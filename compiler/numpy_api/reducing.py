@@ -11,8 +11,8 @@ import numpy as np
 from opweave.compiler.arrays.complexes import squared_size
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator

@@ -15,8 +15,8 @@ from opweave.compiler.arrays.complexes import is_complex
 from opweave.compiler.arrays.gathering import gathered, place_type
 from opweave.compiler.arrays.lifting import lifted, tracer_of, weak_or_lifted
 from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.reshaping import counted_axis, reshaped
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.numpy_api.creation import in_rows
 from opweave.compiler.numpy_api.reducing import apply
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.lifting import lifted
-from opweave.compiler.tracing.traced_operators import is_traced_array
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes.allowed import is_number, shown
 from opweave.opcodes.errors import UnsupportedError
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import checked, moved, place_type
 from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.numpy_api.creation import created
 from opweave.compiler.numpy_api.movement import at_least_one
-from opweave.compiler.tracing.traced_operators import is_traced
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 

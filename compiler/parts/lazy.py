@@ -23,19 +23,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.interface import Alias
-from opweave.compiler.capturing.capture import KEEPING, Place, asks_truth, names_in
-from opweave.compiler.capturing.interface import ChangesLike, Seen
-from opweave.compiler.capturing.leaving import Departure, unwatched
-from opweave.compiler.capturing.libraries import ARRAY_MODULES, creator_name, warn
-from opweave.compiler.capturing.purity import is_pure_in_c
-from opweave.compiler.capturing.static_view import (
-    TRUTHS,
-    changes,
-    meant_by,
-    part_of,
-    stand_in,
-)
-from opweave.compiler.capturing.tree import Identity, is_container
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Node, Value, Where
@@ -45,11 +33,18 @@ from opweave.compiler.parts.lazy_array import BREAKS, LazyArray
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.parts.write_back import Settling
+from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.tracer import Tracer, is_array
+from opweave.compiler.traced.unwatched import unwatched
+from opweave.compiler.tracing.capture import KEEPING, Place, asks_truth, names_in
+from opweave.compiler.tracing.interface import ChangesLike, Seen
+from opweave.compiler.tracing.leaving import Departure
+from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
+from opweave.compiler.tracing.purity import is_pure_in_c
+from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
 from opweave.compiler.tracing.trace import boxed
-from opweave.compiler.tracing.traced import TracedArray
-from opweave.compiler.tracing.traced_numbers import TracedScalar
-from opweave.compiler.tracing.traced_operators import is_traced_array
-from opweave.compiler.tracing.tracer import Tracer, is_array
+from opweave.compiler.tracing.tree import Identity, is_container
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (

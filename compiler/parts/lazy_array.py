@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_traced
 from opweave.compiler.numpy_api.dispatch import PROPERTIES, method_of
 from opweave.compiler.parts.interface import LazyTracerLike
-from opweave.compiler.tracing.traced import TracedArray
-from opweave.compiler.tracing.traced_operators import BINARY, COMPARISONS, is_traced
+from opweave.compiler.traced.arrays import TracedArray
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.capturing.capture import KEEPING
 from opweave.compiler.parts.interface import LazyTracerLike
+from opweave.compiler.tracing.capture import KEEPING
 
 
 class LazyCalls:

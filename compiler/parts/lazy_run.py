@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.capturing.capture import Place
 from opweave.compiler.parts.lazy import LazyTracer
 from opweave.compiler.parts.write_back import Settling
+from opweave.compiler.traced.tracer import is_array
+from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.trace import run
-from opweave.compiler.tracing.tracer import is_array
 from opweave.opcodes.allowed import is_number
 
 Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from opweave.compiler.arrays.interface import Alias
-from opweave.compiler.bounds.reference import numpy_attributes
-from opweave.compiler.codegen.names import c_names
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir.graph import Graph, Input, Node, Scalar, Symbol, Value
+from opweave.compiler.ir.names import c_names
+from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.parts.interface import Given, LazyTracerLike
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.capturing.capture import is_own_class
-from opweave.compiler.capturing.questions import stands_in
+from opweave.compiler.tracing.capture import is_own_class
+from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.
 HOLDING = ("collections", "queue", "types", "argparse")

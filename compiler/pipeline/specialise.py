@@ -18,11 +18,11 @@ from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.passes.alarms import narrowed, with_alarms
 from opweave.compiler.passes.simplify import simplify
-from opweave.compiler.passes.vectors import as_sums, column_products
 from opweave.compiler.pipeline.driver import Lowered, Options, finish, schedule_graph
 from opweave.compiler.pipeline.misses import by_types, by_values
 from opweave.compiler.scheduling.accumulation_plans import plan_class
 from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
 from opweave.compiler.tracing.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
 from opweave.opcodes.cached import cached_property

@@ -13,27 +13,27 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.capturing.calling import called, passed
-from opweave.compiler.capturing.capture import Place
-from opweave.compiler.capturing.changes import Changes
-from opweave.compiler.capturing.interface import Sight
-from opweave.compiler.capturing.leaving import Leaving
-from opweave.compiler.capturing.refusing import Refusing
-from opweave.compiler.capturing.static_view import Traced, would_be_lost
-from opweave.compiler.capturing.substitute import Substituted
-from opweave.compiler.capturing.tree import Structure, flatten
-from opweave.compiler.capturing.watch import Watch
-from opweave.compiler.codegen.names import c_names, function_name
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Graph, Input, Output, Scalar, Symbol, Value
-from opweave.compiler.tracing.choices import Choice
-from opweave.compiler.tracing.selection import MaskSelection
-from opweave.compiler.tracing.traced import TracedArray
-from opweave.compiler.tracing.traced_numbers import TracedScalar
-from opweave.compiler.tracing.traced_operators import is_traced_array
-from opweave.compiler.tracing.tracer import Tracer, is_array, is_boxed
-from opweave.compiler.tracing.truths import Truth
+from opweave.compiler.ir.names import c_names, function_name
+from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.choices import Choice
+from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.selection import MaskSelection
+from opweave.compiler.traced.tracer import Tracer, is_array, is_boxed
+from opweave.compiler.traced.truths import Truth
+from opweave.compiler.tracing.calling import called, passed
+from opweave.compiler.tracing.capture import Place
+from opweave.compiler.tracing.changes import Changes
+from opweave.compiler.tracing.interface import Sight
+from opweave.compiler.tracing.leaving import Leaving
+from opweave.compiler.tracing.refusing import Refusing
+from opweave.compiler.tracing.static_view import Traced, would_be_lost
+from opweave.compiler.tracing.substitute import Substituted
+from opweave.compiler.tracing.tree import Structure, flatten
+from opweave.compiler.tracing.watch import Watch
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import (

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import clang_ir, hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
+from opweave.runtime.binaries.debuginfo import KERNEL_FILE
+from opweave.runtime.binaries.dialect import gapped
 from opweave.runtime.process import environment, locks
-from opweave.runtime.simt.debuginfo import KERNEL_FILE
-from opweave.runtime.simt.dialect import gapped
+from opweave.templates import TEMPLATES
 
 VERSION = "0.1.0"
 KINDS = {True: "so", False: "cubin"}  # of binaries, by whether the host's compiler makes them

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.compiler.ir.graph import Extents
 from opweave.runtime.binaries.build import Binary, builder
 from opweave.runtime.process.environment import cores
 from opweave.runtime.process.locks import Once
+from opweave.templates import TEMPLATES
 
 _numbers = itertools.count()
 # Steps of one kernel that a thread takes at a time.

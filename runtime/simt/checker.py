@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.runtime.binaries.build import Binary, builder
+from opweave.runtime.binaries.debuginfo import DebugInfo, Variable
 from opweave.runtime.host.launcher import load_library, loaded
 from opweave.runtime.process.locks import Once
-from opweave.runtime.simt.debuginfo import DebugInfo, Variable
 from opweave.runtime.simt.fibres import LOCK, Launch, launch_of, outcome
 from opweave.runtime.simt.regions import DYNAMIC_SHARED, GLOBAL, STATIC_SHARED, Memory, Region
+from opweave.templates import TEMPLATES
 
 EXAMPLES = 8
 MOST_FAULTS = 2048

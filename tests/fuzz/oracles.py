@@ -27,7 +27,7 @@ import numpy as np
 
 import opweave as ow
 from opweave.compiler.bounds.error_propagation import PICKS
-from opweave.compiler.bounds.reference import run_reference
+from opweave.compiler.ir.reference import run_reference
 from opweave.opcodes import errors
 
 from . import forms

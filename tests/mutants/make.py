@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opweave.compiler.codegen.names import TEMPLATES
+from opweave.templates import TEMPLATES
 
 KEPT = re.compile(r"//[^\n]*|\{\{.*?\}\}|^[ \t]*#[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 # What a change is called, what it matches, what takes its place.

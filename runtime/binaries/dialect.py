@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opweave.compiler.codegen.names import TEMPLATES
 from opweave.opcodes.errors import ArgumentError, CompileError, UnsupportedError
+from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.hostcc import host_compiler, run_compiler
-from opweave.runtime.simt.debuginfo import KERNEL_FILE
-from opweave.runtime.simt.ptx import translated
+from opweave.runtime.binaries.ptx import translated
+from opweave.templates import TEMPLATES
 
 # What an #include becomes: "" is known without it, a file is included in its place.
 HEADERS = {

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from opweave.compiler.tracing.choices import chosen, is_choosable
-from opweave.compiler.tracing.traced_numbers import TracedScalar
+from opweave.compiler.traced.choices import chosen, is_choosable
+from opweave.compiler.traced.numbers import TracedScalar
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:

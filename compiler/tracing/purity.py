@@ -11,8 +11,8 @@ import types
 from enum import Enum
 from typing import Any
 
-from opweave.compiler.capturing.capture import is_installed
-from opweave.compiler.capturing.tree import LIBRARIES
+from opweave.compiler.tracing.capture import is_installed
+from opweave.compiler.tracing.tree import LIBRARIES
 
 
 class Origin(Enum):

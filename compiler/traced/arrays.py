@@ -15,6 +15,7 @@ from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, p
 from opweave.compiler.arrays.indexing import indexed, length, rows
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted
+from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Symbol, Value
 from opweave.compiler.numpy_api.dispatch import (
@@ -28,18 +29,12 @@ from opweave.compiler.numpy_api.dispatch import (
 from opweave.compiler.numpy_api.scanning import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE, Called
-from opweave.compiler.tracing.selection import MaskSelection, is_selection, stored
-from opweave.compiler.tracing.traced_numbers import TracedScalar
-from opweave.compiler.tracing.traced_operators import POWERS, ArrayOperators
-from opweave.compiler.tracing.ufuncs import Keywords, into, outer_operands
+from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
+from opweave.compiler.traced.ufuncs import Keywords, into, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import (
-    OpweaveError,
-    PowerError,
-    TraceError,
-    UnsupportedError,
-)
+from opweave.opcodes.errors import OpweaveError, PowerError, TraceError, UnsupportedError
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:

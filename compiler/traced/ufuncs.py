@@ -10,7 +10,7 @@ import numpy as np
 
 from opweave.compiler.arrays.assignment import assign, check_assigned, fitted
 from opweave.compiler.arrays.lifting import lifted
-from opweave.compiler.tracing.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 

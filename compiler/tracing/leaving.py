@@ -8,7 +8,6 @@ gives the arrays themselves to code that would take a stand-in for what it stand
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import types
@@ -17,11 +16,11 @@ from collections.abc import Callable, Sequence, Set
 from enum import Enum
 from itertools import pairwise
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-from opweave.compiler.capturing.capture import functions_of, names_in, nested_codes
-from opweave.compiler.capturing.purity import LOUD, Origin, is_pure_in_c, origin_of
 from opweave.compiler.ir.graph import Where
+from opweave.compiler.tracing.capture import functions_of, names_in, nested_codes
+from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of
 
 # Asked by code that is not copied, a stand-in would be taken for another type.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
@@ -29,7 +28,6 @@ ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 COMPUTING = (Origin.PURE, Origin.ARRAYS)
 # What callbacks of the collector are told.
 PHASES = ("start", "stop")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Side(Enum):
@@ -74,6 +72,8 @@ class Leaving:
         crossed: is told when code begins that is no copy (True), and when copied code goes on
             (False).
     """
+
+    __opweave_profile__ = True
 
     def __init__(
         self, scopes: Set[int], classes: Callable[[], Set[type]],
@@ -244,30 +244,6 @@ def restore(before: Any) -> None:
         return
     sys.setprofile(None)
     before.enable()  # of cProfile, which is no function
-
-
-def unwatched(function: Function) -> Function:
-    """A function of ours that calls nothing of the user's: Python tells nobody what it does.
-
-    Being told takes most of the time otherwise.  A profiler of the user's own is told all.
-    """
-
-    @functools.wraps(function)
-    def quiet(*args: Any, **kwargs: Any) -> Any:
-        found = sys.getprofile()
-        if type(found) is not Leaving or found.pauses:
-            return function(*args, **kwargs)
-        found.pauses = True
-        if found.before is None:
-            sys.setprofile(None)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            found.pauses = False
-            if found.before is None:
-                sys.setprofile(found)
-
-    return cast(Function, quiet)
 
 
 def _is_called_by_python(frame: FrameType) -> bool:

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.capturing.capture import is_constant
-from opweave.compiler.capturing.interface import Sight
-from opweave.compiler.capturing.leaving import unwatched
-from opweave.compiler.tracing.traced_operators import is_traced
-from opweave.compiler.tracing.tracer import Tracer
+from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.traced.tracer import Tracer
+from opweave.compiler.traced.unwatched import unwatched
+from opweave.compiler.tracing.capture import is_constant
+from opweave.compiler.tracing.interface import Sight
 from opweave.opcodes.errors import TraceError
 
 # What is asked for by its class alone.

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from opweave.compiler.capturing.capture import Missing
-from opweave.compiler.capturing.substitute import Substituted
-from opweave.compiler.capturing.tree import flatten
+from opweave.compiler.tracing.capture import Missing
+from opweave.compiler.tracing.substitute import Substituted
+from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import ArgumentError
 
 

@@ -23,8 +23,8 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from opweave.compiler.capturing.foreign import is_foreign
-from opweave.compiler.tracing.traced_operators import is_traced
+from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.traced.foreign import is_foreign
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError

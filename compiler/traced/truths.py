@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.tracing.traced import TracedArray
-from opweave.compiler.tracing.traced_operators import is_traced_array
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.traced.arrays import TracedArray
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import UnsupportedError
 

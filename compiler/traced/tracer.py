@@ -14,16 +14,16 @@ from opweave.compiler.arrays.complexes import defined
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
-from opweave.compiler.capturing.foreign import remedy
-from opweave.compiler.capturing.leaving import unwatched
+from opweave.compiler.arrays.traced_operators import COMPARISONS
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.graph import Extent, Node, Value, Where
-from opweave.compiler.tracing.choices import resolved
-from opweave.compiler.tracing.selection import MaskSelection
-from opweave.compiler.tracing.traced import TracedArray
-from opweave.compiler.tracing.traced_numbers import TracedScalar, scalar_apply
-from opweave.compiler.tracing.traced_operators import COMPARISONS
+from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.choices import resolved
+from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
+from opweave.compiler.traced.selection import MaskSelection
+from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
@@ -375,7 +375,7 @@ class Tracer:
         Raises:
             UnsupportedError: the function may ask whether it is ``True`` itself.
         """
-        from opweave.compiler.tracing.truths import Truth
+        from opweave.compiler.traced.truths import Truth
 
         if self.asks_identity:
             raise UnsupportedError(f"{what}: a bool beside a comparison by 'is'; use == or 'if'")

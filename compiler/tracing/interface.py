@@ -6,8 +6,8 @@ import types
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
-from opweave.compiler.capturing.capture import Place, is_own_class
-from opweave.compiler.capturing.leaving import Departure
+from opweave.compiler.tracing.capture import Place, is_own_class
+from opweave.compiler.tracing.leaving import Departure
 
 
 class ChangesLike(Protocol):

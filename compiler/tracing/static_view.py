@@ -16,7 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.capturing.capture import (
+from opweave.compiler.numpy_api.creation import CREATORS, creator
+from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
+from opweave.compiler.traced.tracer import Tracer, is_array
+from opweave.compiler.tracing.capture import (
     KEEPING,
     Place,
     asks_identity,
@@ -24,11 +28,10 @@ from opweave.compiler.capturing.capture import (
     is_of_library,
     is_own_module,
 )
-from opweave.compiler.capturing.errstates import checked
-from opweave.compiler.capturing.foreign import remedy
-from opweave.compiler.capturing.interface import ChangesLike, Seen, Sight
-from opweave.compiler.capturing.leaving import Departure
-from opweave.compiler.capturing.libraries import (
+from opweave.compiler.tracing.errstates import checked
+from opweave.compiler.tracing.interface import ChangesLike, Seen, Sight
+from opweave.compiler.tracing.leaving import Departure
+from opweave.compiler.tracing.libraries import (
     ARRAY_MODULES,
     GIVERS,
     Module,
@@ -39,9 +42,9 @@ from opweave.compiler.capturing.libraries import (
     giving,
     has_stand_in,
 )
-from opweave.compiler.capturing.purity import OURS, is_pure_in_c
-from opweave.compiler.capturing.questions import QUESTIONS
-from opweave.compiler.capturing.refusing import (
+from opweave.compiler.tracing.purity import OURS, is_pure_in_c
+from opweave.compiler.tracing.questions import QUESTIONS
+from opweave.compiler.tracing.refusing import (
     CHANGES,
     KEEPS,
     LEAVES,
@@ -51,10 +54,7 @@ from opweave.compiler.capturing.refusing import (
     Remembering,
     refusing,
 )
-from opweave.compiler.capturing.tree import Identity, flatten
-from opweave.compiler.numpy_api.creation import CREATORS, creator
-from opweave.compiler.tracing.python_functions import BUILTINS as PYTHON
-from opweave.compiler.tracing.tracer import Tracer, is_array
+from opweave.compiler.tracing.tree import Identity, flatten
 from opweave.opcodes.errors import TraceError
 
 # Modules whose functions give another value at each call.

@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.ir.builder import scalar_type
-from opweave.compiler.numpy_api.dispatch import operator_of
-from opweave.compiler.tracing.traced_operators import (
+from opweave.compiler.arrays.traced_operators import (
     ArrayOperators,
     is_traced_array,
     is_traced_number,
 )
+from opweave.compiler.ir.builder import scalar_type
+from opweave.compiler.numpy_api.dispatch import operator_of
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Kind, Operator

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.traced_operators import ArrayOperators, is_traced_array
 from opweave.compiler.ir.graph import Node, Scalar, operand_key
 from opweave.compiler.numpy_api.dispatch import FUNCTIONS, operator_of
 from opweave.compiler.numpy_api.logic import same_shape
-from opweave.compiler.tracing.traced_operators import ArrayOperators, is_traced_array
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError

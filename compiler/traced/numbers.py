@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.traced_operators import NumberOperators, is_traced_array
 from opweave.compiler.ir.expr import NUMBER_METHODS, Expr, literal, scalar_function
-from opweave.compiler.tracing.traced_operators import NumberOperators, is_traced_array
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from opweave.compiler.capturing.capture import (
+from opweave.compiler.tracing.capture import (
     KEEPING,
     Function,
     Missing,
@@ -20,11 +20,11 @@ from opweave.compiler.capturing.capture import (
     is_own_module,
     names_in,
 )
-from opweave.compiler.capturing.interface import Sight
-from opweave.compiler.capturing.libraries import importer
-from opweave.compiler.capturing.refusing import Remembering
-from opweave.compiler.capturing.static_view import INSTEAD, UNFORESEEN
-from opweave.compiler.capturing.tree import MAPPINGS, is_container, is_namespace, is_object
+from opweave.compiler.tracing.interface import Sight
+from opweave.compiler.tracing.libraries import importer
+from opweave.compiler.tracing.refusing import Remembering
+from opweave.compiler.tracing.static_view import INSTEAD, UNFORESEEN
+from opweave.compiler.tracing.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
 OWN_CLASS: Any = vars(object)["__class__"]

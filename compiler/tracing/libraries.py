@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.lifting import arrays_in
-from opweave.compiler.capturing.interface import Sight
-from opweave.compiler.capturing.purity import OURS, PURE
 from opweave.compiler.numpy_api.creation import CREATORS
 from opweave.compiler.numpy_api.scipy_special import ASKING_NOBODY, is_special
-from opweave.compiler.tracing.python_functions import INSTEAD
+from opweave.compiler.traced.python_functions import INSTEAD
+from opweave.compiler.tracing.interface import Sight
+from opweave.compiler.tracing.purity import OURS, PURE
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 
 ARRAY_MODULES = ("numpy", "cupy")

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.capturing.tree import (
+from opweave.compiler.tracing.tree import (
     LIBRARIES,
     Identity,
     Tree,

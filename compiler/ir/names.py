@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from opweave import templates
-from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import RESERVED
 from opweave.opcodes.core import Operator
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
+from opweave.templates import TEMPLATES
 
-# The folder of templates and device helpers, which is also the include path.
-TEMPLATES = Path(templates.__file__).parent
-# CUDA's own names, and those of the launch.
+# CUDA's own names, those of the launch, and toggles that no template names.
 BUILT_IN = frozenset(
-    """threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth
+    """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO
+    threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth
     product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
@@ -43,13 +40,6 @@ def template_names() -> frozenset[str]:
 
 
 @cache
-def macros() -> frozenset[str]:
-    """Every toggle, and every macro of the helpers: nothing else may be called like that."""
-    text = "\n".join(p.read_text() for p in TEMPLATES.rglob("*.cuh"))
-    return frozenset(re.findall(r"#define\s+([A-Za-z_]\w*)", text)) | frozenset(KNOWN)
-
-
-@cache
 def called(row: Operator) -> frozenset[str]:
     """The functions that an operator's fragments call."""
     return frozenset(
@@ -62,7 +52,6 @@ def is_taken(name: str) -> bool:
     return (
         name in C_KEYWORDS
         or name in BUILT_IN
-        or name in KNOWN
         or name in template_names()
         or any(name in called(row) for row in OPERATORS.values())
         or bool(DERIVED.search(name) or NUMBERED.match(name))
