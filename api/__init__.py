@@ -23,14 +23,14 @@ from opweave.opcodes.registry import OPERATORS, cuda, operator
 
 if TYPE_CHECKING:
     from opweave import bounds
+    from opweave._functions.fused import Fused, fuse
+    from opweave._functions.oplist import kernel, load, store
+    from opweave._functions.repeated import repeat
+    from opweave._graphs.graph import Graph
+    from opweave._programs.program import Program
+    from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
-    from opweave.fused import Fused, fuse
-    from opweave.graphs import Graph
-    from opweave.oplist import kernel, load, store
-    from opweave.program import Program
     from opweave.regimes import regime
-    from opweave.repeated import repeat
-    from opweave.sanitizer import sanitize, sanitize_source, uninitialised
 
 __version__ = "0.1.0"
 
@@ -50,19 +50,19 @@ lgamma = OPERATORS["lgamma"]
 logsumexp = OPERATORS["logsumexp"]
 
 _LAZY = {
-    "fuse": "fused",
-    "Fused": "fused",
-    "Graph": "graphs",
-    "Program": "program",
-    "kernel": "oplist",
-    "load": "oplist",
-    "store": "oplist",
+    "fuse": "_functions.fused",
+    "Fused": "_functions.fused",
+    "Graph": "_graphs.graph",
+    "Program": "_programs.program",
+    "kernel": "_functions.oplist",
+    "load": "_functions.oplist",
+    "store": "_functions.oplist",
     "config": "configuration",
     "regime": "regimes",
-    "repeat": "repeated",
-    "sanitize": "sanitizer",
-    "sanitize_source": "sanitizer",
-    "uninitialised": "sanitizer",
+    "repeat": "_functions.repeated",
+    "sanitize": "_sanitizer",
+    "sanitize_source": "_sanitizer",
+    "uninitialised": "_sanitizer",
 }
 _LAZY_MODULES = ("bounds",)
 

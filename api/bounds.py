@@ -11,7 +11,7 @@ the tests judge by the same engine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,6 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.ulp_table import Row, table
 from opweave.opcodes.ulps import EXECUTORS
 from opweave.runtime.calls.arrays import is_cupy
-
-if TYPE_CHECKING:
-    from opweave.fused import Fused
-    from opweave.oplist import OpcodeKernel
-    from opweave.program import Program
-    from opweave.views import KernelView
 
 __all__ = ["Bound", "Judgement", "Row", "derive", "gamma", "judge", "spacing", "table"]
 
@@ -137,7 +131,7 @@ class Judgement:
 
 
 def derive(
-    fused: Fused | Program | OpcodeKernel | KernelView,
+    fused: Any,
     *args: Any,
     executor: str = "host",
     target: Any = None,

@@ -381,7 +381,7 @@ stands in [benchmarks.md](benchmarks.md).
 
 def page() -> str:
     """The page of all programs, as Markdown."""
-    from opweave.explain import size
+    from opweave._programs.explain import size
 
     rows, sections = [], []
     for name, program in PROGRAMS.items():

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 import opweave as ow
+from opweave._functions.fused import Fused
 from opweave.compiler.ir.device import DEVICES, Device
 from opweave.compiler.pipeline.driver import Options
-from opweave.fused import Fused
 from opweave.opcodes import dtypes
 from opweave.opcodes.core import BoundOperator, OpCode, Operator, Phase
 from opweave.opcodes.rules import same

@@ -358,7 +358,7 @@ def test_a_check_that_does_not_hold_is_reported_and_not_raised(monkeypatch):
     def refused(self, *args, **kwargs):
         raise ow.errors.CheckError("a result lies outside\nits bound")
 
-    monkeypatch.setattr("opweave.fused.Fused.check", refused)
+    monkeypatch.setattr("opweave._functions.fused.Fused.check", refused)
     x = np.ones(100, np.float32)
     found = measure.measure(
         ow.fuse(lambda x: x * 2 + 1), [x], measure.Place("host", lambda v: v, lambda: None)

@@ -196,7 +196,7 @@ def test_a_claim_that_cannot_be_had_is_no_error(broken, tmp_path, monkeypatch):
 STORM = """
 import os, sys, numpy as np, opweave as ow
 from opweave.runtime.binaries.build import builder
-from opweave.fused import Fused
+from opweave._functions.fused import Fused
 f = ow.fuse(lambda x, s: np.sqrt(x * s) + 17)
 x = np.arange(1000, dtype=np.float32)
 reading, writing = os.pipe()

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
-from opweave.runners import MODES
 from opweave.runtime.host import replays
 from opweave.runtime.host.plans import HostPlan
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._functions.repeated import MOST_WRITTEN
 from opweave.compiler.ir.graph import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
-from opweave.repeated import MOST_WRITTEN
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.replays import HostLoop
 from opweave.runtime.simt.executors import VerifyExecutor

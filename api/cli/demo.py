@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
+from opweave._functions.fused import Fused
 from opweave.cli import pictures
 from opweave.cli.measure import Measured, Place, best_place, measure
 from opweave.cli.terminal import duration, print_json, print_table, progress, size
 from opweave.compiler.ir.device import device_for
-from opweave.fused import Fused
 from opweave.opcodes.errors import FileError, RequestError
 
 LEAST_ACCURACY = 0.95

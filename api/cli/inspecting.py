@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from opweave._functions.fused import Fused
+from opweave._functions.oplist import OpcodeKernel
+from opweave._functions.parts import BREAKS
+from opweave._functions.repeated import Repeated
+from opweave._programs.explain import Explanation
+from opweave._programs.kernel_view import KernelView
+from opweave._programs.program import Program
 from opweave.cli.arguments import bind, made_up
 from opweave.cli.loading import load, users_code
 from opweave.cli.terminal import heading, highlighted, print_json, print_table
 from opweave.compiler.ir.device import device_for
 from opweave.configuration import config
-from opweave.explain import Explanation
-from opweave.fused import Fused
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
-from opweave.oplist import OpcodeKernel
-from opweave.parts import BREAKS
-from opweave.program import Program
-from opweave.repeated import Repeated
-from opweave.views import KernelView
 
 LANGUAGES = {"source": "cuda", "ptx": "ptx"}
 

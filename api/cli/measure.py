@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.fused import Fused
+from opweave._functions.fused import Fused
 from opweave.opcodes.errors import CheckError, NoDeviceError
 from opweave.runtime.cuda import executor as cuda
 

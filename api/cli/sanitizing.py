@@ -13,13 +13,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from opweave._sanitizer import Report, sanitize, sanitize_source, uninitialised
 from opweave.cli.arguments import is_plain, plain
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
 from opweave.opcodes.errors import FileError, OpweaveError, RequestError
 from opweave.runtime.simt.findings import GIVE_DYNAMIC, Finding
-from opweave.sanitizer import Report, sanitize, sanitize_source, uninitialised
 
 FOUND = 1  # exit status
 MOST_BYTES = 1 << 30

@@ -19,7 +19,7 @@ from reading import time, times, values
 from record import Case, Record
 
 import opweave as ow
-from opweave.runners import MODES
+from opweave._graphs.runner import MODES
 
 TITLE = "Random graphs: immediate, graph and replay"
 ABOUT = (

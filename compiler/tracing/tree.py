@@ -257,6 +257,14 @@ def flatten(
     return taker.leaves, taker.taken(value, name, 0)
 
 
+def packed(structure: Structure | None, outputs: list[Any], given: Sequence[Any] = ()) -> Any:
+    """Outputs in the structure in which the function returned them.
+
+    ``given`` are the containers of the arguments, of which it may return some.
+    """
+    return outputs[0] if structure is None else structure.built(iter(outputs), list(given))
+
+
 class CycleError(ArgumentError):
     """A container that holds itself, of which there is no structure."""
 

@@ -16,11 +16,11 @@ from simt import flattened
 import opweave as ow
 from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
 from mutants.make import SWAPS, Mutant, mutants
+from opweave._sanitizer import SEEN_TURNS, sanitize
 from opweave.compiler.codegen import render
 from opweave.compiler.ir.graph import TURNS
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
-from opweave.sanitizer import SEEN_TURNS, sanitize
 from opweave.templates import TEMPLATES
 
 SCHEDULES = (1, 0, 2)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import opweave as ow
-from opweave.parts import BREAKS
+from opweave._functions.parts import BREAKS
 
 from .rows import OPERANDS
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.arguments import Call, Signature
+from opweave._functions.arguments import Call, Signature
 from opweave.compiler.pipeline.specialise import Specialised
-from opweave.compiler.tracing.tree import Structure
+from opweave.compiler.tracing.tree import Structure, packed
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import into
@@ -147,11 +147,3 @@ def _serving(known: Sequence[Ready], values: Sequence[Any]) -> Ready | None:
         if not ready.asks or ready.serves(values):
             return ready
     return None
-
-
-def packed(structure: Structure | None, outputs: list[Any], given: Sequence[Any] = ()) -> Any:
-    """Outputs in the structure in which the function returned them.
-
-    ``given`` are the containers of the arguments, of which it may return some.
-    """
-    return outputs[0] if structure is None else structure.built(iter(outputs), list(given))

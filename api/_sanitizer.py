@@ -23,9 +23,9 @@ from opweave.runtime.simt.findings import Finding, findings
 from opweave.runtime.simt.handwritten import Handwritten, Uninitialised
 
 if TYPE_CHECKING:
-    from opweave.fused import Fused
-    from opweave.program import Program
-    from opweave.repeated import Repeated
+    from opweave._functions.fused import Fused
+    from opweave._functions.repeated import Repeated
+    from opweave._programs.program import Program
 
 MOST_SCHEDULES = 10_000
 # Turns of kernels that repeat a step by themselves: a turn reads what one has stored, and stores
@@ -161,9 +161,9 @@ def sanitize(
     results, complete = [], True
     for schedule in range(schedules):
         executor = SanitizeExecutor(schedule, program.fused.options.fast)
-        call = program._arguments(args, kwargs)
+        call = program.arguments(args, kwargs)
         call = replace(call, env={**call.env, TURNS: SEEN_TURNS})
-        results.append(program._run(executor, call))
+        results.append(program.run_by(executor, call))
         for number, launch in enumerate(executor.seen):
             seen.setdefault(number, (launch, []))[1].extend(launch.faults)
             complete = complete and len(launch.faults) < MOST_FAULTS
@@ -183,9 +183,9 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
     Raises:
         ArgumentError: neither of the two, CuPy arrays, or a program for the host.
     """
-    from opweave.fused import Fused
-    from opweave.program import Program
-    from opweave.repeated import Repeated
+    from opweave._functions.fused import Fused
+    from opweave._functions.repeated import Repeated
+    from opweave._programs.program import Program
 
     if any(map(is_cupy, args)):
         raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from opweave._programs.interface import ProgramLike
+from opweave._programs.report import Report
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
 from opweave.compiler.scheduling.edit import Edit
+from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
-from opweave.report import Report
 from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.templates import TEMPLATES
 
-if TYPE_CHECKING:
-    from opweave.compiler.scheduling.schedule import Schedule
-    from opweave.program import Program
-
 
 class KernelView:
     """One kernel of a program."""
 
-    def __init__(self, program: Program, number: int):
+    def __init__(self, program: ProgramLike, number: int):
         self.program = program
         self.number = number
 
@@ -139,10 +137,11 @@ class KernelView:
         return Edit(self.program.lowered.schedule, self.number, names, found.extents, types)
 
     def _changed(self, schedule: Schedule) -> KernelView:
-        views = self.program._rescheduled(schedule).kernels
+        views = self.program.rescheduled(schedule).kernels
         if self.number >= len(views):
             raise EditError("the kernel has no op-codes left")
-        return views[self.number]
+        changed: KernelView = views[self.number]
+        return changed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program that this kernel belongs to, with this kernel in it."""
@@ -150,7 +149,8 @@ class KernelView:
 
     def check(self, *args: Any, **kwargs: Any) -> Report:
         """Check the program that this kernel belongs to."""
-        return self.program.check(*args, **kwargs)
+        found: Report = self.program.check(*args, **kwargs)
+        return found
 
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """NumPy's result of the program that this kernel belongs to."""

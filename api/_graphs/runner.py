@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from opweave._functions.fused import Fused
+from opweave._tracebacks import fold
 from opweave.compiler.ir.graph import Value
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
-from opweave.fused import Fused
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError, UnsupportedError
 from opweave.runtime.calls.arrays import pointer
@@ -28,12 +29,30 @@ from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.replays import Bound
 from opweave.runtime.placing import Place, place_of
 from opweave.runtime.process import locks
-from opweave.tracebacks import fold
-
-if TYPE_CHECKING:
-    from opweave.graphs import Graph, Typed
 
 MODES = ("immediate", "graph", "replay")
+
+
+class TypedLike(Protocol):
+    """Shape and dtype of a value."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def __str__(self) -> str: ...
+
+
+class GraphLike(Protocol):
+    """A program as a table of named operators, see ``graph.py``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> Mapping[str, TypedLike]: ...
+    @property
+    def outputs(self) -> Any: ...
+    def function(self) -> Callable[..., Any]: ...
 
 
 class Runner:
@@ -67,7 +86,7 @@ class Runner:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         mode: str = "graph",
         *,
         fused: bool = True,
@@ -178,8 +197,8 @@ class Runner:
         assert self._bound is not None
         arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
-        found = self._fused._specialise(call, place.device)
-        constants = tuple(map(place.upload, self._fused._constants(found, False)))
+        found = self._fused.found_for(call, place.device)
+        constants = tuple(map(place.upload, self._fused.constants(found, False)))
         by_value = {
             item.value.id: array
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
@@ -248,7 +267,7 @@ def immediately(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list
     return [place.result(a) for a in prepared.results(held, env, faults)]
 
 
-def _fitting(what: str, array: Any, kind: Typed) -> Any:
+def _fitting(what: str, array: Any, kind: TypedLike) -> Any:
     """An input as kernels take it: C-contiguous and aligned, copied where it is not.
 
     Raises:

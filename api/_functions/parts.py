@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opweave.arguments import Call
+from opweave._functions.arguments import Call
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name

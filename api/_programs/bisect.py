@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from opweave._programs.interface import ArgumentsLike, ProgramLike
+from opweave._programs.report import bound_of, on_host
 from opweave.bounds import Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.ir.graph import Graph, Node, Value
@@ -21,9 +23,6 @@ from opweave.compiler.pipeline.specialise import Variant, lowered_for
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.simt.poisoning import Poisoning
-
-if TYPE_CHECKING:
-    from opweave.program import Arguments, Program
 
 # Values that are stored by one set of kernels: few enough to compile, and to stop early.
 AT_A_TIME = 16
@@ -80,7 +79,7 @@ class Bisection:
         return f"the results of all {self.operators} operators keep their bounds"
 
 
-def bisect(program: Program, call: Arguments) -> Bisection:
+def bisect(program: ProgramLike, call: ArgumentsLike) -> Bisection:
     """Judge the values of a program's graph in order; see ``Fused.bisect``."""
     graph = program.variant.graph
     nodes = [(n, node) for n, node in enumerate(graph.nodes) if not node.is_view]
@@ -101,10 +100,8 @@ def _culprit(node: Node, number: int, judgement: Judgement, before: int) -> Culp
 
 
 def _judged(
-    program: Program, call: Arguments, graph: Graph, values: Sequence[Value]
+    program: ProgramLike, call: ArgumentsLike, graph: Graph, values: Sequence[Value]
 ) -> list[Judgement]:
-    from opweave.program import bound_of, on_host
-
     shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset(), truths=frozenset()))
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found

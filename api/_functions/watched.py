@@ -12,22 +12,21 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from opweave.arguments import Call
-from opweave.calls import Ready, packed
+from opweave._functions.arguments import Call
+from opweave._functions.calls import Ready
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
+from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.tracing.tree import packed
 from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
-
-if TYPE_CHECKING:
-    from opweave.fused import Fused
 
 # What alarms are for; of underflow none is.
 FOUND = ("divide", "over", "invalid")
@@ -35,21 +34,42 @@ FOUND = ("divide", "over", "invalid")
 DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
+class FusedCalls(Protocol):
+    """A fused function, see ``fused.py``."""
+
+    given: Any
+    static: tuple[str, ...]
+    options: Options
+    signature: Any
+
+    def called(self, call: Call, out: Any) -> Any:
+        """Run a call: whole, or in parts."""
+
+    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None) -> Any:
+        """Run the user's own function, by NumPy."""
+
+    def ready_for(self, call: Call) -> Ready | None:
+        """A prepared call, if there is one."""
+
+    def prepare_or_not(self, call: Call) -> Ready | None:
+        """Prepare a call; None where the function has to run in parts."""
+
+
 class Watched:
     """A fused function whose calls warn and raise as the plain function's do."""
 
-    def __init__(self, fused: Fused):
+    def __init__(self, fused: FusedCalls):
         self.fused = fused
-        self._watching: Fused | None = None
+        self._watching: FusedCalls | None = None
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Run the function; see ``Fused.__call__``."""
         call = self.fused.signature.bind(args, kwargs)
         if config.device == "cuda" or any(is_cupy(v) or is_traced(v) for v in call.values):
-            return self.fused._called(call, out)
+            return self.fused.called(call, out)
         results = self._results(call)
         if results is None:
-            return self.fused._plainly(args, kwargs, out, None)
+            return self.fused.plainly(args, kwargs, out, None)
         structure, leaves = results
         return packed(structure, leaves if out is None else copied_into(out, leaves))
 
@@ -68,15 +88,16 @@ class Watched:
         return None if ready is None else _without_alarm(ready, call)
 
     @staticmethod
-    def _ready(fused: Fused, call: Call) -> Ready | None:
+    def _ready(fused: FusedCalls, call: Call) -> Ready | None:
         """A prepared call; None for what would run in parts."""
-        return fused._ready(call) or fused._prepare_or_not(call)
+        return fused.ready_for(call) or fused.prepare_or_not(call)
 
-    def _made(self) -> Fused:
+    def _made(self) -> FusedCalls:
         """The function with alarms; strict, since they know what strict kernels compute."""
         fused = self.fused
         options = replace(fused.options, watched=True, fast=False, repeated=False)
-        self._watching = type(fused)(fused.given, fused.static, options)
+        kind: Any = type(fused)
+        self._watching = kind(fused.given, fused.static, options)
         return self._watching
 
 

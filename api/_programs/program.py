@@ -5,31 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from opweave._programs.interface import FusedLike
+from opweave._programs.kernel_view import KernelView
+from opweave._programs.report import Report, bound_of, compare, on_host
+from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.ir.graph import Value
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.tracing.tree import packed
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.report import Report, compare
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
 from opweave.runtime.simt.poisoning import Poisoning
-from opweave.tracebacks import folded
-from opweave.views import KernelView
-
-if TYPE_CHECKING:
-    from opweave.fused import Fused
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,8 @@ class Arguments:
 class Program:
     """What ``lower`` returns: kernels for one target, for one guard and shape class."""
 
-    def __init__(self, fused: Fused, found: Specialised, lowered: Lowered | None = None):
-        self.fused = fused
+    def __init__(self, fused: FusedLike, found: Specialised, lowered: Lowered | None = None):
+        self.fused: Any = fused
         self.found = found
         self.variant = found.variant
         self.lowered = found.lowered if lowered is None else lowered
@@ -83,8 +79,8 @@ class Program:
             ArgumentError: the arguments do not fit the guard or shape class of this program.
             LaunchError: verify mode found a fault.
         """
-        call = self._arguments(args, kwargs)
-        return self._run(self.executor(call), call)
+        call = self.arguments(args, kwargs)
+        return self.run_by(self.executor(call), call)
 
     @folded
     def verify(self, *args: Any, schedule: int = 0, **kwargs: Any) -> Any:
@@ -96,7 +92,7 @@ class Program:
         if self.target == "host":
             raise ArgumentError("verify: expected a program for an sm target, found one for host")
         executor = VerifyExecutor(schedule, self.fused.options.fast)
-        return self._run(executor, self._arguments(args, kwargs))
+        return self.run_by(executor, self.arguments(args, kwargs))
 
     def executor(self, call: Arguments) -> Any:
         """What runs the kernels for these arguments."""
@@ -110,21 +106,21 @@ class Program:
             return cuda.executor(cuda.device_of(given), fast)
         return VerifyExecutor(0, fast)
 
-    def _run(self, executor: Any, call: Arguments) -> Any:
-        from opweave.calls import packed
-
+    def run_by(self, executor: Any, call: Arguments) -> Any:
+        """Run the kernels by an executor of one's own."""
         prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
         outputs = prepared(list(call.arrays.values()), call.env)
         return packed(self.variant.trace.structure, outputs, call.containers)
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """A call's arguments by their places in the graph.
+
+        Raises:
+            ArgumentError: they do not fit the guard or shape class of this program.
+        """
         fused = self.fused
         call = fused.signature.bind(args, kwargs)
-        types, given, layout = call.types, call.arrays, call.layout
-        with fused._lock:
-            found = fused._specialised.find(
-                types, self.lowered.device, layout.structure, layout.rebuilt
-            )
+        given, found = call.arrays, fused.found_for(call, self.lowered.device)
         if found.lowered is not self.found.lowered:
             raise ArgumentError(
                 "the arguments belong to another guard or shape class than this program was "
@@ -135,16 +131,14 @@ class Program:
         env = call.scalars(self.variant.graph.scalars)
         return Arguments(arrays, env, found.extents, call.containers)
 
-    def _edited(self, lowered: Lowered) -> Program:
+    def edited(self, lowered: Lowered) -> Program:
         """The same guard and shape class with other kernels."""
         return Program(self.fused, self.found, lowered)
 
     @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
-        from opweave.calls import packed
-
-        call = self._arguments(args, kwargs)
+        call = self.arguments(args, kwargs)
         env = {**call.extents, **call.env}
         outputs = run_reference(self.lowered.graph, on_host(call.arrays), env)
         return packed(self.variant.trace.structure, outputs, call.containers)
@@ -156,7 +150,7 @@ class Program:
         Raises:
             CheckError: a result lies outside its bound.
         """
-        call = self._arguments(args, kwargs)
+        call = self.arguments(args, kwargs)
         executor = (
             self.executor(call)
             if schedule is None
@@ -170,14 +164,14 @@ class Program:
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.bisect``."""
-        from opweave.bisect import bisect
+        from opweave._programs.bisect import bisect
 
-        return bisect(self, self._arguments(args, kwargs))
+        return bisect(self, self.arguments(args, kwargs))
 
     @folded
     def bounds(self, *args: Any, executor: str = "host", **kwargs: Any) -> tuple[Bound, ...]:
         """Wide values and largest errors of the outputs; see ``opweave.bounds.derive``."""
-        return self._bounds(self._arguments(args, kwargs), executor)
+        return self._bounds(self.arguments(args, kwargs), executor)
 
     def _bounds(self, call: Arguments, executor: str) -> tuple[Bound, ...]:
         graph = self.lowered.graph
@@ -219,7 +213,7 @@ class Program:
                 )
             _check_launch(source, self.lowered.kernels[kernel])
             sources[kernel] = source
-            program = self._edited(replace(self.lowered, sources=tuple(sources)))
+            program = self.edited(replace(self.lowered, sources=tuple(sources)))
         for view in program.kernels:
             if view.data.template != "vendor":
                 view.binary  # noqa: B018  (building is the point)
@@ -228,14 +222,15 @@ class Program:
     @folded
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.explain``."""
-        from opweave.explain import explain
+        from opweave._programs.explain import explain
 
         return explain(self, self.fused.signature.bind(args, kwargs))
 
-    def _rescheduled(self, schedule: Schedule) -> Program:
+    def rescheduled(self, schedule: Schedule) -> Program:
+        """The kernels of another schedule of the same graph."""
         device, overrides = self.lowered.device, self.fused.options.overrides
         made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
-        return self._edited(made)
+        return self.edited(made)
 
 
 # Toggles that the launch is made from, besides the source.
@@ -263,15 +258,3 @@ def _check_launch(source: str, kernel: Kernel) -> None:
 def tokens_of(source: str) -> set[str]:
     """The identifiers of a source."""
     return set(re.findall(r"[A-Za-z_]\w*", source))
-
-
-def bound_of(name: str, output: Any, found: Any) -> Bound:
-    """The bound of a graph's output: of a value, or of a number that the host computes."""
-    if isinstance(output, Value):
-        return Bound(name, output.dtype.numpy, found.value, found.error)
-    return Bound(name, None, found, np.zeros(()))
-
-
-def on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
-    """Arrays by their places in the graph, as NumPy's."""
-    return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}

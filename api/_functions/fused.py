@@ -11,8 +11,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from opweave.arguments import Call, Signature
-from opweave.calls import Calls, Ready, packed
+from opweave._functions.arguments import Call, Signature
+from opweave._functions.calls import Calls, Ready
+from opweave._functions.named import reduced
+from opweave._functions.parts import BREAKS, Parts, without_frames
+from opweave._functions.watched import Watched, asked_for, tell_of_errors
+from opweave._programs.program import Program
+from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
@@ -21,9 +26,8 @@ from opweave.compiler.toggles.choose import check_overrides
 from opweave.compiler.tracing.binding import unbound
 from opweave.compiler.tracing.calling import invoke, is_of_function
 from opweave.compiler.tracing.trace import CONSTANTS, ArrayType
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.tracing.tree import flatten, packed
 from opweave.configuration import config
-from opweave.named import reduced
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import (
     AlignmentError,
@@ -33,15 +37,11 @@ from opweave.opcodes.errors import (
     RecompileError,
     SubclassError,
 )
-from opweave.parts import BREAKS, Parts, without_frames
-from opweave.program import Program
 from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared, truth
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
-from opweave.tracebacks import fold, folded
-from opweave.watched import Watched, asked_for, tell_of_errors
 
 
 @overload
@@ -207,35 +207,35 @@ class Fused:
                 call = self.signature.bind(args, kwargs)
                 if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                     return self._through_gpu(call, out)
-                return self._called(call, out)
+                return self.called(call, out)
             except ByNumPy as error:  # from a trace, which did nothing else
                 why, once = str(error), error.once
-            return self._plainly(args, kwargs, out, why, once)
+            return self.plainly(args, kwargs, out, why, once)
         except Exception as error:
             fold(error)
             raise
 
-    def _called(self, call: Call, out: Any) -> Any:
+    def called(self, call: Call, out: Any) -> Any:
         values = call.values
         if any(map(is_traced, values)):  # inside another function
             return invoke(self.__wrapped__, call.layout.arguments(values))
-        ready = self._ready(call)
+        ready = self.ready_for(call)
         if ready is None:
-            ready = self._prepare_or_not(call)
+            ready = self.prepare_or_not(call)
             if ready is None:
                 return self._in_parts(call, out)
         if out is None:
             return ready(values, call.containers)
         return ready.into(out, values, call.containers)
 
-    def _prepare_or_not(self, call: Call) -> Ready | None:
+    def prepare_or_not(self, call: Call) -> Ready | None:
         """Prepare a call; None where the function has to run in parts.
 
         Raises:
             SubclassError: it has to run by NumPy alone.
         """
         if self.options.fullgraph:
-            return self._prepare(call)
+            return self.prepare(call)
         reasons = self._parts.reasons
         try:
             if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
@@ -244,7 +244,7 @@ class Fused:
                 raise ByNumPy(f"it calls {self.signature.looks_at}, which copies answer otherwise")
             if reasons and self._is_refused(call):
                 return None
-            return self._prepare(call)
+            return self.prepare(call)
         except RecompileError as error:
             self._warn_of_limit(error)
             return None
@@ -307,7 +307,7 @@ class Fused:
         ran = self._parts.run(call)
         return ran.returned if out is None else _packed_into(out, ran.returned)
 
-    def _plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
+    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
         """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
         result = self.given(*args, **kwargs)
         if why is not None and once not in self._told:
@@ -335,8 +335,8 @@ class Fused:
         if any(map(is_cupy, call.values)):
             self._executor(call.arrays, True)  # says that kinds are mixed
         copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
-        leaves, tree = flatten(self._called(copied, None), "", CONSTANTS)
-        ready = self._ready(copied)
+        leaves, tree = flatten(self.called(copied, None), "", CONSTANTS)
+        ready = self.ready_for(copied)
         truths = ready.found.lowered.graph.truths if ready else ()
         found = [cuda.copied_out(leaf) for _, leaf in leaves]
         return packed(tree, [truth(v) if n in truths else v for n, v in enumerate(found)])
@@ -345,7 +345,7 @@ class Fused:
     def _on_gpu(call: Call) -> bool:
         return config.device == "cuda" or any(map(is_cupy, call.values))
 
-    def _ready(self, call: Call) -> Ready | None:
+    def ready_for(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
         return self._calls.find(call, self._on_gpu(call))
 
@@ -359,9 +359,9 @@ class Fused:
         if known is not None:
             return known[:2]
         call = self.signature.bind(args, {})
-        return self._ready(call) or self._prepare(call), call.values
+        return self.ready_for(call) or self.prepare(call), call.values
 
-    def _prepare(self, call: Call) -> Ready:
+    def prepare(self, call: Call) -> Ready:
         """Prepare a call, and keep it."""
         if "errors" not in self._told and not self.options.watched and (asked := asked_for()):
             self._told.add("errors")
@@ -373,8 +373,8 @@ class Fused:
     def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
         given = call.arrays
         device, executor = self._executor(given, on_gpu)
-        found = self._specialise(call, device, config.recompile_limit)
-        inputs, constants = found.variant.graph.inputs, self._constants(found, on_gpu)
+        found = self.found_for(call, device, config.recompile_limit)
+        inputs, constants = found.variant.graph.inputs, self.constants(found, on_gpu)
         self._executor([*given, *constants], on_gpu)  # says that kinds are mixed
         by_value = {
             item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
@@ -389,7 +389,7 @@ class Fused:
         )  # fmt: skip
 
     @staticmethod
-    def _constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
+    def constants(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
         """Arrays that the function made while it was traced, where the others lie."""
         trace = found.variant.trace
         if not on_gpu:
@@ -415,7 +415,7 @@ class Fused:
         index = 0 if on_host else cuda.device_of(given)
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
-    def _specialise(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
+    def found_for(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
         arguments, layout, known = call.types, call.layout, self._specialised
         if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
@@ -443,7 +443,7 @@ class Fused:
         on_gpu = config.device == "cuda" or any(map(is_cupy, given))
         device = self._executor(given, on_gpu)[0] if target is None else device_for(target)
         with self._lock:
-            found = self._specialise(call, device)
+            found = self.found_for(call, device)
         return Program(self, found)
 
     @folded
@@ -452,8 +452,8 @@ class Fused:
 
         A function that runs in parts is run once: its lines that are not compiled are named.
         """
-        from opweave.explain import explain, explain_parts
-        from opweave.notes import notes_of
+        from opweave._programs.explain import explain, explain_parts
+        from opweave._programs.notes import notes_of
 
         call = self.signature.bind(args, kwargs)
         try:

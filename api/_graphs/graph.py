@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.graph import Where
@@ -33,10 +34,9 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import GraphError, NameRefusedError, OpweaveError
-from opweave.tracebacks import folded
 
 if TYPE_CHECKING:
-    from opweave.runners import Runner
+    from opweave._graphs.runner import Runner
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
 
@@ -331,8 +331,8 @@ class Graph:
 
     @folded
     def runner(self, mode: str = "graph", **options: Any) -> Runner:
-        """What runs it; see ``opweave.runners.Runner``."""
-        from opweave.runners import Runner
+        """What runs it; see ``opweave._graphs.runner.Runner``."""
+        from opweave._graphs.runner import Runner
 
         return Runner(self, mode, **options)
 

@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from opweave.calls import Ready
+from opweave._functions.calls import Ready
+from opweave._functions.fused import Fused
+from opweave._functions.named import by_name
+from opweave._programs.program import Program
+from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.device import Device
@@ -21,14 +25,10 @@ from opweave.compiler.pipeline.specialise import Variant, lowered_for
 from opweave.compiler.scheduling.fuse import LONGEST
 from opweave.compiler.tracing.tree import Leaf, Tree
 from opweave.configuration import config
-from opweave.fused import Fused
-from opweave.named import by_name
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.program import Program
 from opweave.runtime.calls.arrays import is_array, pointer
 from opweave.runtime.calls.prepared import Prepared
-from opweave.tracebacks import fold, folded
 
 # Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
 # they save in memory traffic is nearly all by then, and the kernel compiles in half a second.

@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opweave._functions.fused import Fused
+from opweave._programs.kernel_view import KernelView
+from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.scheduling.edit import bound
-from opweave.fused import Fused
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
-from opweave.tracebacks import fold, folded
-from opweave.views import KernelView
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class OpcodeKernel:
         try:
             given = {k: v for k, v in kwargs.items() if k != "out"}
             call = self.fused.signature.bind(args, given)
-            ready = self.fused._ready(call) or self.fused._prepare(call)
+            ready = self.fused.ready_for(call) or self.fused.prepare(call)
             if len(ready.prepared.steps) != 1:
                 self.lower(*args, **given)  # says why
             return self.fused(*args, **kwargs)

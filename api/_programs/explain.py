@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import Any
 
-from opweave.arguments import Call
+from opweave._programs.interface import ProgramLike, RanLike
+from opweave._programs.rates import Rates, Regime
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.graph import Extents
 from opweave.compiler.parts.lazy import Break
@@ -17,13 +18,7 @@ from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
 from opweave.compiler.scheduling.work import Work, work_of
-from opweave.regimes import Rates, Regime
 from opweave.runtime.host.plans import planned
-
-if TYPE_CHECKING:
-    from opweave.parts import Ran
-    from opweave.program import Program
-
 
 # What a person reads at once.
 COLUMNS, LINES = 100, 60
@@ -68,7 +63,7 @@ class Explanation:
         return shortened(self.text)
 
 
-def explain(program: Program, call: Call) -> Explanation:
+def explain(program: ProgramLike, call: Any) -> Explanation:
     """Explain a program for given arguments."""
     extents = program.variant.extents(symbol_extents(list(call.types.values())))
     schedule = program.lowered.schedule
@@ -85,7 +80,7 @@ def explain(program: Program, call: Call) -> Explanation:
 
 
 def _text(
-    program: Program,
+    program: ProgramLike,
     extents: Extents,
     work: Sequence[Work],
     saved: int,
@@ -183,7 +178,7 @@ def _kernel(kernel: Kernel) -> list[str]:
     return lines
 
 
-def explain_parts(name: str, ran: Ran, why: Exception) -> Explanation:
+def explain_parts(name: str, ran: RanLike, why: Exception) -> Explanation:
     """Explain a function that ran in parts: its kernels, and the lines between them.
 
     ``why`` it is no whole: what it reads from outside, too.

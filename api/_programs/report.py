@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from opweave.bounds import Bound, Judgement, judge
+from opweave.compiler.ir.graph import Value
 from opweave.opcodes.errors import CheckError
+from opweave.runtime.calls.arrays import is_cupy
 
 
 @dataclass(frozen=True)
@@ -62,3 +66,15 @@ def compare(bounds: Sequence[Bound], outputs: Sequence[Any], *, relaxed: bool) -
     if not report.ok and not relaxed:
         raise CheckError(f"a result lies outside its derived bound\n{report}")
     return report
+
+
+def bound_of(name: str, output: Any, found: Any) -> Bound:
+    """The bound of a graph's output: of a value, or of a number that the host computes."""
+    if isinstance(output, Value):
+        return Bound(name, output.dtype.numpy, found.value, found.error)
+    return Bound(name, None, found, np.zeros(()))
+
+
+def on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
+    """Arrays by their places in the graph, as NumPy's."""
+    return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}
