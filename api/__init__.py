@@ -13,15 +13,15 @@ tonemap.lower(img, 1.4, target="sm_90a").source
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from opweave import opcodes, pixels
+from opweave import _moved, opcodes, pixels
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError, OpweaveWarning
 from opweave.opcodes.registry import OPERATORS, cuda, operator
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from opweave import bounds
     from opweave._functions.fused import Fused, fuse
     from opweave._functions.oplist import kernel, load, store
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
+_moved.register()
 
 # Composites and operators that NumPy has not, for use in fused functions and on arrays.
 relu = OPERATORS["relu"]
@@ -105,16 +106,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import what compiles and runs only when it is asked for."""
     if name in _LAZY:
-        found = getattr(importlib.import_module(f"opweave.{_LAZY[name]}"), name)
+        found = getattr(_importlib.import_module(f"opweave.{_LAZY[name]}"), name)
         globals()[name] = found
         return found
     if name in _LAZY_MODULES:
-        return importlib.import_module(f"opweave.{name}")
+        return _importlib.import_module(f"opweave.{name}")
     raise AttributeError(f"module 'opweave' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY, *_LAZY_MODULES])
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,38 @@
+"""Modules by the names that pickles of earlier versions have for them."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+MOVED = {
+    "opweave.fused": "opweave._functions.fused",
+    "opweave.named": "opweave._functions.named",
+    "opweave.repeated": "opweave._functions.repeated",
+    "opweave.graphs": "opweave._graphs.graph",
+    "opweave.runners": "opweave._graphs.runner",
+    "opweave.compiler.driver": "opweave.compiler.pipeline.driver",
+}
+
+
+class Finder:
+    """Finds nothing else, and only what no folder has."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        loader: Any = self
+        return ModuleSpec(name, loader) if name in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """An empty one."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        found = import_module(MOVED[module.__name__])
+        vars(module).update({k: v for k, v in vars(found).items() if not k.startswith("__")})
+
+
+def register() -> None:
+    """Let imports find them."""
+    sys.meta_path.append(Finder())
