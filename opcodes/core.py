@@ -149,7 +149,6 @@ class Operator:
         tables: leading operands that are read at places which the others name, and so are stored.
         notes_faults: its fragment notes operands that have no result, see ``at_index``.
         slope: largest derivative of a function that is not monotone, for error bounds.
-        gradient: reserved.
     """
 
     name: str
@@ -169,7 +168,6 @@ class Operator:
     tables: int = 0
     notes_faults: bool = False
     slope: float | None = None
-    gradient: None = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "operator")
