@@ -48,6 +48,10 @@ def shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
+_accepted: set[str] = set()  # the same few names come again and again
+MOST_ACCEPTED = 4096
+
+
 def check_name(name: Any, what: str) -> None:
     """Refuse names that may not enter generated source.
 
@@ -55,6 +59,8 @@ def check_name(name: Any, what: str) -> None:
         NameRefusedError: not a plain ASCII identifier of at most 64 characters, a C keyword, or
             reserved for the compiler.
     """
+    if type(name) is str and name in _accepted:
+        return
     if type(name) is not str or not is_c_name(name) or len(name) > MOST_NAME:
         raise NameRefusedError(f"{what} name {shown(name)} refused: {NAME_RULE}")
     if name in C_KEYWORDS:
@@ -64,6 +70,8 @@ def check_name(name: Any, what: str) -> None:
             f"{what} name {name!r} refused: C++ reserves names that begin with two underscores, "
             "or with one and a capital; pick another"
         )
+    if len(_accepted) < MOST_ACCEPTED:
+        _accepted.add(name)
 
 
 def is_number(value: Any) -> bool:

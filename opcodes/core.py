@@ -62,6 +62,16 @@ class Kind(Enum):
     COMPOSITE = "composite"
 
 
+# Rows of our own tables are held to the rules by a test, and not at each import.
+_checks = False
+
+
+def begin_checks() -> None:
+    """From now on op-codes and operators are held to the rules as they are made."""
+    global _checks
+    _checks = True
+
+
 @dataclass(frozen=True)
 class OpCode:
     """One fragment of CUDA C with named slots.
@@ -90,6 +100,15 @@ class OpCode:
     exact: bool = False
 
     def __post_init__(self) -> None:
+        if _checks:
+            self.check()
+
+    def check(self) -> None:
+        """Hold it to the rules for fragments.
+
+        Raises:
+            FragmentError, NameRefusedError: a rule is broken.
+        """
         check_name(self.name, "op-code")
         check_fragment(self.name, self.fragment, self.params, self.results)
 
@@ -170,11 +189,15 @@ class Operator:
     slope: float | None = None
 
     def __post_init__(self) -> None:
-        check_name(self.name, "operator")
-        # so that an operator is a function like any other, for fuse and for help()
-        named = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_ONLY) for p in self.params]
-        object.__setattr__(self, "__signature__", inspect.Signature(named))
+        if _checks:
+            check_name(self.name, "operator")
         object.__setattr__(self, "__name__", self.name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """So that an operator is a function like any other, for fuse and for help()."""
+        named = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_ONLY) for p in self.params]
+        return inspect.Signature(named)
 
     def __hash__(self) -> int:
         return hash(self.name)

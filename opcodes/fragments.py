@@ -67,7 +67,7 @@ def _check_characters(name: str, fragment: str) -> None:
         raise FragmentError(
             f"{name}: expected a fragment as text, found {type(fragment).__name__}"
         )
-    for character in fragment:
+    for character in set(fragment):
         if not (character.isascii() and (character.isprintable() or character in "\n\t")):
             raise FragmentError(
                 f"{name}: character {character!a} may not stand in a fragment: expected "
@@ -91,11 +91,12 @@ def _check_balance(name: str, fragment: str, found: Sequence[str]) -> None:
 def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequence[str]) -> None:
     """Every name in an expression is an operand, a type, or is called: none of the kernel's."""
     for position, token in enumerate(found):
+        if token in params or token in NAMED or token in C_KEYWORDS or not is_c_name(token):
+            continue
         following = found[position + 1 : position + 2]
         before = found[position - 1] if position else ""
         called = following in (["("], ["<"], ["::"]) or before in (".", "->", "::")
-        known = token in params or token in NAMED or token in C_KEYWORDS
-        if is_c_name(token) and not called and not known:
+        if not called:
             raise FragmentError(
                 f"{name}: {shown(token)} in fragment {shown(fragment)} is none of its operands "
                 f"{', '.join(params)}; the parameters of the NumPy meaning name them"

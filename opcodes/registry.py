@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,7 @@ from opweave.opcodes import (
     scans,
 )
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, begin_checks
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
@@ -44,6 +43,7 @@ OPERATORS: dict[str, Operator] = {
     for row in table
 }
 BUILT_IN = frozenset(OPERATORS)
+begin_checks()
 # NumPy functions that are another operator under a second name.
 ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolute"}
 
@@ -125,6 +125,8 @@ def cuda(
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
     text = f"{params}{fragment}".encode(errors="replace")
+    import hashlib  # whose library takes longer to load than all of this file
+
     name = f"{name}_{hashlib.sha256(text).hexdigest()[:8]}"  # one function in C for each
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
     if len(operands) != row.arity:

@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 C_KEYWORDS = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
     char32_t char8_t class compl concept const const_cast consteval constexpr constinit continue
@@ -33,7 +35,7 @@ C_KEYWORDS = frozenset(
 
 def is_c_name(text: str) -> bool:
     """True for a plain ASCII identifier."""
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) is not None
+    return _NAME.fullmatch(text) is not None
 
 
 def _scan(text: str) -> list[tuple[str, str]]:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.opcodes.allowed import check_name
 from opweave.opcodes.errors import CompileError, FragmentError
+from opweave.opcodes.registry import BUILT_IN, OPERATORS
 
 X = np.ones((4, 8), np.float32)
 
@@ -102,3 +104,11 @@ def test_a_comment_of_a_fragment_swallows_nothing(fragment):
     fused = ow.fuse(lambda x: operator(x) + 1)
 
     np.testing.assert_array_equal(X * 2 + 1, fused(X))
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_our_own_op_codes_keep_the_rules_that_a_users_has_to(name):
+    """They are not asked at import, where only what a user makes is checked."""
+    check_name(name, "operator")
+    for code in OPERATORS[name].opcodes:
+        code.check()
