@@ -1245,3 +1245,32 @@ def test_a_profile_function_that_is_set_inside_stays():
         assert sys.getprofile() is own
     finally:
         sys.setprofile(None)
+
+
+class Announced:
+    """An array that says so when it is asked for."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        ANNOUNCED.append("asked")
+        return np.array(self.data, dtype)
+
+
+ANNOUNCED = []
+
+
+def fails_after_a_change(x):
+    np.asarray(Announced(1.0))
+    raise LookupError("after it")
+
+
+@pytest.mark.host
+def test_a_change_before_an_exception_is_never_lost():
+    ANNOUNCED.clear()
+    with pytest.raises(LookupError, match="after it"):
+        ow.fuse(fails_after_a_change)(X)
+    assert ANNOUNCED == ["asked"]
+    with pytest.raises(ow.OpweaveError, match="changes ANNOUNCED"):
+        ow.fuse(fails_after_a_change, fullgraph=True)(X)

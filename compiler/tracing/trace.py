@@ -261,19 +261,27 @@ def _watched(
     """What the function returns; what it refused, or would have changed outside, is an error."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     watch = Watch(place for place in captured if place.watched)
+    changed: str | None = None
     try:
-        result = run(fn, values, captured, sight, containers)
+        try:
+            result = run(fn, values, captured, sight, containers)
+        finally:
+            changed = watch.restored()
     except Exception as error:
         if tracer.refused is not None and error is not tracer.refused:
             raise tracer.refused from error  # NumPy, or the function, made another of it
+        if changed is not None and not isinstance(error, OpweaveError):
+            raise _lost(fn, changed) from error
         raise
-    finally:
-        changed = watch.restored()
     if changed is not None:
-        raise would_be_lost(getattr(fn, "__name__", "the function"), f"changes {changed}")
+        raise _lost(fn, changed)
     if tracer.refused is not None:  # and the function went on without
         raise tracer.refused
     return result
+
+
+def _lost(fn: Callable[..., Any], changed: str) -> TraceError:
+    return would_be_lost(getattr(fn, "__name__", "the function"), f"changes {changed}")
 
 
 def _traced(

@@ -18,6 +18,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice, product
 from typing import Any
 
@@ -305,6 +306,12 @@ def _is_known(call: str, ours: Exception | None, error: Exception | None) -> boo
     return any(call.startswith(name) and piece in said for name, piece in KNOWN.items())
 
 
+def differences(calls: Sequence[str]) -> list[tuple[str, str]]:
+    """The calls that differ, with how."""
+    found = [(call, difference(call)) for call in calls]
+    return [(call, text) for call, text in found if text]
+
+
 def calls(pattern: str = "") -> list[str]:
     """All forms of the functions whose name holds a piece."""
     chosen = (target for target in targets() if re.search(pattern, target[0]))
@@ -332,15 +339,15 @@ def main() -> int:
     tried = (
         calls(options.pattern) if options.sample is None else sample(options.sample, options.seed)
     )
+    parts = [tried[n : n + CALLS_OF_A_PROCESS] for n in range(0, len(tried), CALLS_OF_A_PROCESS)]
     wrong = 0
     # what is compiled stays in memory as long as its process
-    with multiprocessing.Pool(options.jobs, maxtasksperchild=1) as pool:
-        for call, text in zip(
-            tried, pool.imap(difference, tried, CALLS_OF_A_PROCESS), strict=True
-        ):
-            if text:
-                wrong += 1
-                print(f"{call}: {text[:300]}", flush=True)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, context, max_tasks_per_child=1) as pool:
+        for number, found in enumerate(pool.map(differences, parts), 1):
+            wrong += len(found)
+            print("".join(f"{call}: {text[:300]}\n" for call, text in found), end="")
+            print(f"{number} of {len(parts)} parts", file=sys.stderr, flush=True)
     print(f"{len(tried)} calls, {wrong} other than NumPy's")
     return 1 if wrong else 0
 
