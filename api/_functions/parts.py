@@ -98,12 +98,9 @@ class Parts:
         tracer = LazyTracer(function_name(self.fn), line, array_type, run_segment)
         layout = call.layout
         arguments = dict(zip(layout.names, call.values, strict=True))
-        try:
-            returned = run_lazily(
-                self.fn, tracer, arguments, layout.static, layout.rebuilt, call.containers
-            )
-        finally:
-            tracer.ended()
+        returned = run_lazily(
+            self.fn, tracer, arguments, layout.static, layout.rebuilt, call.containers
+        )
         return Ran(returned, tuple(tracer.breaks), tuple(ran))
 
     def traces(self, ran: Ran) -> list[Trace]:

@@ -35,7 +35,6 @@ class LazyTracerLike(TracerLike, Protocol):
         given: values that are there, by their numbers.
         aliases: what each value is a view of to NumPy.
         hidden: views that stand for a dimension which a vector lost, or for an element.
-        copy_of: of containers, by the identities of the originals.
         asking: NumPy's own functions that take an array and give back another.
         leaked: somebody has an array itself and may write to it unseen.
     """
@@ -45,16 +44,20 @@ class LazyTracerLike(TracerLike, Protocol):
     given: dict[int, Given]
     aliases: dict[int, tuple[Value, Alias]]
     hidden: set[int]
-    copy_of: dict[int, Any]
     asking: int
     leaked: bool
 
-    @property
-    def functions(self) -> dict[int, Any]:
-        """The user's functions, by the identities of their copies."""
+    def begin(self) -> None:
+        """What is there by now are arguments, which stay."""
+
+    def settle(self) -> None:
+        """Compute what nobody asked for, where it may raise."""
 
     def flush(self) -> tuple[bool, int]:
         """Compute all arrays that the function still holds."""
+
+    def taken(self, item: Any, name: str = "") -> Any:
+        """What the function sees of an array, of a number, or of anything else."""
 
     def broken(self, what: str) -> None:
         """Compute all arrays for a line that no kernel can hold, and note the line."""
@@ -70,6 +73,27 @@ class LazyTracerLike(TracerLike, Protocol):
     def told(self, made: Any) -> Any:
         """A number itself, where the function may ask for its truth."""
 
+    def reshaped(self, array: Any) -> None:
+        """An array that has another shape or type from now on."""
+
+    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+        """Outputs of a segment that NumPy returns as arrays without dimensions."""
+
+
+class LazySightLike(Protocol):
+    """What a function in parts sees of what is no array.
+
+    Attributes:
+        copy_of: of containers, by the identities of the originals.
+    """
+
+    tracer: LazyTracerLike
+    copy_of: dict[int, Any]
+
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The user's functions, by the identities of their copies."""
+
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object."""
 
@@ -78,9 +102,3 @@ class LazyTracerLike(TracerLike, Protocol):
 
     def crossed(self, is_outside: bool) -> None:
         """Both sides know of what the other has changed."""
-
-    def reshaped(self, array: Any) -> None:
-        """An array that has another shape or type from now on."""
-
-    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
-        """Outputs of a segment that NumPy returns as arrays without dimensions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.parts.interface import LazyTracerLike
+from opweave.compiler.parts.interface import LazySightLike
 from opweave.compiler.tracing.capture import KEEPING
 
 
@@ -13,8 +13,8 @@ class LazyCalls:
 
     __opweave_stands__ = True
 
-    def __init__(self, found: Any, tracer: LazyTracerLike):
-        self._found, self._tracer = found, tracer
+    def __init__(self, found: Any, sight: LazySightLike):
+        self._found, self._sight = found, sight
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -33,23 +33,23 @@ class LazyCalls:
         return self.__getattr__("__call__")(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        found, tracer = getattr(self._found, name), self._tracer
+        found, sight = getattr(self._found, name), self._sight
         if isinstance(found, type) or not callable(found):
             return found
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            tracer.flush()
+            sight.tracer.flush()
             if type(self._found) is not KEEPING:
-                functions = tracer.functions  # which may be kept, and called later
+                functions = sight.functions  # which may be kept, and called later
                 args = tuple(functions.get(id(arg), arg) for arg in args)
-                made = found(*tracer.concrete(args), **tracer.concrete(kwargs))
-                return tracer.plain(tracer.seen_of(made))
-            tracer.crossed(True)  # it calls the user's own function
+                made = found(*sight.tracer.concrete(args), **sight.tracer.concrete(kwargs))
+                return sight.plain(sight.tracer.seen_of(made))
+            sight.crossed(True)  # it calls the user's own function
             try:
-                args, kwargs = tracer.settled((args, kwargs))
+                args, kwargs = sight.settled((args, kwargs))
                 return found(*args, **kwargs)
             finally:
-                tracer.crossed(False)
+                sight.crossed(False)
 
         return function
 
@@ -58,7 +58,7 @@ class LazyMethod(LazyCalls):
     """Stands for a method of a container: of its copy, where the function sees that, too."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        copy = self._tracer.copy_of.get(id(self._found.__self__))
+        copy = self._sight.copy_of.get(id(self._found.__self__))
         if copy is None:
             return super().__call__(*args, **kwargs)
         return getattr(copy, self._found.__name__)(*args, **kwargs)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.parts.lazy import LazyTracer
+from opweave.compiler.parts.lazy_sight import LazySight
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.tracer import is_array
 from opweave.compiler.tracing.capture import Place
@@ -31,37 +32,48 @@ def run_lazily(
         rebuilt: makes values by parameter, and captured ones by place, from leaves.
         originals: the containers that were taken apart; changes of their copies are put back.
     """
-    leaves = []
+    sight = LazySight(tracer)
+    try:
+        return _run(fn, sight, arguments, static, rebuilt, originals)
+    finally:
+        sight.ended()
+
+
+def _run(
+    fn: Callable[..., Any], sight: LazySight, arguments: Mapping[str, Any],
+    static: Sequence[bool], rebuilt: Rebuild, originals: Sequence[Any],
+) -> Any:  # fmt: skip
+    tracer, leaves = sight.tracer, []
     for (name, value), is_static in zip(arguments.items(), static, strict=True):
         if not is_static and is_array(value):
             leaves.append(tracer.taken(value, name))
         else:
             # a number is itself: a segment takes it as an argument, see ``LazyTracer.literal``
-            leaves.append(value if is_number(value) else tracer.plain(value))
-    tracer.arguments = set(tracer.given)
+            leaves.append(value if is_number(value) else sight.plain(value))
+    tracer.begin()
     containers: list[Any] = []
     values = dict(rebuilt(leaves, containers))
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    tracer.copy_of = {id(of): copy for copy, of in zip(containers, originals, strict=True)}
+    sight.copy_of = {id(of): copy for copy, of in zip(containers, originals, strict=True)}
     try:
-        result = run(fn, values, captured, tracer, containers, originals)
+        result = run(fn, values, captured, sight, containers, originals)
     except Exception as error:
-        error.args = Settling(tracer.real).settled(error.args)
-        Settling(tracer.real).settled(vars(error))
+        error.args = Settling(sight.real).settled(error.args)
+        Settling(sight.real).settled(vars(error))
         raise
     finally:
         known = {id(copy): of for copy, of in zip(containers, originals, strict=True)}
-        _settle(tracer, captured, known)
-    whole = Settling(tracer.real, known).settled(result)
+        _settle(sight, captured, known)
+    whole = Settling(sight.real, known).settled(result)
     tracer.settle()
     return whole
 
 
-def _settle(tracer: LazyTracer, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
+def _settle(sight: LazySight, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
     """What the function saw itself, and not as a copy, holds arrays and numbers again."""
-    settling = Settling(tracer.real, known)
+    settling = Settling(sight.real, known)
     for place in captured:
         if place.watched and (value := place.read()) is not settling.settled(value):
             place.write(settling.settled(value))
-    for value in tracer.shown:
+    for value in sight.shown:
         settling.settled(value)

@@ -1,0 +1,257 @@
+"""What a function that runs in parts sees of what is no array, and what others see of its own.
+
+It sees modules, objects and functions through stand-ins, containers and globals as copies; what
+others are given, or what it returns, is what those stand for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.numpy_api.creation import CREATORS
+from opweave.compiler.parts.interface import LazyTracerLike
+from opweave.compiler.parts.lazy_array import BREAKS
+from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
+from opweave.compiler.parts.write_back import Settling
+from opweave.compiler.traced.tracer import is_array
+from opweave.compiler.traced.unwatched import unwatched
+from opweave.compiler.tracing.capture import KEEPING, Place, asks_truth, names_in
+from opweave.compiler.tracing.interface import ChangesLike, Seen
+from opweave.compiler.tracing.leaving import Departure
+from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
+from opweave.compiler.tracing.purity import is_pure_in_c
+from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
+from opweave.compiler.tracing.tree import Identity, is_container
+from opweave.opcodes.allowed import is_number
+
+RANDOM = ("numpy.random", "cupy.random")
+# What reads the frame that calls it: nothing of ours may stand between.
+OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
+
+
+class LazySight:
+    """The sight of a function that runs in parts; its tracer has the arrays.
+
+    Attributes:
+        shown: objects that the function sees themselves.
+        changes: what it has changed outside so far, while it runs.
+        meant: stand-ins, and what they were made for.
+        copy_of: of containers, by the identities of the originals.
+        scopes: the user's, by those of copied functions.
+    """
+
+    puts_back = True
+
+    def __init__(self, tracer: LazyTracerLike):
+        self.tracer = tracer
+        self.seen = Seen()
+        self.shown: list[Any] = []
+        self.changes: ChangesLike | None = None
+        self.meant: dict[int, Any] = {}
+        self.copy_of: dict[int, Any] = {}
+        self.scopes: dict[int, dict[str, Any]] = {}
+
+    def errors(self) -> Any:
+        return self.tracer.errors()
+
+    @unwatched
+    def plain(self, value: Any) -> Any:
+        """What the function sees of a module or an object; always the same for the same."""
+        found = value.value if isinstance(value, Identity) else value
+        self.seen.note(found)
+        is_unknown = isinstance(value, Identity)
+        return self._standing(
+            self.seen.once(id(found), found, lambda: self._plain(found, is_unknown)), found
+        )
+
+    def _standing(self, made: Any, found: Any) -> Any:
+        """Remember what a stand-in was made for, also a function's, which cannot say it."""
+        if made is not found:
+            self.meant[id(made)] = made, found
+        return made
+
+    def _plain(self, found: Any, is_unknown: bool) -> Any:
+        name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
+        is_random = type(found).__module__.startswith("numpy.random")
+        if found is warnings.warn:
+            return warn
+        if type(found) is types.BuiltinFunctionType and found.__name__ in OF_THE_FRAME:
+            return found
+        is_foreign = type(found) is types.BuiltinFunctionType and not is_pure_in_c(found)
+        if name in RANDOM or is_random or is_foreign or type(found) is KEEPING:
+            return LazyCalls(found, self)
+        if found is memoryview:
+            return LazyCalls(found, self)
+        if isinstance(found, types.MethodType | types.BuiltinFunctionType):
+            owner = found.__self__
+            self.shown.append(owner)
+            if is_container(owner) and owner is not None:
+                return LazyMethod(found, self)
+        elif is_unknown:
+            self.shown.append(found)
+        made = stand_in(found, self)
+        return made if creator_name(found) is None else self._taking(found, made)
+
+    def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
+        setattr(module, name, self.real(value))
+        self.seen.made.pop((id(module), name), None)
+
+    def attribute(self, module: types.ModuleType, name: str) -> Any:
+        """What the function sees of a part of a module; arrays that NumPy makes are taken."""
+        made = self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
+        return self._standing(made, getattr(module, name, made))
+
+    def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        found = part_of(module, name, self)
+        if changes(found):
+            self.shown.append(found)
+        is_kept = isinstance(found, type | np.ufunc | LazyCalls) or not callable(found)
+        if module.__name__ not in ARRAY_MODULES or is_kept:
+            return found
+        return self._taking(getattr(module, name), found)
+
+    def _taking(self, plain: Any, found: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of NumPy's or CuPy's, the arrays of whose result are taken."""
+        name = getattr(plain, "__name__", "")
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            self.tracer.asking += 1
+            try:
+                return self.tracer.seen_of(found(*args, **kwargs))
+            except BREAKS as error:
+                if name not in CREATORS:
+                    raise  # NumPy has been asked
+                return self.tracer.eagerly(f"np.{name}", error, plain, args, kwargs)
+            finally:
+                self.tracer.asking -= 1
+
+        return functools.update_wrapper(function, plain)
+
+    def begun(self, changes: ChangesLike) -> None:
+        self.changes = changes
+        self.scopes = changes.substituted.original_scopes()
+
+    def ended(self) -> None:
+        """Let go of what holds the tracer itself: nothing waits for a collection of cycles."""
+        self.changes = None
+        self.meant.clear()
+
+    def changed(self, changes: ChangesLike, name: str) -> None:
+        """What the function has changed is put back, at each call."""
+        changes.put_back(Settling(self.real, changes.originals()).settled)
+
+    def crossed(self, is_outside: bool) -> None:
+        """Both sides know of what the other has changed."""
+        if self.changes is not None:
+            if is_outside:
+                self.changed(self.changes, self.tracer.name)
+            else:
+                self.changes.take_over(self.shown_of)
+
+    @property
+    def functions(self) -> dict[int, Any]:
+        """The user's functions, by the identities of their copies."""
+        return {} if self.changes is None else self.changes.functions()
+
+    def settled(self, value: Any) -> Any:
+        """What the user's own code is given: arrays, numbers, and what copies were made from."""
+        known = {} if self.changes is None else self.changes.originals()
+        return Settling(self.real, known).settled(value)
+
+    def shown_of(self, value: Any) -> Any:
+        """What the function sees of what others have put into its containers and globals."""
+        if id(value) in self.copy_of:
+            return self.copy_of[id(value)]
+        if is_array(value):
+            return self.tracer.taken(value)
+        return value if is_number(value) else self.plain(Identity(value))
+
+    def real(self, item: Any) -> Any:
+        """What the caller gets for what the function sees."""
+        if id(item) in self.meant:
+            return self.meant[id(item)][1]
+        if type(item) is types.FunctionType:
+            return self._outliving(item)
+        if type(item) is types.GeneratorType:
+            return self._suspended(item)
+        return self.tracer.concrete(meant_by(item))
+
+    def _outliving(self, function: types.FunctionType) -> types.FunctionType:
+        """A function that was made inside, of the user's own globals and of arrays themselves."""
+        scope = self.scopes.get(id(function.__globals__))
+        if scope is None:
+            return function
+        settling = Settling(self.real)
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # an empty one
+                cell.cell_contents = settling.settled(cell.cell_contents)
+        code, closure = function.__code__, function.__closure__
+        defaults = settling.settled(function.__defaults__)
+        made = types.FunctionType(code, scope, function.__name__, defaults, closure)
+        made.__kwdefaults__ = settling.settled(function.__kwdefaults__)
+        made.__doc__ = function.__doc__
+        made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+        made.__dict__.update(function.__dict__)
+        return made
+
+    def _suspended(self, generator: types.GeneratorType[Any, Any, Any]) -> Any:
+        """A generator that has not ended, whose variables are arrays themselves from now on."""
+        frame = generator.gi_frame
+        if frame is not None and not generator.gi_running:
+            names, settling = frame.f_locals, Settling(self.real)
+            names.update({name: settling.settled(value) for name, value in names.items()})
+            if sys.version_info < (3, 13):  # where they are a copy
+                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        return generator
+
+    def copies(self, code: types.CodeType) -> None:
+        self.tracer.asks_truth |= asks_truth(code) or not names_in(code).isdisjoint(TRUTHS)
+
+    def classes(self) -> Set[type]:
+        return self.seen.shown_classes
+
+    def left(self, departure: Departure) -> None:
+        """Code of others is given arrays and numbers, which it may keep, or ask for their types.
+
+        Not a function in C: it asks a stand-in for its value, or puts it into a container.
+        """
+        if departure.frame is None:
+            return
+        given = departure.frame.f_locals  # one look: each brings back what the frame has
+        code = departure.frame.f_code
+        count = code.co_argcount + code.co_kwonlyargcount
+        count += bool(code.co_flags & inspect.CO_VARARGS)
+        count += bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        settling = Settling(self._given_away, self.functions)
+        for name in code.co_varnames[:count]:
+            if name in given:
+                settled = settling.settled(given[name])
+                if settled is not given[name]:
+                    given[name] = settled
+
+    def _given_away(self, item: Any) -> Any:
+        if is_traced_array(item) and not self.tracer.leaked:
+            self.tracer.broken("a call of what opweave does not know")
+            self.tracer.leaked = True
+        return self.real(item)
+
+    def stands_for(self, value: Any, made: Any) -> None:
+        self.seen.made[id(value)] = value, made
+
+    def unread(self, name: str, value: Any) -> Any:
+        """Python runs at each call, and reads what is there."""
+        return self.plain(value)
+
+    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
+        """Nor is anything of a class refused."""
