@@ -12,18 +12,16 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
 from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.tracing.capture import (
     Place,
     asks_for_its_class,
-    asks_frames,
-    asks_identity,
     classes_in,
     compares_objects,
     functions_in,
     functions_of,
     helpers_of,
-    names_in,
     places_of,
     places_of_class,
 )

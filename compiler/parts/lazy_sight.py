@@ -26,7 +26,8 @@ from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.tracer import is_array
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.capture import KEEPING, Place, asks_truth, names_in
+from opweave.compiler.tracing.bytecode import asks_truth, names_in
+from opweave.compiler.tracing.capture import KEEPING, Place
 from opweave.compiler.tracing.interface import ChangesLike, Seen
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.capture import is_own_class
+from opweave.compiler.tracing.owners import is_own_class
 from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.

@@ -12,39 +12,35 @@ from __future__ import annotations
 
 import dis
 import functools
-import sys
-import sysconfig
 import types
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache
 from typing import Any
 
 import numpy as np
 
+from opweave.compiler.tracing.bytecode import BETWEEN, READS, _reads, names_in, nested_codes
+from opweave.compiler.tracing.owners import (
+    Function,
+    is_helper,
+    is_of_library,
+    is_own_class,
+    is_own_module,
+)
 from opweave.compiler.tracing.tree import (
-    LIBRARIES,
     Identity,
     Tree,
     is_class_of_objects,
     remembered,
 )
 
-Function = types.FunctionType
 # Functions that remember what they returned.
 KEEPING = type(functools.lru_cache(len))
-READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 CONSTANT = (
     int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, Enum, type, slice, Function,
     types.BuiltinFunctionType, types.ModuleType,
 )  # fmt: skip
-ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-# Between a name and its attribute where that is assigned, as in ``f.n += 1``.
-BETWEEN = ("COPY", "CACHE", "EXTENDED_ARG")
-INSTALLED = tuple(
-    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
 
 
 class Missing:
@@ -121,22 +117,6 @@ def helpers_of(fn: Any, seen: set[int] | None = None) -> Iterator[Function]:
                 yield from helpers_of(inner, seen)
 
 
-# Names of what looks at the frames and names of the code that calls it.
-FRAMES = frozenset(
-    {"eval", "exec", "globals", "locals", "vars", "_getframe", "currentframe", "id"}
-)
-
-
-@cache
-def asks_frames(code: types.CodeType) -> str | None:
-    """What in the code looks at its own frame or names, of which a copy has others."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in FRAMES:
-            return str(instruction.argval)
-    inner = (asks_frames(c) for c in code.co_consts if isinstance(c, types.CodeType))
-    return next(filter(None, inner), None)
-
-
 def compares_objects(fn: Function) -> bool:
     """True for code that compares by ``is`` what may be arrays: no constant, no sentinel.
 
@@ -152,14 +132,6 @@ def compares_objects(fn: Function) -> bool:
     return False
 
 
-def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code, and that of the functions that it makes."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from nested_codes(constant)
-
-
 def _is_fixed(instruction: Any, fn: Function) -> bool:
     """True for what loads a constant, or a global that is a module, a class or an object."""
     if instruction is None or instruction.opname == "LOAD_CONST":
@@ -170,47 +142,6 @@ def _is_fixed(instruction: Any, fn: Function) -> bool:
     return type(value) is object or isinstance(
         value, types.ModuleType | type | Function | types.BuiltinFunctionType | str
     )
-
-
-# Names of what compares by identity first.
-COMPARING = frozenset(
-    {"id", "index", "count", "remove", "is_", "is_not", "contains", "countOf", "indexOf"}
-)
-
-
-@cache
-def asks_identity(code: types.CodeType) -> bool:
-    """True for code that may ask whether two of its values are one object.
-
-    A comparison with a constant asks for no array.
-    """
-    before = None
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "CONTAINS_OP" and before != "LOAD_CONST":
-            return True
-        if instruction.opname == "IS_OP" and before != "LOAD_CONST":
-            return True
-        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in COMPARING:
-            return True
-        if instruction.opname not in BETWEEN:
-            before = instruction.opname
-    return any(asks_identity(c) for c in code.co_consts if isinstance(c, types.CodeType))
-
-
-@cache
-def asks_truth(code: types.CodeType) -> bool:
-    """True for code that may compare with True or False by ``is``, as ``case True`` does."""
-    before: Any = None
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "IS_OP":
-            is_constant = before is not None and before.opname == "LOAD_CONST"
-            if not is_constant or type(before.argval) is bool:
-                return True
-        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in ("is_", "is_not"):
-            return True
-        if instruction.opname not in BETWEEN:
-            before = instruction
-    return any(asks_truth(c) for c in code.co_consts if isinstance(c, types.CodeType))
 
 
 def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
@@ -337,39 +268,6 @@ def is_constant(value: Any) -> bool:
     return value is None or isinstance(value, CONSTANT)
 
 
-@cache
-def is_installed(file: str) -> bool:
-    """True for a file of the standard library or of an installed package."""
-    return file.startswith(INSTALLED) or "-packages" in file
-
-
-def is_helper(value: Any) -> bool:
-    """True for a function of the user's own: neither built in nor of an installed package."""
-    return (
-        isinstance(value, Function)
-        and not is_of_library(value.__module__)
-        and not is_installed(value.__code__.co_filename)
-    )
-
-
-def is_own_module(value: Any) -> bool:
-    """True for a module of the user's own."""
-    return (
-        isinstance(value, types.ModuleType)
-        and not is_of_library(value.__name__)
-        and not is_installed(str(vars(value).get("__file__") or ""))
-    )
-
-
-@remembered
-def is_own_class(cls: type) -> bool:
-    """True for a class of the user's own whose attributes may change: no enumeration."""
-    if is_of_library(cls.__module__) or issubclass(cls, Enum):
-        return False
-    module = sys.modules.get(str(cls.__module__))
-    return module is None or is_own_module(module)
-
-
 def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
     """The ways from a function to what it reads: a name, or modules and an attribute.
 
@@ -409,42 +307,3 @@ def _data_of(cls: type, names: Set[str]) -> Iterator[Place]:
         for name in names & vars(cls).keys():
             if type(vars(cls)[name]) in DATA and not name.startswith("__"):
                 yield Place.of(name, cls, watched=True)
-
-
-def is_of_library(module: Any) -> bool:
-    """True for the name of a module that is the standard library's or NumPy's."""
-    return str(module).split(".")[0] in LIBRARIES
-
-
-@cache
-def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
-    """Names that are read, by nested functions too, each with the attributes behind it.
-
-    First whether the name is a global.
-    """
-    return tuple(map(tuple, _read_in(code)))
-
-
-def _read_in(code: types.CodeType) -> Iterator[Sequence[Any]]:
-    path: list[Any] = []
-    for instruction in dis.get_instructions(code):
-        if path and instruction.opname in BETWEEN:
-            continue
-        if path and instruction.opname in ATTRIBUTES:
-            path.append(instruction.argval)
-            continue
-        if path:
-            yield path
-        is_read = instruction.opname in READS
-        path = [instruction.opname in READS[:2], instruction.argval] if is_read else []
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _reads(constant)
-
-
-@cache
-def names_in(code: types.CodeType) -> frozenset[str]:
-    """Names and texts in a function's code, which may be names of attributes."""
-    found = {*code.co_names, *(c for c in code.co_consts if isinstance(c, str))}
-    inner = (names_in(c) for c in code.co_consts if isinstance(c, types.CodeType))
-    return frozenset(found.union(*inner))

@@ -11,7 +11,7 @@ import types
 from enum import Enum
 from typing import Any
 
-from opweave.compiler.tracing.capture import is_installed
+from opweave.compiler.tracing.owners import is_installed
 from opweave.compiler.tracing.tree import LIBRARIES
 
 

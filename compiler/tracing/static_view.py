@@ -20,14 +20,8 @@ from opweave.compiler.numpy_api.creation import CREATORS, creator
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer, is_array
-from opweave.compiler.tracing.capture import (
-    KEEPING,
-    Place,
-    asks_identity,
-    asks_truth,
-    is_of_library,
-    is_own_module,
-)
+from opweave.compiler.tracing.bytecode import asks_identity, asks_truth
+from opweave.compiler.tracing.capture import KEEPING, Place
 from opweave.compiler.tracing.errstates import checked
 from opweave.compiler.tracing.interface import ChangesLike, Seen, Sight
 from opweave.compiler.tracing.leaving import Departure
@@ -42,6 +36,7 @@ from opweave.compiler.tracing.libraries import (
     giving,
     has_stand_in,
 )
+from opweave.compiler.tracing.owners import is_of_library, is_own_module
 from opweave.compiler.tracing.purity import OURS, is_pure_in_c
 from opweave.compiler.tracing.questions import QUESTIONS
 from opweave.compiler.tracing.refusing import (

@@ -1,0 +1,117 @@
+"""What a function's code asks and reads, told by its instructions."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+
+
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+# Between a name and its attribute where that is assigned, as in ``f.n += 1``.
+BETWEEN = ("COPY", "CACHE", "EXTENDED_ARG")
+
+
+# Names of what looks at the frames and names of the code that calls it.
+FRAMES = frozenset(
+    {"eval", "exec", "globals", "locals", "vars", "_getframe", "currentframe", "id"}
+)
+
+
+@cache
+def asks_frames(code: types.CodeType) -> str | None:
+    """What in the code looks at its own frame or names, of which a copy has others."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in FRAMES:
+            return str(instruction.argval)
+    inner = (asks_frames(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return next(filter(None, inner), None)
+
+
+def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and that of the functions that it makes."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from nested_codes(constant)
+
+
+# Names of what compares by identity first.
+COMPARING = frozenset(
+    {"id", "index", "count", "remove", "is_", "is_not", "contains", "countOf", "indexOf"}
+)
+
+
+@cache
+def asks_identity(code: types.CodeType) -> bool:
+    """True for code that may ask whether two of its values are one object.
+
+    A comparison with a constant asks for no array.
+    """
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "CONTAINS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname == "IS_OP" and before != "LOAD_CONST":
+            return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in COMPARING:
+            return True
+        if instruction.opname not in BETWEEN:
+            before = instruction.opname
+    return any(asks_identity(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+@cache
+def asks_truth(code: types.CodeType) -> bool:
+    """True for code that may compare with True or False by ``is``, as ``case True`` does."""
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP":
+            is_constant = before is not None and before.opname == "LOAD_CONST"
+            if not is_constant or type(before.argval) is bool:
+                return True
+        if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in ("is_", "is_not"):
+            return True
+        if instruction.opname not in BETWEEN:
+            before = instruction
+    return any(asks_truth(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+@cache
+def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
+    """Names that are read, by nested functions too, each with the attributes behind it.
+
+    First whether the name is a global.
+    """
+    return tuple(map(tuple, _read_in(code)))
+
+
+def _read_in(code: types.CodeType) -> Iterator[Sequence[Any]]:
+    path: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if path and instruction.opname in BETWEEN:
+            continue
+        if path and instruction.opname in ATTRIBUTES:
+            path.append(instruction.argval)
+            continue
+        if path:
+            yield path
+        is_read = instruction.opname in READS
+        path = [instruction.opname in READS[:2], instruction.argval] if is_read else []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _reads(constant)
+
+
+@cache
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """Names and texts in a function's code, which may be names of attributes."""
+    found = {*code.co_names, *(c for c in code.co_consts if isinstance(c, str))}
+    inner = (names_in(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return frozenset(found.union(*inner))

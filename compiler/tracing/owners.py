@@ -1,0 +1,58 @@
+"""Whose code something is: the user's own, an installed package's, the standard library's."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import types
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from opweave.compiler.tracing.tree import (
+    LIBRARIES,
+    remembered,
+)
+
+Function = types.FunctionType
+INSTALLED = tuple(
+    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+@cache
+def is_installed(file: str) -> bool:
+    """True for a file of the standard library or of an installed package."""
+    return file.startswith(INSTALLED) or "-packages" in file
+
+
+def is_helper(value: Any) -> bool:
+    """True for a function of the user's own: neither built in nor of an installed package."""
+    return (
+        isinstance(value, Function)
+        and not is_of_library(value.__module__)
+        and not is_installed(value.__code__.co_filename)
+    )
+
+
+def is_own_module(value: Any) -> bool:
+    """True for a module of the user's own."""
+    return (
+        isinstance(value, types.ModuleType)
+        and not is_of_library(value.__name__)
+        and not is_installed(str(vars(value).get("__file__") or ""))
+    )
+
+
+@remembered
+def is_own_class(cls: type) -> bool:
+    """True for a class of the user's own whose attributes may change: no enumeration."""
+    if is_of_library(cls.__module__) or issubclass(cls, Enum):
+        return False
+    module = sys.modules.get(str(cls.__module__))
+    return module is None or is_own_module(module)
+
+
+def is_of_library(module: Any) -> bool:
+    """True for the name of a module that is the standard library's or NumPy's."""
+    return str(module).split(".")[0] in LIBRARIES
