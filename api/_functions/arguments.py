@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from opweave._functions.layout import Call, Layout, _distinct, first_places
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
@@ -25,19 +25,11 @@ from opweave.compiler.tracing.capture import (
     places_of,
     places_of_class,
 )
-from opweave.compiler.tracing.tree import (
-    CycleError,
-    Identity,
-    Structure,
-    flatten,
-    forget,
-    is_container,
-    is_object,
-)
+from opweave.compiler.tracing.containers import is_container, is_object
+from opweave.compiler.tracing.tree import CycleError, Identity, Structure, flatten, forget
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import STATIC_TYPES, argument_type, is_array, is_scalar
+from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Functions, and classes, of which it is remembered what they read.
@@ -46,96 +38,6 @@ MOST_FUNCTIONS = 256
 SEARCHED = (FunctionType, MethodType, type, Identity)
 # Types of most arguments.
 LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the leaves of a call come from.
-
-    Attributes:
-        names: of the leaves: a parameter's name, or a path such as ``params['w']``.
-        static: leaves that are part of the guard, whatever their type.
-        parameters: names of the parameters, then the places of captured values.
-        trees: structure of each value, None for a leaf.
-        same: for each leaf the first that is the same object; None where nobody asks.
-    """
-
-    names: tuple[str, ...]
-    static: tuple[bool, ...]
-    parameters: tuple[str | Place, ...]
-    trees: tuple[Structure | None, ...]
-    same: tuple[int, ...] | None = None
-
-    @cached_property
-    def structure(self) -> Any:
-        """The structures of the values; None where all are leaves of their own."""
-        if self.same is not None:
-            return self.trees, self.same
-        return self.trees if any(tree is not None for tree in self.trees) else None
-
-    def structure_of(self, leaves: Sequence[Any]) -> Any:
-        """What ``structure`` is for other leaves, of which others may be the same object."""
-        return self.structure if self.same is None else (self.trees, first_places(leaves))
-
-    def asked(self, leaves: Sequence[Any]) -> Layout:
-        """The same of other leaves."""
-        if self.same is None or (same := first_places(leaves)) == self.same:
-            return self
-        return replace(self, same=same)
-
-    def rebuilt(
-        self, leaves: Sequence[Any], made: list[Any] | None = None
-    ) -> dict[str | Place, Any]:
-        """Values by parameter and place, with other leaves in the place of those given.
-
-        ``made`` gets the containers, in the order of those that were taken apart.
-        """
-        made = [] if made is None else made
-        rest = iter(leaves if self.same is None else [leaves[i] for i in self.same])
-        return {
-            name: next(rest) if tree is None else tree.built(rest, made)
-            for name, tree in zip(self.parameters, self.trees, strict=True)
-        }
-
-    def arguments(self, leaves: Sequence[Any]) -> dict[str, Any]:
-        """The arguments alone, without what the function reads from outside."""
-        return {k: v for k, v in self.rebuilt(leaves).items() if isinstance(k, str)}
-
-
-class Call(NamedTuple):
-    """The arguments of one call as leaves; ``containers`` are those that were taken apart."""
-
-    layout: Layout
-    values: list[Any]
-    containers: Sequence[Any] = ()
-
-    @property
-    def types(self) -> dict[str, Any]:
-        """What a trace takes for each leaf.
-
-        Raises:
-            ArgumentError, DTypeError: of the first leaf that is no argument.
-        """
-        rows = zip(self.layout.names, self.values, self.layout.static, strict=True)
-        return {name: argument_type(name, value, static) for name, value, static in rows}
-
-    @property
-    def arrays(self) -> list[Any]:
-        return [v for v in self.values if is_array(v)]
-
-    @property
-    def array_places(self) -> list[int]:
-        return [i for i, v in enumerate(self.values) if is_array(v)]
-
-    @property
-    def scalar_places(self) -> list[int]:
-        """Positions of the numbers that may differ from call to call."""
-        static = self.layout.static
-        return [i for i, v in enumerate(self.values) if not static[i] and is_scalar(v)]
-
-    def scalars(self, names: Sequence[str]) -> dict[str, Any]:
-        """The numbers by their names in a graph."""
-        return dict(zip(names, (self.values[i] for i in self.scalar_places), strict=True))
 
 
 class Signature:
@@ -371,16 +273,6 @@ class _Apart:
         self.trees.append(tree)
 
 
-def first_places(values: Sequence[Any]) -> tuple[int, ...]:
-    """For each value the first place where the same object stands.
-
-    >>> first_places(["x", "y", "x"])
-    (0, 1, 0)
-    """
-    first: dict[int, int] = {}
-    return tuple(first.setdefault(id(value), place) for place, value in enumerate(values))
-
-
 def is_searched(value: Any) -> bool:
     """True for a function or class, which may read something from outside."""
     return isinstance(value, SEARCHED)
@@ -396,20 +288,6 @@ def is_plain_leaf(value: Any) -> bool:
 def is_leaf(value: Any, is_static: bool = False) -> bool:
     """True for an argument that is not taken apart."""
     return is_static or type(value) in LEAVES or not is_container(value)
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of leaves, told apart where two scopes spell one alike.
-
-    >>> _distinct(["w", "x", "w"])
-    ('w', 'x', "w'")
-    """
-    found: dict[str, None] = {}
-    for name in names:
-        while name in found:
-            name += "'"
-        found[name] = None
-    return tuple(found)
 
 
 class Kept(NamedTuple):

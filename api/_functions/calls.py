@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave._functions.arguments import Call, Signature
+from opweave._functions.arguments import Signature
+from opweave._functions.layout import Call
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.tree import Structure, packed
 from opweave.runtime.calls.arrays import argument_key

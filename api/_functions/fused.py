@@ -11,8 +11,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from opweave._functions.arguments import Call, Signature
+from opweave._functions.arguments import Signature
 from opweave._functions.calls import Calls, Ready
+from opweave._functions.layout import Call
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.watched import Watched, asked_for, tell_of_errors
@@ -23,9 +24,10 @@ from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
+from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.binding import unbound
 from opweave.compiler.tracing.calling import invoke, is_of_function
-from opweave.compiler.tracing.trace import CONSTANTS, ArrayType
+from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.tree import flatten, packed
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag

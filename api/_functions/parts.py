@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opweave._functions.arguments import Call
+from opweave._functions.layout import Call
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
@@ -18,7 +18,7 @@ from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Variant, guard_key, lowered_for, symbol_extents
 from opweave.compiler.scheduling.verify import verify_graph
-from opweave.compiler.tracing.trace import Trace
+from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.errors import OpweaveError
 from opweave.runtime.calls.arrays import argument_key, argument_kind, array_type
 from opweave.runtime.calls.prepared import Prepared

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave._functions.arguments import Call
 from opweave._functions.calls import Ready
+from opweave._functions.layout import Call
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows

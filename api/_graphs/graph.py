@@ -28,8 +28,10 @@ from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.graph import Where
-from opweave.compiler.traced.tracer import Tracer, users_line
-from opweave.compiler.tracing.trace import ArrayType, trace
+from opweave.compiler.traced.made import users_line
+from opweave.compiler.traced.tracer import Tracer
+from opweave.compiler.tracing.arguments import ArrayType
+from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind

@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Node, Scalar, Value
-from opweave.compiler.tracing.trace import Trace
+from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.dtypes import DType
 
 NARROW = ("f16", "bf16")

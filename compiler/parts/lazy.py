@@ -24,10 +24,11 @@ from opweave.compiler.parts.interface import Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import TracedScalar
-from opweave.compiler.traced.tracer import Tracer, is_array
+from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.trace import boxed
+from opweave.compiler.tracing.results import boxed
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (

@@ -24,16 +24,17 @@ from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
 from opweave.compiler.parts.write_back import Settling
-from opweave.compiler.traced.tracer import is_array
+from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.compiler.tracing.bytecode import asks_truth, names_in
 from opweave.compiler.tracing.capture import KEEPING, Place
+from opweave.compiler.tracing.containers import is_container
 from opweave.compiler.tracing.interface import ChangesLike, Seen
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
 from opweave.compiler.tracing.purity import is_pure_in_c
 from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
-from opweave.compiler.tracing.tree import Identity, is_container
+from opweave.compiler.tracing.tree import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.ir.graph import Graph
-from opweave.compiler.tracing.trace import ArrayType, Static
+from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes.allowed import shown
 
 # Differences that are named; the rest is counted.

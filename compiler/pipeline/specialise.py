@@ -24,7 +24,8 @@ from opweave.compiler.scheduling.accumulation_plans import plan_class
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
-from opweave.compiler.tracing.trace import ArrayType, Describe, Rebuild, Static, Trace, trace
+from opweave.compiler.tracing.arguments import ArrayType, Static, Trace
+from opweave.compiler.tracing.trace import Describe, Rebuild, trace
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, RecompileError
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence, Set
-from types import FrameType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +15,11 @@ from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_
 from opweave.compiler.arrays.traced_operators import COMPARISONS
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
-from opweave.compiler.ir.graph import Extent, Node, Value, Where
+from opweave.compiler.ir.graph import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.unwatched import unwatched
@@ -28,87 +27,12 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
 from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
 
-_INTERNAL = ("opweave", "numpy", "cupy")
 # Whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
 # Whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
-
-
-def is_array(item: Any) -> bool:
-    """True for an array of NumPy's or CuPy's."""
-    kind = type(item)  # not isinstance: a traced array says that it is one
-    return issubclass(kind, np.ndarray) or hasattr(kind, "__cuda_array_interface__")
-
-
-def is_boxed(
-    value: Value, nodes: Mapping[int, Node], hidden: Set[int], unboxed: Set[int] = frozenset()
-) -> bool:
-    """True for a value without dimensions that NumPy has as an array, False for a NumPy number.
-
-    Arrays are arguments, what ends in ``where`` and its like, and casts and views of such.
-
-    Args:
-        nodes: those that made the values, by a result's id.
-        hidden: views that stand for a dimension which a vector lost, or for an element.
-        unboxed: inputs that are numbers.
-    """
-    node = nodes.get(value.id)
-    if node is None:
-        return value.id not in unboxed
-    if node.operator.name in ("cast", "real", "imag"):
-        return is_boxed(node.values[0], nodes, hidden, unboxed)
-    if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
-        source = node.values[0]
-        of_scalar = source.shape == () and not is_boxed(source, nodes, hidden, unboxed)
-        return value.id not in hidden and not of_scalar
-    return node.operator.name in ("where", "copy", "to_uint8", "full")
-
-
-def users_line(first_line: int = 0) -> Where:
-    """The line of the innermost frame that is neither ours nor NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.split(".")[0] not in _INTERNAL:
-            line = frame.f_lineno
-            return Where(frame.f_code.co_filename, line, line - first_line + 1)
-        frame = frame.f_back
-    return Where()
-
-
-class Made(NamedTuple):
-    """An array that is no argument: its value, name in the source, and what is static of it.
-
-    ``contents``: its bytes when it was met.  ``follows``: it may lie on the host where the others
-    do not, as a list of indices does.
-    """
-
-    value: Value
-    name: str
-    type: Any
-    array: Any
-    contents: Any
-    follows: bool = False
-
-    def check(self) -> None:
-        """That nobody has written to it since.
-
-        Raises:
-            UnsupportedError: the kernels would read what it became.
-        """
-        if bool((self.contents != contents_of(self.array)).any()):
-            raise UnsupportedError(
-                "an array that the function makes is written to after it was used: make another "
-                "one, or write to one that is computed from the arguments"
-            )
-
-
-def contents_of(array: Any) -> Any:
-    """The bytes of an array, in an array of their own."""
-    return array.copy(order="C").reshape(-1).view(np.uint8)
 
 
 class Tracer:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.tracing.bytecode import BETWEEN, READS, _reads, names_in, nested_codes
+from opweave.compiler.tracing.containers import is_class_of_objects, remembered
 from opweave.compiler.tracing.owners import (
     Function,
     is_helper,
@@ -28,12 +29,7 @@ from opweave.compiler.tracing.owners import (
     is_own_class,
     is_own_module,
 )
-from opweave.compiler.tracing.tree import (
-    Identity,
-    Tree,
-    is_class_of_objects,
-    remembered,
-)
+from opweave.compiler.tracing.tree import Identity, Tree
 
 # Functions that remember what they returned.
 KEEPING = type(functools.lru_cache(len))

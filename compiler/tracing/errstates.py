@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.traced.tracer import Tracer, users_line
+from opweave.compiler.traced.made import users_line
+from opweave.compiler.traced.tracer import Tracer
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import UnsupportedError
 

@@ -11,8 +11,8 @@ import types
 from enum import Enum
 from typing import Any
 
+from opweave.compiler.tracing.containers import LIBRARIES
 from opweave.compiler.tracing.owners import is_installed
-from opweave.compiler.tracing.tree import LIBRARIES
 
 
 class Origin(Enum):

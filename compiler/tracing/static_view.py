@@ -18,8 +18,9 @@ import numpy as np
 
 from opweave.compiler.numpy_api.creation import CREATORS, creator
 from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
-from opweave.compiler.traced.tracer import Tracer, is_array
+from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.bytecode import asks_identity, asks_truth
 from opweave.compiler.tracing.capture import KEEPING, Place
 from opweave.compiler.tracing.errstates import checked

@@ -11,12 +11,12 @@ from typing import Any
 
 from opweave.compiler.tracing.bytecode import names_in
 from opweave.compiler.tracing.capture import KEEPING, Missing, Place, chains, inner_functions
+from opweave.compiler.tracing.containers import MAPPINGS, is_container, is_namespace, is_object
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.libraries import importer
 from opweave.compiler.tracing.owners import Function, is_helper, is_own_module
 from opweave.compiler.tracing.refusing import Remembering
 from opweave.compiler.tracing.static_view import INSTEAD, UNFORESEEN
-from opweave.compiler.tracing.tree import MAPPINGS, is_container, is_namespace, is_object
 
 # What sets an object's class, whatever its own has under that name.
 OWN_CLASS: Any = vars(object)["__class__"]

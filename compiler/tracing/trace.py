@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from itertools import combinations
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder, scalar_type
-from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Input, Output, Scalar, Symbol, Value
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Graph, Input, Output, Symbol, Value
 from opweave.compiler.ir.names import c_names, function_name
-from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.choices import Choice
 from opweave.compiler.traced.numbers import TracedScalar
-from opweave.compiler.traced.selection import MaskSelection
-from opweave.compiler.traced.tracer import Tracer, is_array, is_boxed
+from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth
+from opweave.compiler.tracing.arguments import Argument, ArrayType, Static, Trace
 from opweave.compiler.tracing.calling import called, passed
 from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.changes import Changes
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
-from opweave.compiler.tracing.refusing import Refusing
+from opweave.compiler.tracing.results import (
+    CONSTANTS,
+    _copies,
+    _guard_divisors,
+    _output,
+    boxed,
+    result_of,
+)
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
-from opweave.compiler.tracing.tree import Structure, flatten
+from opweave.compiler.tracing.tree import flatten
 from opweave.compiler.tracing.watch import Watch
-from opweave.opcodes.allowed import is_number
-from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import (
     ArgumentError,
     OpweaveError,
@@ -43,75 +41,6 @@ from opweave.opcodes.errors import (
     TraceError,
     UnsupportedError,
 )
-
-# What a function may return besides arrays and numbers.
-CONSTANTS = (str, bytes, Enum)
-
-
-@dataclass(frozen=True)
-class ArrayType:
-    """What is static of an array argument, and its example extents.
-
-    Attributes:
-        dtype: element type.
-        shape: extents of the example.
-        layout: layout class, see ``ir.Input``.
-        aligned: the first element lies on a 16-byte boundary.
-        span: largest offset of the layout from the first element, in elements.
-        library: whose array it is, as the function may ask: "numpy" or "cupy", or "memmap" for
-            NumPy's class of files in memory.
-    """
-
-    dtype: DType
-    shape: tuple[int, ...]
-    layout: str = "C"
-    aligned: bool = False
-    span: int = field(default=0, compare=False)
-    library: str = "numpy"
-
-
-@dataclass(frozen=True)
-class Static:
-    """An argument whose value is part of the guard."""
-
-    value: Any
-
-
-Argument = ArrayType | Static | Any
-
-
-@dataclass(frozen=True)
-class Trace:
-    """A traced function.
-
-    Attributes:
-        graph: its graph.
-        structure: how outputs are packed; None for a single one.
-        static: names of scalars and extents whose values the function, or an operator, asked for.
-        extents: example extent of every symbol.
-        scalar_types: type of every scalar argument, by its name in C.
-        constants: arrays that the function made or found while it was traced; the last inputs.
-        constant_types: what is static of them.
-        following: which of them may lie elsewhere than the arguments.
-        has_faulted: NumPy found a floating-point error in what it computed at once.
-        sets_errors: the function has settings of such errors itself.
-        suspects: values of which NumPy tells where they are not finite.
-        numbers: what numbers of the call are computed of others, where errors are looked for.
-    """
-
-    graph: Graph
-    structure: Structure | None
-    static: frozenset[str]
-    extents: Mapping[str, int]
-    scalar_types: Mapping[str, Any]
-    constants: tuple[Any, ...] = ()
-    constant_types: tuple[ArrayType, ...] = ()
-    following: tuple[bool, ...] = ()
-    has_faulted: bool = False
-    sets_errors: bool = False
-    numbers: tuple[Expr, ...] = ()
-    suspects: tuple[Value, ...] = ()
-
 
 # (leaves, list for the containers) -> values by parameter and place
 Rebuild = Callable[[Sequence[Any], list[Any]], Mapping[Any, Any]]
@@ -208,29 +137,6 @@ def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
     for array in filter(is_traced_array, given):
         for extent in array.shape:
             tracer.concrete(extent)
-
-
-def result_of(
-    result: Any, containers: Sequence[Any], given: Iterable[Any], inputs: Set[int]
-) -> tuple[list[tuple[str, Any]], Structure | None]:
-    """The leaves of a result and its structure, in which one object is one.
-
-    Args:
-        containers: of the arguments, of which it may return some.
-        given: what the function sees of its arguments.
-        inputs: values that lie in arguments; what is one of them and no argument itself is a view.
-    """
-    seen = {id(container): container for container in containers}
-    own = set(map(id, given))
-    leaves, structure = flatten(result, "the output", CONSTANTS, seen=dict(seen))
-    arrays = {id(item): item for _, item in leaves if is_traced_array(item)}
-    views = {n for n, item in arrays.items() if item.value.id in inputs and n not in own}
-    often = Counter(id(item) for _, item in leaves)
-    shown = {*arrays, *(id(item) for _, item in leaves if is_array(item))}
-    marks = {n: n in views for n in shown if n in views or often[n] > 1}
-    if not marks:
-        return leaves, structure
-    return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
 
 
 def _entered(
@@ -346,60 +252,9 @@ def run(
         substituted.release()
 
 
-def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:
-    """A number that nobody reads is divided at no call: the guard asks whether Python raised."""
-    if not tracer.divisors:
-        return
-    read = {o.expr for n in tracer.builder.nodes for o in n.operands if isinstance(o, Scalar)}
-    read |= {o for o in outputs if isinstance(o, Expr)}
-    parts = {part for expr in read for part in _parts_of(expr)}
-    for quotient, divisor in tracer.divisors:
-        if quotient not in parts:
-            tracer.decide(Expr("ne", (divisor, literal(0))), True)
-
-
-def _parts_of(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for part in expr.args:
-        if isinstance(part, Expr):
-            yield from _parts_of(part)
-
-
 def _resolved_name(builder: Builder, name: str) -> str:
     found = builder.find(Symbol(name)) if name in builder.extents else name
     return found.name if isinstance(found, Symbol) else name
-
-
-def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
-    """Copies of results that NumPy made while the function was traced, by the results' ids.
-
-    They are new at each call, as by NumPy; an array that is returned twice is one.
-
-    Raises:
-        UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
-    """
-    made = {id(item): item for item in items if is_array(item) and tracer.describe is not None}
-    here = [array for array in made.values() if isinstance(array, np.ndarray)]
-    if any(np.may_share_memory(a, b) for a, b in combinations(here, 2)):
-        raise UnsupportedError("results that share memory, which depend on no argument")
-    return {number: tracer.copied(array) for number, array in made.items()}
-
-
-def _output(tracer: Tracer, item: Any, path: str) -> Output:
-    if issubclass(type(item), Refusing):
-        item._refused()
-    if type(item) in (MaskSelection, Choice):
-        item.refuse()
-    if isinstance(item, TracedArray):
-        return item.value
-    if isinstance(item, TracedScalar):
-        return item.expr
-    if is_number(item):
-        return literal(item)
-    raise TraceError(
-        f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
-        "number, or a tuple, list, dict or dataclass of them"
-    )
 
 
 def _finish(
@@ -427,13 +282,3 @@ def _finish(
         name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
     )
     return replace(graph, boxed=boxed(graph, tracer.hidden))
-
-
-def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
-    """Outputs without dimensions that NumPy returns as arrays; see ``is_boxed``."""
-    nodes = {r.id: n for n in graph.nodes for r in n.results}
-    return frozenset(
-        i
-        for i, o in enumerate(graph.outputs)
-        if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
-    )

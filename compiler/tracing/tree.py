@@ -9,22 +9,16 @@ numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
 from __future__ import annotations
 
 import dataclasses
-import sys
-import types
-from abc import ABCMeta
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial, wraps
+from functools import partial
 from itertools import islice
 from typing import Any
-from weakref import ReferenceType, ref
 
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.traced.foreign import is_foreign
+from opweave.compiler.tracing.containers import MAPPINGS, is_container, is_namespace, is_object
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError
@@ -33,10 +27,6 @@ from opweave.opcodes.errors import ArgumentError
 DEEPEST = 64
 # More numbers than this are one array.
 MOST_LEAVES = 1024
-# Whose objects are never taken apart.
-LIBRARIES = frozenset(
-    {"builtins", "numpy", "cupy", "opweave", "functools", *sys.stdlib_module_names}
-)
 # Types of most leaves.
 COMMON = frozenset({np.ndarray, float, int})
 # Structures of which it is remembered how they are taken apart.
@@ -46,12 +36,6 @@ NUMBERS = (int, float, complex)
 STRINGS = frozenset({str})
 # Types of most containers.
 FLAT = frozenset({dict, list, tuple})
-# Dicts of these very types.
-MAPPINGS = (dict, OrderedDict)
-# Types of what is taken apart without a look at its class.
-PLAIN_CONTAINERS = frozenset({tuple, list, type(None), partial, *MAPPINGS})
-# Protocols of arrays, which are leaves.
-ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interface__")
 Path = str
 
 
@@ -170,66 +154,6 @@ class Identity:
 def has_identity(tree: Tree) -> bool:
     """True for containers that can be told apart; there is one None, and one empty tuple."""
     return bool(tree.children) or not issubclass(tree.type, tuple | type(None))
-
-
-def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
-    """What a class is does not change; one that nobody else holds is forgotten."""
-    known: dict[int, tuple[ReferenceType[type], bool]] = {}
-
-    @wraps(function)
-    def asked(kind: type) -> bool:
-        number = id(kind)
-        found = known.get(number)
-        if found is None or found[0]() is not kind:
-            watched = ref(kind, lambda _: known.pop(number, None))
-            found = known[number] = watched, function(kind)
-        return found[1]
-
-    return asked
-
-
-def is_container(value: Any) -> bool:
-    """True for what ``flatten`` takes apart."""
-    kind = type(value)
-    return (
-        kind in PLAIN_CONTAINERS
-        or is_namespace(kind)
-        or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
-        or (dataclasses.is_dataclass(kind) and not _is_of_library(kind))
-        or is_object(value)
-    )
-
-
-def _is_of_library(kind: type) -> bool:
-    return kind.__module__.split(".")[0] in LIBRARIES
-
-
-def is_object(value: Any) -> bool:
-    """True for an instance of a user's own class, which holds its attributes in a dict alone."""
-    return is_class_of_objects(type(value)) and type(getattr(value, "__dict__", None)) is dict
-
-
-@remembered
-def is_class_of_objects(kind: type) -> bool:
-    """True for a user's own class of ``is_object``."""
-    return (
-        all(getattr(kind, n) is getattr(object, n) for n in ("__new__", "__getattribute__"))
-        and not _is_of_library(kind)
-        and not is_foreign(kind)
-        and not issubclass(kind, type | Enum)
-        and type(kind) in (type, ABCMeta)  # others, and the next, may keep a list of subclasses
-        and not any("__init_subclass__" in vars(b) for b in kind.__mro__ if not _is_of_library(b))
-        and not any(hasattr(kind, protocol) for protocol in ARRAYS)
-        and not any(vars(base).get("__slots__") for base in kind.__mro__)
-    )
-
-
-@remembered
-def is_namespace(kind: type) -> bool:
-    """True for the standard library's classes of plain attributes."""
-    return kind is types.SimpleNamespace or (
-        kind.__name__ == "Namespace" and kind.__module__ == "argparse"
-    )
 
 
 def flatten(

@@ -1,0 +1,77 @@
+"""What a trace takes, and what it gives: arguments by what is static of them, and the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.ir.graph import Graph, Value
+from opweave.compiler.tracing.tree import Structure
+from opweave.opcodes.dtypes import DType
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """What is static of an array argument, and its example extents.
+
+    Attributes:
+        dtype: element type.
+        shape: extents of the example.
+        layout: layout class, see ``ir.Input``.
+        aligned: the first element lies on a 16-byte boundary.
+        span: largest offset of the layout from the first element, in elements.
+        library: whose array it is, as the function may ask: "numpy" or "cupy", or "memmap" for
+            NumPy's class of files in memory.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    layout: str = "C"
+    aligned: bool = False
+    span: int = field(default=0, compare=False)
+    library: str = "numpy"
+
+
+@dataclass(frozen=True)
+class Static:
+    """An argument whose value is part of the guard."""
+
+    value: Any
+
+
+Argument = ArrayType | Static | Any
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A traced function.
+
+    Attributes:
+        graph: its graph.
+        structure: how outputs are packed; None for a single one.
+        static: names of scalars and extents whose values the function, or an operator, asked for.
+        extents: example extent of every symbol.
+        scalar_types: type of every scalar argument, by its name in C.
+        constants: arrays that the function made or found while it was traced; the last inputs.
+        constant_types: what is static of them.
+        following: which of them may lie elsewhere than the arguments.
+        has_faulted: NumPy found a floating-point error in what it computed at once.
+        sets_errors: the function has settings of such errors itself.
+        suspects: values of which NumPy tells where they are not finite.
+        numbers: what numbers of the call are computed of others, where errors are looked for.
+    """
+
+    graph: Graph
+    structure: Structure | None
+    static: frozenset[str]
+    extents: Mapping[str, int]
+    scalar_types: Mapping[str, Any]
+    constants: tuple[Any, ...] = ()
+    constant_types: tuple[ArrayType, ...] = ()
+    following: tuple[bool, ...] = ()
+    has_faulted: bool = False
+    sets_errors: bool = False
+    numbers: tuple[Expr, ...] = ()
+    suspects: tuple[Value, ...] = ()

@@ -1,0 +1,115 @@
+"""What a traced function returns, as outputs of its graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from enum import Enum
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.graph import Graph, Output, Scalar, Value
+from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.choices import Choice
+from opweave.compiler.traced.made import is_array, is_boxed
+from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.selection import MaskSelection
+from opweave.compiler.traced.tracer import Tracer
+from opweave.compiler.tracing.refusing import Refusing
+from opweave.compiler.tracing.tree import Structure, flatten
+from opweave.opcodes.allowed import is_number
+from opweave.opcodes.errors import (
+    TraceError,
+    UnsupportedError,
+)
+
+# What a function may return besides arrays and numbers.
+CONSTANTS = (str, bytes, Enum)
+
+
+def result_of(
+    result: Any, containers: Sequence[Any], given: Iterable[Any], inputs: Set[int]
+) -> tuple[list[tuple[str, Any]], Structure | None]:
+    """The leaves of a result and its structure, in which one object is one.
+
+    Args:
+        containers: of the arguments, of which it may return some.
+        given: what the function sees of its arguments.
+        inputs: values that lie in arguments; what is one of them and no argument itself is a view.
+    """
+    seen = {id(container): container for container in containers}
+    own = set(map(id, given))
+    leaves, structure = flatten(result, "the output", CONSTANTS, seen=dict(seen))
+    arrays = {id(item): item for _, item in leaves if is_traced_array(item)}
+    views = {n for n, item in arrays.items() if item.value.id in inputs and n not in own}
+    often = Counter(id(item) for _, item in leaves)
+    shown = {*arrays, *(id(item) for _, item in leaves if is_array(item))}
+    marks = {n: n in views for n in shown if n in views or often[n] > 1}
+    if not marks:
+        return leaves, structure
+    return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
+
+
+def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:
+    """A number that nobody reads is divided at no call: the guard asks whether Python raised."""
+    if not tracer.divisors:
+        return
+    read = {o.expr for n in tracer.builder.nodes for o in n.operands if isinstance(o, Scalar)}
+    read |= {o for o in outputs if isinstance(o, Expr)}
+    parts = {part for expr in read for part in _parts_of(expr)}
+    for quotient, divisor in tracer.divisors:
+        if quotient not in parts:
+            tracer.decide(Expr("ne", (divisor, literal(0))), True)
+
+
+def _parts_of(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for part in expr.args:
+        if isinstance(part, Expr):
+            yield from _parts_of(part)
+
+
+def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
+    """Copies of results that NumPy made while the function was traced, by the results' ids.
+
+    They are new at each call, as by NumPy; an array that is returned twice is one.
+
+    Raises:
+        UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
+    """
+    made = {id(item): item for item in items if is_array(item) and tracer.describe is not None}
+    here = [array for array in made.values() if isinstance(array, np.ndarray)]
+    if any(np.may_share_memory(a, b) for a, b in combinations(here, 2)):
+        raise UnsupportedError("results that share memory, which depend on no argument")
+    return {number: tracer.copied(array) for number, array in made.items()}
+
+
+def _output(tracer: Tracer, item: Any, path: str) -> Output:
+    if issubclass(type(item), Refusing):
+        item._refused()
+    if type(item) in (MaskSelection, Choice):
+        item.refuse()
+    if isinstance(item, TracedArray):
+        return item.value
+    if isinstance(item, TracedScalar):
+        return item.expr
+    if is_number(item):
+        return literal(item)
+    raise TraceError(
+        f"{path} is a {type(item).__name__}: expected an array computed from the arguments, or a "
+        "number, or a tuple, list, dict or dataclass of them"
+    )
+
+
+def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
+    """Outputs without dimensions that NumPy returns as arrays; see ``is_boxed``."""
+    nodes = {r.id: n for n in graph.nodes for r in n.results}
+    return frozenset(
+        i
+        for i, o in enumerate(graph.outputs)
+        if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
+    )
