@@ -10,7 +10,7 @@ from test_pass_properties import traced
 
 import opweave as ow
 from opweave.compiler.ir.device import device_for
-from opweave.compiler.ir.graph import count
+from opweave.compiler.ir.values import count
 from opweave.compiler.pipeline.driver import Options, schedule_graph
 from opweave.compiler.scheduling.memory import ALIGNMENT, memory_plan
 from opweave.runtime.host.executor import HostExecutor

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opweave.compiler.ir.device import device_for
-from opweave.compiler.ir.graph import Graph, Value
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.reference import run_reference
+from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_common, simplify
 from opweave.compiler.passes.views import over_dense, settle_views
 from opweave.compiler.pipeline.driver import Options, schedule_graph

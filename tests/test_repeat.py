@@ -9,7 +9,7 @@ import pytest
 
 import opweave as ow
 from opweave._functions.repeated import MOST_WRITTEN
-from opweave.compiler.ir.graph import TURNS
+from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.replays import HostLoop

@@ -26,7 +26,8 @@ from opweave.compiler.tracing.capture import (
     places_of_class,
 )
 from opweave.compiler.tracing.containers import is_container, is_object
-from opweave.compiler.tracing.tree import CycleError, Identity, Structure, flatten, forget
+from opweave.compiler.tracing.structure import Identity, Structure
+from opweave.compiler.tracing.tree import CycleError, flatten, forget
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar

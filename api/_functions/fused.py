@@ -28,7 +28,8 @@ from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.binding import unbound
 from opweave.compiler.tracing.calling import invoke, is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
-from opweave.compiler.tracing.tree import flatten, packed
+from opweave.compiler.tracing.structure import packed
+from opweave.compiler.tracing.tree import flatten
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag
 from opweave.opcodes.errors import (
@@ -40,7 +41,8 @@ from opweave.opcodes.errors import (
     SubclassError,
 )
 from opweave.runtime.calls.arrays import array_type, is_cupy
-from opweave.runtime.calls.prepared import Prepared, truth
+from opweave.runtime.calls.outcomes import truth
+from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks

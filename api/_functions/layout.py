@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from opweave.compiler.tracing.capture import (
     Place,
 )
-from opweave.compiler.tracing.tree import Structure
+from opweave.compiler.tracing.structure import Structure
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.arrays import argument_type, is_array, is_scalar
 

@@ -18,12 +18,12 @@ from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import TURNS, Value, extent_of
 from opweave.compiler.ir.names import function_name
+from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
-from opweave.compiler.scheduling.fuse import LONGEST
-from opweave.compiler.tracing.tree import Leaf, Tree
+from opweave.compiler.scheduling.profit import LONGEST
+from opweave.compiler.tracing.structure import Leaf, Tree
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError

@@ -22,7 +22,7 @@ from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.tracing.tree import packed
+from opweave.compiler.tracing.structure import packed
 from opweave.configuration import config
 from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.calls.arrays import is_cupy

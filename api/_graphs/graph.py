@@ -27,7 +27,7 @@ import numpy as np
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder
-from opweave.compiler.ir.graph import Where
+from opweave.compiler.ir.values import Where
 from opweave.compiler.traced.made import users_line
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.arguments import ArrayType

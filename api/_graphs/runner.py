@@ -19,7 +19,7 @@ import numpy as np
 
 from opweave._functions.fused import Fused
 from opweave._tracebacks import fold
-from opweave.compiler.ir.graph import Value
+from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown

@@ -17,7 +17,8 @@ from opweave._programs.interface import ArgumentsLike, ProgramLike
 from opweave._programs.report import bound_of, on_host
 from opweave.bounds import Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
-from opweave.compiler.ir.graph import Graph, Node, Value
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import drop_dead
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
 from opweave.runtime.calls.arrays import is_cupy

@@ -11,7 +11,7 @@ from typing import Any
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.ir.graph import Extents
+from opweave.compiler.ir.values import Extents
 from opweave.compiler.parts.lazy import Break
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import symbol_extents

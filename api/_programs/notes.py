@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Node, Scalar, Value
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.dtypes import DType
 

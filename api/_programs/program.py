@@ -18,7 +18,7 @@ from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.tracing.tree import packed
+from opweave.compiler.tracing.structure import packed
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy

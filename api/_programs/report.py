@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.bounds import Bound, Judgement, judge
-from opweave.compiler.ir.graph import Value
+from opweave.compiler.ir.values import Value
 from opweave.opcodes.errors import CheckError
 from opweave.runtime.calls.arrays import is_cupy
 

@@ -25,7 +25,7 @@ from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Extent, Shape
+from opweave.compiler.ir.values import Extent, Shape
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, DTypeError, ShapeError, UnsupportedError

@@ -9,7 +9,7 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Value
+from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.complex_functions import DEFINITIONS, is_whole
 from opweave.opcodes.core import Operator

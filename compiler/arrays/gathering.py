@@ -12,7 +12,7 @@ import numpy as np
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Extent
+from opweave.compiler.ir.values import Extent
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import I32, I64, DType

@@ -14,7 +14,7 @@ import numpy as np
 
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Extent, Value, Where
+from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import OpweaveError
 

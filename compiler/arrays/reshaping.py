@@ -9,7 +9,7 @@ from typing import Any
 
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.ir.expr import Expr, evaluate, literal
-from opweave.compiler.ir.graph import Extent
+from opweave.compiler.ir.values import Extent
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
 from opweave.opcodes.shapes import check_dimensions

@@ -27,9 +27,10 @@ from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.bounds.scan_bounds import scan_error
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, Node, Scalar, Value, count, reduced_axes
+from opweave.compiler.ir.graph import Graph, Node, reduced_axes
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.reference import numpy_attributes
+from opweave.compiler.ir.values import Scalar, Value, count
 from opweave.opcodes.dtypes import F32, F64, DType
 from opweave.opcodes.ulps import UNSTATED
 

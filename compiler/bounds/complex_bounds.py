@@ -33,7 +33,8 @@ from opweave.compiler.bounds.complex_parts import (
 from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Node, Operand, Scalar, count, reduced_axes
+from opweave.compiler.ir.graph import Node, reduced_axes
+from opweave.compiler.ir.values import Operand, Scalar, count
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.dtypes import BOOL
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from opweave.compiler.bounds.error_propagation import Bounded
-from opweave.compiler.ir.graph import Node, Operand, Value
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Operand, Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.complexes import joined
 from opweave.opcodes.dtypes import BOOL, DType

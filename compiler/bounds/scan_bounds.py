@@ -10,7 +10,8 @@ import numpy as np
 from opweave.compiler.bounds.error_propagation import Bounded, signs_of_zero, zero_of
 from opweave.compiler.bounds.rounding import gammas, largest, spacing
 from opweave.compiler.ir.accumulation import ScanPlan
-from opweave.compiler.ir.graph import Node, extent_of, scanned_axis
+from opweave.compiler.ir.graph import Node, scanned_axis
+from opweave.compiler.ir.values import extent_of
 from opweave.opcodes.dtypes import DType
 
 Array = np.ndarray[Any, Any]

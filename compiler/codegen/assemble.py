@@ -21,9 +21,9 @@ from opweave.compiler.codegen.assemble_scans import (
 )
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.layout import Walk
+from opweave.compiler.codegen.walks import Walk
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents
+from opweave.compiler.ir.values import Extents
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.toggles.facts import Facts
 

@@ -8,21 +8,15 @@ from opweave.compiler.codegen.assemble_rows import MapAssembler, MemoryLoopAssem
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Factor, Line, Load, Param, Product
-from opweave.compiler.codegen.layout import (
-    Access,
-    MatrixAddress,
-    MatrixWalk,
-    Stride,
-    Walk,
-    matrix_address,
-    walk_matrices,
-)
-from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.layout import Access, MatrixAddress, matrix_address
 from opweave.compiler.codegen.lines import bind_product
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.repeats import may_carry, multiplies_state
+from opweave.compiler.codegen.walks import MatrixWalk, Stride, Walk, walk_matrices
+from opweave.compiler.codegen.walks import Operand as ArrayOperand
 from opweave.compiler.ir.accumulation import ProductPlan
-from opweave.compiler.ir.graph import Node, count, extent_of
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import count, extent_of
 from opweave.compiler.toggles.facts import Facts, ProductFacts
 from opweave.compiler.toggles.tiles import tile_class, turning_tile
 from opweave.opcodes.core import Phase

@@ -7,11 +7,13 @@ from dataclasses import replace
 from opweave.compiler.codegen.assemble_rows import WIDE, WIDEST, MapAssembler
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
-from opweave.compiler.codegen.layout import Access, Stride, Walk, access, in_order, walk_map
-from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.layout import Access, access
 from opweave.compiler.codegen.lines import CHANNEL
 from opweave.compiler.codegen.operands import LARGE, Key
-from opweave.compiler.ir.graph import Node, Operand, Scalar, Value, count
+from opweave.compiler.codegen.walks import Operand as ArrayOperand
+from opweave.compiler.codegen.walks import Stride, Walk, in_order, walk_map
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.core import Phase
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from opweave.compiler.codegen.assembler import RESTRICT, Assembler
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Load, Param, Pass
-from opweave.compiler.codegen.layout import Walk, walk_map
 from opweave.compiler.codegen.repeats import Carried, carried
+from opweave.compiler.codegen.walks import Walk, walk_map
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import TURNS, Scalar, count
+from opweave.compiler.ir.values import TURNS, Scalar, count
 from opweave.opcodes.dtypes import I32
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.

@@ -15,9 +15,10 @@ from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Keep, Line, Load, Param, Pass, Reduction
-from opweave.compiler.codegen.layout import MatrixWalk, Walk, collapse
 from opweave.compiler.codegen.lines import bind_reduction, comment_for
-from opweave.compiler.ir.graph import Node, Value
+from opweave.compiler.codegen.walks import MatrixWalk, Walk, collapse
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Value
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.core import Phase
 

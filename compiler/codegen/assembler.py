@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line, Load, Param, Pass, Reduction, Store
-from opweave.compiler.codegen.layout import Access, Stride
-from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.layout import Access
 from opweave.compiler.codegen.lines import (
     Bound,
     Each,
@@ -19,8 +18,11 @@ from opweave.compiler.codegen.lines import (
 )
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
+from opweave.compiler.codegen.walks import Operand as ArrayOperand
+from opweave.compiler.codegen.walks import Stride
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents, Node, Value
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Extents, Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.toggles.choose import TOGGLES, choose
 from opweave.opcodes.core import Phase

@@ -21,7 +21,7 @@ from opweave.compiler.codegen.kernel_parts import (
     Store,
 )
 from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.ir.graph import Extent, Extents, Scalar, count
+from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.opcodes.core import Phase
 from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.tokens import tokens

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.codegen.layout import Access, MatrixAddress
-from opweave.compiler.ir.graph import Extent, Where
+from opweave.compiler.ir.values import Extent, Where
 from opweave.opcodes.core import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename, tokens

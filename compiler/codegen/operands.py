@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from opweave.compiler.codegen.layout import Access, Walk, access, viewed_layout, walk_rows
-from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.layout import Access, access, viewed_layout
+from opweave.compiler.codegen.walks import Operand as ArrayOperand
+from opweave.compiler.codegen.walks import Walk, walk_rows
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents, Graph, Input, Node, Value, count
+from opweave.compiler.ir.graph import Graph, Input, Node
+from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.scheduling.schedule import Group, Schedule
 from opweave.compiler.toggles.facts import Facts
 

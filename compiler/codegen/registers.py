@@ -7,8 +7,8 @@ from typing import Any
 from opweave.compiler.codegen.kernel_parts import Param
 from opweave.compiler.codegen.operands import GroupOperands, Key
 from opweave.compiler.ir.expr import Expr, expr_key
-from opweave.compiler.ir.graph import Operand, Scalar
 from opweave.compiler.ir.literals import c_literal
+from opweave.compiler.ir.values import Operand, Scalar
 
 
 class Registers(GroupOperands):

@@ -8,10 +8,11 @@ from itertools import count
 
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Factor, Load, Store
-from opweave.compiler.codegen.layout import Operand
 from opweave.compiler.codegen.operands import Key
+from opweave.compiler.codegen.walks import Operand
 from opweave.compiler.ir.accumulation import ProductPlan
-from opweave.compiler.ir.graph import Graph, Output, Value
+from opweave.compiler.ir.graph import Graph, Output
+from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import next_id, simplify
 
 Operands = Mapping[Key, Operand]

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from opweave.compiler.codegen.kernel_parts import Load, Param
-from opweave.compiler.codegen.layout import Access, Stride
-from opweave.compiler.codegen.layout import Operand as ArrayOperand
+from opweave.compiler.codegen.layout import Access
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.registers import Registers
-from opweave.compiler.ir.graph import Node, Operand, Scalar, Symbol, Value
+from opweave.compiler.codegen.walks import Operand as ArrayOperand
+from opweave.compiler.codegen.walks import Stride
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}

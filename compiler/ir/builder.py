@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
-from opweave.compiler.ir.graph import Extent, Node, Operand, Scalar, Shape, Symbol, Value, Where
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Extent, Operand, Scalar, Shape, Symbol, Value, Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator, check_attrs
 from opweave.opcodes.dtypes import DType

@@ -18,90 +18,16 @@ never a float32 division in a kernel.  Everything here is frozen: a pass returns
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan
-from opweave.compiler.ir.expr import Expr, evaluate, literal, value_key
+from opweave.compiler.ir.expr import Expr, evaluate, literal
+from opweave.compiler.ir.values import Axes, Extent, Operand, Scalar, Shape, Value, Where
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.dtypes import DType
 from opweave.opcodes.shapes import normal_axes
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """An extent that is known at the call only."""
-
-    name: str
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-Extent = int | Symbol
-Shape = tuple[Extent, ...]
-# Dimensions of a view's operand in the order of the view, None for a new one.
-Axes = tuple[int | None, ...]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A typed array value; ``id`` is unique within its graph."""
-
-    id: int
-    dtype: DType
-    shape: Shape
-
-    def __repr__(self) -> str:
-        return f"v{self.id}: {self.type}"
-
-    @property
-    def type(self) -> str:
-        """Such as ``f32[n0, n1]``."""
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A scalar operand: an expression, and the dtype that it enters the kernel with."""
-
-    expr: Expr
-    dtype: DType
-
-    def __repr__(self) -> str:
-        return f"{self.expr!r}: {self.dtype}"
-
-
-Operand = Value | Scalar
-# Name of the number of turns of a kernel's own loop, which no argument can have.
-TURNS = "#turns"
-
-
-def operand_key(item: Any) -> Any:
-    """Hashable identity of an operand or an expression; 1 and 1.0 and True differ."""
-    if isinstance(item, Scalar):
-        return item.dtype.numpy_name, operand_key(item.expr)
-    if isinstance(item, Expr):
-        if item.op == "literal":
-            return item.op, value_key(item.args[0])
-        return item.op, tuple(map(operand_key, item.args))
-    return item
-
-
-@dataclass(frozen=True)
-class Where:
-    """A place in the user's code; ``line`` counts from the first line of the function."""
-
-    file: str = ""
-    line: int = 0
-    relative: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
 
 
 @dataclass(frozen=True)
@@ -350,22 +276,6 @@ def substitute(graph: Graph, values: Mapping[int, Value]) -> Graph:
         replace(node, operands=tuple(swap(o) for o in node.operands)) for node in graph.nodes
     )
     return replace(graph, nodes=nodes, outputs=tuple(swap(o) for o in graph.outputs))
-
-
-def product(factors: Iterable[int]) -> int:
-    return reduce(operator.mul, factors, 1)
-
-
-Extents = Mapping[str, int]
-
-
-def extent_of(extent: Extent, extents: Extents) -> int:
-    return extent if isinstance(extent, int) else extents[extent.name]
-
-
-def count(shape: Iterable[Extent], extents: Extents) -> int:
-    """Number of elements of a shape."""
-    return product(extent_of(e, extents) for e in shape)
 
 
 def scanned_axis(node: Node) -> int:

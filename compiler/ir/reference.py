@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, Node, Value, extent_of
+from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.values import Value, extent_of
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from opweave.compiler.ir.graph import Graph, Node, Operand, Shape, Value, Where
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Operand, Shape, Value, Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import DType

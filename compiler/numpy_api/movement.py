@@ -19,7 +19,7 @@ from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Extent
+from opweave.compiler.ir.values import Extent
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError

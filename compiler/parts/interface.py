@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from opweave.compiler.arrays.interface import Alias, TracerLike
-from opweave.compiler.ir.graph import Graph, Value
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import Value
 
 
 class Given(NamedTuple):

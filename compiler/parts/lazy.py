@@ -19,7 +19,8 @@ from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Node, Value, Where
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.interface import Given
 from opweave.compiler.parts.lazy_array import LazyArray
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views

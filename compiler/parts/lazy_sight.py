@@ -34,7 +34,7 @@ from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
 from opweave.compiler.tracing.purity import is_pure_in_c
 from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
-from opweave.compiler.tracing.tree import Identity
+from opweave.compiler.tracing.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")

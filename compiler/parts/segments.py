@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
-from opweave.compiler.ir.graph import Graph, Input, Node, Scalar, Symbol, Value
+from opweave.compiler.ir.graph import Graph, Input, Node
 from opweave.compiler.ir.names import c_names
 from opweave.compiler.ir.reference import numpy_attributes
+from opweave.compiler.ir.values import Scalar, Symbol, Value
 from opweave.compiler.parts.interface import Given, LazyTracerLike
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opweave.compiler.ir.graph import Graph, Node, Operand, Value, operand_key
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Operand, Value, operand_key
 
 
 def places_of(graph: Graph) -> set[int]:

@@ -19,17 +19,9 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir.expr import literal
-from opweave.compiler.ir.graph import (
-    Axes,
-    Graph,
-    Node,
-    Operand,
-    Scalar,
-    Value,
-    operand_key,
-    reduced_axes,
-)
+from opweave.compiler.ir.graph import Graph, Node, reduced_axes
 from opweave.compiler.ir.rewriting import Rewriter
+from opweave.compiler.ir.values import Axes, Operand, Scalar, Value, operand_key
 from opweave.opcodes.core import Kind
 from opweave.opcodes.shapes import broadcast_shape
 

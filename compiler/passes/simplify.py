@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.ir.expr import value_key
-from opweave.compiler.ir.graph import Graph, Node, Operand, Scalar, Value, operand_key, substitute
+from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.reads import read_through
 from opweave.compiler.passes.views import over_dense, settle_views
 from opweave.opcodes import OPERATORS

@@ -16,17 +16,8 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import (
-    Axes,
-    Graph,
-    Node,
-    Operand,
-    Scalar,
-    Shape,
-    Value,
-    reduced_axes,
-    scanned_axis,
-)
+from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
+from opweave.compiler.ir.values import Axes, Operand, Scalar, Shape, Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.shapes import viewed_shape
 

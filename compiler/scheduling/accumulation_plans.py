@@ -15,7 +15,8 @@ from math import prod
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents, Graph, Node, count, extent_of, reduced_axes
+from opweave.compiler.ir.graph import Graph, Node, reduced_axes
+from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.scheduling.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Node, Value, substitute
+from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import next_id
 from opweave.compiler.passes.views import over_dense
 from opweave.compiler.scheduling.fuse import partitioned

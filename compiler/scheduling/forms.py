@@ -10,17 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
-from opweave.compiler.ir.graph import (
-    Extent,
-    Graph,
-    Node,
-    Scalar,
-    Shape,
-    Value,
-    operand_key,
-    reduced_axes,
-    scanned_axis,
-)
+from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
+from opweave.compiler.ir.values import Extent, Scalar, Shape, Value, operand_key
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 

@@ -7,12 +7,13 @@ profit rule objects.  Every decision keeps its reason, for ``explain``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from opweave.compiler.ir.graph import Graph, Node, Value
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.index_values import apart, together
 from opweave.compiler.scheduling.forms import (
     MOST_NUMBERS,
@@ -23,6 +24,7 @@ from opweave.compiler.scheduling.forms import (
     group_outputs,
     numbers_of,
 )
+from opweave.compiler.scheduling.profit import LONGEST, PROFIT, _is_plain
 from opweave.compiler.scheduling.schedule import Decision, Group, Schedule
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import EditError, VerifierError
@@ -47,51 +49,6 @@ UNLISTED: dict[Kind, str] = {
     Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first"
 }
 SIBLING = "siblings: both read the same operand"
-
-
-def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
-    """A small value inside a larger loop is computed again at each point."""
-    # a pixel's own values are computed once for it, though they are fewer than its channels
-    walked = slice(None, -1) if form.channels else slice(None)
-    for index in members:
-        node = graph.nodes[index]
-        small = (
-            node.operator.cost.special
-            and node.is_map
-            and node.values
-            and node.result.id not in form.row_values
-            and len([e for e in node.result.shape[walked] if e != 1])
-            < len([e for e in form.space[walked] if e != 1])
-        )
-        if small:
-            return f"{node.operator.name} would be computed again for every row"
-    return ""
-
-
-# Operations of one kernel, see ``Cost.slots``.  A kernel of so many compiles within 2 s by NVRTC
-# and by a C++ compiler (0.3 to 1.3 ms each, two cores); far fewer hide what a split moves through
-# memory.  In a row's loop, which is written out for several chunks, a quarter.
-LONGEST = 1024
-LONGEST_ROW = LONGEST // 4
-
-
-def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
-    """A kernel of too many operations."""
-    longest = LONGEST if form.kind in ("map", "pixel") else LONGEST_ROW
-    slots = sum(graph.nodes[index].operator.cost.slots for index in members)
-    return f"{slots} operations would compile for long: at most {longest}" * (slots > longest)
-
-
-PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
-    recomputes_special_functions,
-    takes_long_to_compile,
-)
-
-
-def _is_plain(node: Node) -> bool:
-    """A map of values in registers, wherever in the loop it stands."""
-    row = node.operator
-    return row.kind is Kind.MAP and not (row.mixes or row.tables or row.notes_faults)
 
 
 def fuse(graph: Graph, enabled: bool = True) -> Schedule:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Extents, Value, count
+from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.scheduling.schedule import Group, Schedule
 
 # Bytes that a temporary begins at a multiple of: a cache line of a CPU, a memory transaction and

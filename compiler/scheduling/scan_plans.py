@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents, Node, count, extent_of, scanned_axis
+from opweave.compiler.ir.graph import Node, scanned_axis
+from opweave.compiler.ir.values import Extents, count, extent_of
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))

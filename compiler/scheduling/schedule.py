@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Graph, Shape, Value, Where
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import Shape, Value, Where
 from opweave.compiler.scheduling.forms import Form
 
 

@@ -10,8 +10,9 @@ from collections.abc import Collection
 from typing import Any
 
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Extents, Graph, Node, Value, Where
+from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.rewriting import Rewriter
+from opweave.compiler.ir.values import Extents, Value, Where
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.scheduling.accumulation_plans import plan_product
 from opweave.opcodes import OPERATORS

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from opweave.compiler.ir.graph import Graph, Scalar, Value
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.passes.views import over_dense
 from opweave.opcodes.errors import OpweaveError, VerifierError
 from opweave.opcodes.shapes import broadcast_shape

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Node, count
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import count
 from opweave.compiler.scheduling.schedule import Group, Schedule
 
 

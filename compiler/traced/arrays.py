@@ -17,7 +17,7 @@ from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted
 from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Symbol, Value
+from opweave.compiler.ir.values import Symbol, Value
 from opweave.compiler.numpy_api.dispatch import (
     FUNCTIONS,
     PROPERTIES,

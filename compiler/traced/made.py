@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.ir.graph import Node, Value, Where
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Value, Where
 from opweave.opcodes.errors import UnsupportedError
 
 _INTERNAL = ("opweave", "numpy", "cupy")

@@ -15,7 +15,7 @@ from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_
 from opweave.compiler.arrays.traced_operators import COMPARISONS
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
-from opweave.compiler.ir.graph import Extent, Value, Where
+from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.foreign import remedy

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Value
-from opweave.compiler.tracing.tree import Structure
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import Value
+from opweave.compiler.tracing.structure import Structure
 from opweave.opcodes.dtypes import DType
 
 

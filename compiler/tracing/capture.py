@@ -29,7 +29,7 @@ from opweave.compiler.tracing.owners import (
     is_own_class,
     is_own_module,
 )
-from opweave.compiler.tracing.tree import Identity, Tree
+from opweave.compiler.tracing.structure import Identity, Tree
 
 # Functions that remember what they returned.
 KEEPING = type(functools.lru_cache(len))

@@ -18,7 +18,7 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.graph import Where
+from opweave.compiler.ir.values import Where
 from opweave.compiler.tracing.bytecode import names_in, nested_codes
 from opweave.compiler.tracing.capture import functions_of
 from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of

@@ -12,7 +12,8 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Output, Scalar, Value
+from opweave.compiler.ir.graph import Graph, Output
+from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import Choice
 from opweave.compiler.traced.made import is_array, is_boxed
@@ -20,7 +21,8 @@ from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.refusing import Refusing
-from opweave.compiler.tracing.tree import Structure, flatten
+from opweave.compiler.tracing.structure import Structure
+from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
     TraceError,

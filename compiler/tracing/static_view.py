@@ -50,7 +50,8 @@ from opweave.compiler.tracing.refusing import (
     Remembering,
     refusing,
 )
-from opweave.compiler.tracing.tree import Identity, flatten
+from opweave.compiler.tracing.structure import Identity
+from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import TraceError
 
 # Modules whose functions give another value at each call.

@@ -11,8 +11,9 @@ from typing import Any
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Input, Output, Symbol, Value
+from opweave.compiler.ir.graph import Graph, Input, Output
 from opweave.compiler.ir.names import c_names, function_name
+from opweave.compiler.ir.values import Symbol, Value
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth

@@ -8,13 +8,13 @@ counterpart in templates/host/cuda/.  Lines stay where they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from opweave.opcodes.errors import ArgumentError, CompileError, UnsupportedError
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.hostcc import host_compiler, run_compiler
 from opweave.runtime.binaries.ptx import translated
+from opweave.runtime.binaries.tokens import Token, _closing, kernels_of, tokenised
 from opweave.templates import TEMPLATES
 
 # What an #include becomes: "" is known without it, a file is included in its place.
@@ -36,17 +36,6 @@ HEADERS = {
 }
 INCLUDE = re.compile(r'^([ \t]*#[ \t]*)include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*(<[\w\s,:<>*&-]*>)?")
-TOKEN = re.compile(
-    r"""(?P<marker>^\#[^\n]*$)
-    | (?P<raw>(?:u8|[uUL])?R"(?P<tag>[^(\s\\]{0,16})\(.*?\)(?P=tag)")
-    | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
-    | (?P<char>'(?:[^'\\\n]|\\.)*')
-    | (?P<word>[A-Za-z_]\w*)
-    | (?P<number>\.?\d(?:[\w.']|[eEpP][+-])*)
-    | (?P<space>\s+)
-    | (?P<other>.)""",
-    re.VERBOSE | re.MULTILINE | re.DOTALL,
-)
 # Everything stands in one unnamed namespace: shared variables of templates are then variables of
 # their own, and what a user overloads stands beside what it overloads.
 PRELUDE = """#include "simt.cuh"
@@ -61,12 +50,6 @@ QUALIFIERS = ("static", "volatile", "const", "alignas", "__align__", "__attribut
 SHARED = re.compile(r"//.*|(?<!extern )\b__shared__\b")
 ASM = ("asm", "__asm__", "__asm")
 MOST_BYTES = 4 << 20
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: str
-    text: str
 
 
 def host_source(source: str, kernel: str) -> str:
@@ -148,41 +131,6 @@ def preprocessed(source: str) -> str:
 
 def _first(log: str) -> str:
     return next((text for text in log.split("\n") if "error" in text), log.strip()[:200])
-
-
-def tokenised(text: str) -> Iterator[Token]:
-    """Tokens of preprocessed C++; the texts joined are the text again."""
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup or "other"
-        yield Token("raw" if kind == "tag" else kind, match[0])
-
-
-def kernels_of(tokens: Sequence[Token]) -> list[str]:
-    """Names of the ``__global__`` functions, in order."""
-    words = [t.text for t in tokens if t.kind != "space" and t.kind != "marker"]
-    found = []
-    for at, word in enumerate(words):
-        if word != "__global__":
-            continue
-        at += 1
-        while at < len(words) and words[at] != "{" and words[at] != ";":
-            if words[at] in ("__launch_bounds__", "__attribute__", "__maxnreg__"):
-                at = _closing(words, at + 1)
-            elif words[at] == "(":
-                found.append(words[at - 1])
-                break
-            at += 1
-    return found
-
-
-def _closing(words: Sequence[str], at: int) -> int:
-    """Index of the parenthesis that closes the one at ``at``."""
-    depth = 0
-    for index in range(at, len(words)):
-        depth += (words[index] == "(") - (words[index] == ")")
-        if depth == 0:
-            return index
-    return len(words) - 1
 
 
 def rewritten(tokens: Sequence[Token]) -> str:

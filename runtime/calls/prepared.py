@@ -9,25 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.graph import (
-    TURNS,
-    Extents,
-    Graph,
-    Scalar,
-    Value,
-    count,
-    extent_of,
-    reduced_axes,
-)
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import TURNS, Extents, Value, extent_of
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
 from opweave.runtime.calls.steps import Launch, Step, by_library, scalar_value, step_of
 
 # What NumPy returns besides numbers of its own: an array, or Python's bool.
@@ -338,42 +328,3 @@ class Prepared:
                 return found if self.kinds[index] is not TRUTH else truth(found)
             return array
         return evaluate(output, env)
-
-
-def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
-    """Refuse reductions of nothing that have no identity, as NumPy does.
-
-    Raises:
-        ShapeError: names the reduction.
-    """
-    for node in (n for n in (*graph.nodes, *graph.dropped) if n.may_fail):
-        shape = node.values[0].shape
-        reduced = count((shape[a] for a in reduced_axes(node)), extents)
-        if reduced == 0:
-            at = f" ({node.where})" if node.where.file else ""
-            raise ShapeError(
-                f"{node.operator.name}: zero elements to reduce, and the operation has no "
-                f"identity{at}"
-            )
-
-
-def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
-    """The error of an index that has no element, from what ``index_of`` in common.cuh noted."""
-    node = graph.nodes[(word >> 48) - 1]
-    low = word & ((1 << 48) - 1)
-    index = low - (1 << 48) if low >> 47 else low
-    size = node.operands[1]
-    assert isinstance(size, Scalar)
-    count = evaluate(size.expr, env)
-    at = f" ({node.where})" if node.where.file else ""
-    return BoundsError(f"index {index} is out of bounds for an axis of {count} elements{at}")
-
-
-def truth(number: Any) -> Any:
-    """Python's bool, of NumPy's; CuPy's functions return arrays."""
-    return bool(number) if isinstance(number, np.bool_) else number
-
-
-def array_scalar(array: np.ndarray[Any, Any], boxed: bool) -> Any:
-    """NumPy returns scalars for 0-d results, except from a few functions."""
-    return array if boxed else array[()]

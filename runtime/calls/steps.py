@@ -12,8 +12,8 @@ import numpy as np
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Param
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Extents, Scalar, extent_of, product
 from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.values import Extents, Scalar, extent_of, product
 from opweave.runtime.calls.layouts import Layouts
 
 # (packed arguments, the arrays behind their pointers) -> started

@@ -8,7 +8,7 @@ from weakref import ref
 
 import numpy as np
 
-from opweave.compiler.ir.graph import Value
+from opweave.compiler.ir.values import Value
 from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_array, is_cupy, overlap, overlaps_itself

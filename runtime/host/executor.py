@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.ir.graph import Extents
+from opweave.compiler.ir.values import Extents
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.prepared import Loop, Plan, Prepared, array_scalar
+from opweave.runtime.calls.outcomes import array_scalar
+from opweave.runtime.calls.prepared import Loop, Plan, Prepared
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch
 from opweave.runtime.host.plans import HostPlan, held_at

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.ir.graph import Extents
+from opweave.compiler.ir.values import Extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError

@@ -18,7 +18,7 @@ from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEAT
 from mutants.make import SWAPS, Mutant, mutants
 from opweave._sanitizer import SEEN_TURNS, sanitize
 from opweave.compiler.codegen import render
-from opweave.compiler.ir.graph import TURNS
+from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
 from opweave.templates import TEMPLATES

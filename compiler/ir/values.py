@@ -1,0 +1,106 @@
+"""Values, numbers and extents: what nodes of a graph read and make."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from opweave.compiler.ir.expr import Expr, value_key
+from opweave.opcodes.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An extent that is known at the call only."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Extent = int | Symbol
+
+
+Shape = tuple[Extent, ...]
+
+
+# Dimensions of a view's operand in the order of the view, None for a new one.
+Axes = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A typed array value; ``id`` is unique within its graph."""
+
+    id: int
+    dtype: DType
+    shape: Shape
+
+    def __repr__(self) -> str:
+        return f"v{self.id}: {self.type}"
+
+    @property
+    def type(self) -> str:
+        """Such as ``f32[n0, n1]``."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar operand: an expression, and the dtype that it enters the kernel with."""
+
+    expr: Expr
+    dtype: DType
+
+    def __repr__(self) -> str:
+        return f"{self.expr!r}: {self.dtype}"
+
+
+Operand = Value | Scalar
+
+
+# Name of the number of turns of a kernel's own loop, which no argument can have.
+TURNS = "#turns"
+
+
+def operand_key(item: Any) -> Any:
+    """Hashable identity of an operand or an expression; 1 and 1.0 and True differ."""
+    if isinstance(item, Scalar):
+        return item.dtype.numpy_name, operand_key(item.expr)
+    if isinstance(item, Expr):
+        if item.op == "literal":
+            return item.op, value_key(item.args[0])
+        return item.op, tuple(map(operand_key, item.args))
+    return item
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in the user's code; ``line`` counts from the first line of the function."""
+
+    file: str = ""
+    line: int = 0
+    relative: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else ""
+
+
+def product(factors: Iterable[int]) -> int:
+    return reduce(operator.mul, factors, 1)
+
+
+Extents = Mapping[str, int]
+
+
+def extent_of(extent: Extent, extents: Extents) -> int:
+    return extent if isinstance(extent, int) else extents[extent.name]
+
+
+def count(shape: Iterable[Extent], extents: Extents) -> int:
+    """Number of elements of a shape."""
+    return product(extent_of(e, extents) for e in shape)
