@@ -238,7 +238,7 @@ def test_operands_that_a_loop_carries(step, args, count):
 def test_turns_of_a_kernel_are_steps(step, args, target, toggles):
     repeated = ow.repeat(step, 1).step.with_toggles(**toggles)
     program = repeated.lower(*args, target=target)
-    call = program._arguments(args, {})
+    call = program.arguments(args, {})
     for schedule in (0, 1, 7):
         run = Prepared(program.lowered, VerifyExecutor(schedule), call.extents, call.arrays)
         found = run(list(call.arrays.values()), {**call.env, TURNS: 9})

@@ -53,7 +53,7 @@ def test_a_hundred_random_schedules_give_one_result(name):
     function, arguments, toggles = KERNELS[name]
     fused = ow.fuse(function).with_toggles(**toggles)
     program = fused.lower(*arguments, target="sm_80")
-    call = program._arguments(tuple(arguments), {})
+    call = program.arguments(tuple(arguments), {})
     found = set()
     for seed in range(SEEDS):
         executor = VerifyExecutor(seed)

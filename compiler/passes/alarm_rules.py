@@ -13,7 +13,6 @@ from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
-from opweave.compiler.passes.alarms import Alarms
 from opweave.compiler.passes.simplify import next_id
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -51,6 +50,72 @@ TERMS = 40
 def largest(dtype: DType) -> float:
     """The largest number of a type's parts."""
     return 3.3895e38 if dtype is BF16 else float(np.finfo(dtype.part.numpy).max)
+
+
+class Alarms:
+    """Adds alarms to a graph, node by node."""
+
+    def __init__(self, graph: Graph, extents: Mapping[str, int]):
+        self.builder = Builder(extents, next_id(graph))
+        self.boxed = {i.value.id for i in graph.inputs}
+        self.has_rows = any(not (n.is_map or n.is_view) for n in graph.nodes)
+        self.found: dict[Shape, list[Value]] = {}
+        self.where = Where()
+
+    def watch(self, node: Node, rule: Callable[[Alarms, Node], Iterable[Value]]) -> None:
+        """Add what a rule asks for of a node."""
+        self.where = node.where
+        for alarm in rule(self, node):
+            self.add(alarm)
+
+    def add(self, alarm: Value) -> None:
+        self.found.setdefault(alarm.shape, []).append(alarm)
+
+    def outputs(self) -> list[Value]:
+        """One bool for each shape."""
+        for shape in [s for s in self.found if s]:
+            self.add(self.any(self.either(*self.found.pop(shape))))
+        return [self.either(*self.found[()])] if self.found else []
+
+    def any(self, flags: Value) -> Value:
+        """Whether one of them is true; by rows first, where rows have kernels."""
+        if self.has_rows and len(flags.shape) > 1:
+            flags = self.op("any", flags, axis=-1)
+        return self.op("any", flags)
+
+    # What rules are written in
+
+    def op(self, name: str, *operands: Value | Scalar | float, **attrs: Any) -> Value:
+        """An operator on values and numbers."""
+        given = [
+            (o.expr, o.dtype) if isinstance(o, Scalar)
+            else o if isinstance(o, Value) else (literal(o), type(o))
+            for o in operands
+        ]  # fmt: skip
+        return self.builder.apply(OPERATORS[name], given, attrs, self.where)[0]
+
+    def either(self, *flags: Value) -> Value:
+        return reduce(lambda a, b: self.op("logical_or", a, b), flags)
+
+    def both(self, *flags: Value) -> Value:
+        return reduce(lambda a, b: self.op("logical_and", a, b), flags)
+
+    def no(self, flag: Value) -> Value:
+        return self.op("logical_not", flag)
+
+    def parts(self, value: Value) -> list[Value]:
+        """The real numbers that a value is made of."""
+        if not value.dtype.is_complex:
+            return [value]
+        return [self.op("real", value), self.op("imag", value)]
+
+    def exceeds(self, value: Value, limit: float) -> Value:
+        """Whether a part is larger than a limit; NaN is not."""
+        sizes = [self.op("absolute", part) for part in self.parts(value)]
+        return self.either(*(self.op("greater", size, limit) for size in sizes))
+
+    def as_type(self, value: Value, dtype: DType) -> Value:
+        return self.op("cast", value, dtype=dtype.numpy_name)
 
 
 Rule = Callable[[Alarms, Node], Iterator[Value]]
@@ -226,69 +291,3 @@ RULES: dict[Kind, Rule] = {
     Kind.SCAN: of_reduction,
     Kind.CONTRACT: of_matmul,
 }
-
-
-class Alarms:
-    """Adds alarms to a graph, node by node."""
-
-    def __init__(self, graph: Graph, extents: Mapping[str, int]):
-        self.builder = Builder(extents, next_id(graph))
-        self.boxed = {i.value.id for i in graph.inputs}
-        self.has_rows = any(not (n.is_map or n.is_view) for n in graph.nodes)
-        self.found: dict[Shape, list[Value]] = {}
-        self.where = Where()
-
-    def watch(self, node: Node, rule: Callable[[Alarms, Node], Iterable[Value]]) -> None:
-        """Add what a rule asks for of a node."""
-        self.where = node.where
-        for alarm in rule(self, node):
-            self.add(alarm)
-
-    def add(self, alarm: Value) -> None:
-        self.found.setdefault(alarm.shape, []).append(alarm)
-
-    def outputs(self) -> list[Value]:
-        """One bool for each shape."""
-        for shape in [s for s in self.found if s]:
-            self.add(self.any(self.either(*self.found.pop(shape))))
-        return [self.either(*self.found[()])] if self.found else []
-
-    def any(self, flags: Value) -> Value:
-        """Whether one of them is true; by rows first, where rows have kernels."""
-        if self.has_rows and len(flags.shape) > 1:
-            flags = self.op("any", flags, axis=-1)
-        return self.op("any", flags)
-
-    # What rules are written in
-
-    def op(self, name: str, *operands: Value | Scalar | float, **attrs: Any) -> Value:
-        """An operator on values and numbers."""
-        given = [
-            (o.expr, o.dtype) if isinstance(o, Scalar)
-            else o if isinstance(o, Value) else (literal(o), type(o))
-            for o in operands
-        ]  # fmt: skip
-        return self.builder.apply(OPERATORS[name], given, attrs, self.where)[0]
-
-    def either(self, *flags: Value) -> Value:
-        return reduce(lambda a, b: self.op("logical_or", a, b), flags)
-
-    def both(self, *flags: Value) -> Value:
-        return reduce(lambda a, b: self.op("logical_and", a, b), flags)
-
-    def no(self, flag: Value) -> Value:
-        return self.op("logical_not", flag)
-
-    def parts(self, value: Value) -> list[Value]:
-        """The real numbers that a value is made of."""
-        if not value.dtype.is_complex:
-            return [value]
-        return [self.op("real", value), self.op("imag", value)]
-
-    def exceeds(self, value: Value, limit: float) -> Value:
-        """Whether a part is larger than a limit; NaN is not."""
-        sizes = [self.op("absolute", part) for part in self.parts(value)]
-        return self.either(*(self.op("greater", size, limit) for size in sizes))
-
-    def as_type(self, value: Value, dtype: DType) -> Value:
-        return self.op("cast", value, dtype=dtype.numpy_name)

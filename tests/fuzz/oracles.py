@@ -306,7 +306,7 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
     """
     if program.deviates or _has_complex(program):
         return
-    call = lowered._arguments(tuple(given), {})
+    call = lowered.arguments(tuple(given), {})
     env = {**call.extents, **call.env}
     expected = _by_numpy(program, [_in_rows(g) for g in given])
     graph = lowered.variant.trace.graph

@@ -47,7 +47,7 @@ def expected(case: str, schedule: int = 0):
 def outcome(case: str, source: str, schedule: int):
     """Bytes of the results of a source in the place of a case's, or what stopped it."""
     made = program(case)
-    changed = made._edited(replace(made.lowered, sources=(source,)))
+    changed = made.edited(replace(made.lowered, sources=(source,)))
     try:
         results = run(changed, VerifyExecutor(schedule), case)
     except CompileError:
@@ -60,14 +60,14 @@ def outcome(case: str, source: str, schedule: int):
 
 
 def run(changed, executor, case: str):
-    call = changed._arguments(tuple(CASES[case][1]), {})
+    call = changed.arguments(tuple(CASES[case][1]), {})
     return changed._run(executor, replace(call, env={**call.env, TURNS: SEEN_TURNS}))
 
 
 def is_found(case: str, source: str) -> bool:
     """True if the SIMT checker finds something in a source."""
     made = program(case)
-    changed = made._edited(replace(made.lowered, sources=(source,)))
+    changed = made.edited(replace(made.lowered, sources=(source,)))
     try:
         if case in HOST_CASES:  # one thread
             executor = SanitizeExecutor()
