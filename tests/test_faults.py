@@ -246,7 +246,8 @@ def test_processes_that_start_at_once_share_their_work(root):
 
 CROWD = """
 import sys, threading, numpy as np, opweave as ow
-from opweave.runtime import host, pool
+from opweave.runtime.host import launcher as host
+from opweave.runtime.host import pool
 from opweave.runtime.binaries.build import builder
 sys.setswitchinterval(1e-6)
 def program(x, s):
@@ -333,7 +334,7 @@ COMPILED = {
 }
 INTERRUPTED = """
 import contextlib, dataclasses, os, signal, sys, threading, time, numpy as np, opweave as ow
-from opweave.runtime import hostcc
+from opweave.runtime.binaries import hostcc
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 found = hostcc.host_compiler()
@@ -588,7 +589,7 @@ def test_a_call_that_was_thought_short_handles_signals_too(root):
 
 FORKED = """
 import multiprocessing, os, signal, sys, threading, numpy as np, opweave as ow
-from opweave.runtime import locks
+from opweave.runtime.process import locks
 f = ow.fuse(lambda x: np.sqrt(x) * 2 + 1)
 small, large = np.ones((3, 5), np.float32), np.full((900, 1000), 4, np.float32)
 f(small), f(large)
@@ -688,7 +689,7 @@ def test_a_child_works_whatever_other_threads_did_at_the_fork(root):
 # Another thread maps and unmaps memory, and has the lock of the memory most of the time.
 TAKEN = """
 import ctypes, os, signal, threading
-from opweave.runtime import pool
+from opweave.runtime.host import pool
 library, ending = pool._library(), threading.Event()
 library.ow_pool_malloc.restype = ctypes.c_void_p
 def take():
@@ -759,7 +760,7 @@ def test_ctrl_c_reaches_a_child_of_a_process_that_checks_a_kernel():
 def test_a_child_leaves_the_parents_temporary_folders(tmp_path):
     code = """
     import os, sys, threading
-    from opweave.runtime import hostcc
+    from opweave.runtime.binaries import hostcc
     folders, begun, done = [hostcc.zig_cache()], threading.Event(), threading.Event()
     def compiler(command, source, folder):
         folders.append(folder)

@@ -191,7 +191,7 @@ assert (f(x) == 2).all()
 def test_what_is_kept_is_given_back_before_an_allocation_fails():
     code = f"""
 import resource, numpy as np, opweave as ow
-from opweave.runtime import pool
+from opweave.runtime.host import pool
 ow.config.kept_bytes = 1 << 40
 f = ow.fuse(lambda x: x * 2)
 small, large = (np.broadcast_to(np.float32(1), (n,)) for n in ({40 << 20}, {60 << 20}))
