@@ -139,6 +139,7 @@ MAPPED = {
     "a view's class": lambda x: (x * 2, type(x[1:]), isinstance(x.T, np.memmap), type(x + 1)),
     "a branch by its class": lambda x: x * 3 if type(x) is np.ndarray else x * 2,
     "an attribute of the file": lambda x: (x * 2, x.mode, getattr(x, "nothing", None)),
+    "an array of it": lambda x: (x * 2, np.asarray(x) is x),
     "its priority": lambda x: (x * 2, x.__array_priority__, getattr(x, "__array_priority__", 1)),
     "a method of the file": lambda x: (x * 2, x.flush()),
 }

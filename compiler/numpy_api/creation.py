@@ -210,6 +210,8 @@ def _array(
         return found.astype(dtype, order=order)
     if copy and not is_new:
         return np.copy(found, order=order)
+    if found.value.id in tracer.mapped and not is_new:
+        found = found[...]  # of a file in memory the array in it
     return _laid_out(found, order)
 
 

@@ -133,8 +133,9 @@ class Tracer:
         Raises:
             UnsupportedError: of one of NumPy's numbers with one that answers itself.
         """
-        kinds = [type(o) for o in operands if isinstance(o, int | float | complex)]
-        if not any(k not in (bool, int, float) and not issubclass(k, np.generic) for k in kinds):
+        kinds = [type(o) for o in operands if issubclass(type(o), int | float | complex)]
+        kinds = [k for k in kinds if k not in (bool, int, float) and not issubclass(k, np.generic)]
+        if not kinds:
             return
         if all(self.is_number(o.value) for o in operands if isinstance(o, TracedArray)):
             raise self.noted(UnsupportedError(

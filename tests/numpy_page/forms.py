@@ -97,7 +97,7 @@ METHODS_THAT_WRITE = frozenset("fill put sort partition".split())
 LEFT_OUT = APART | frozenset(
     """apply_along_axis apply_over_axes vectorize piecewise fromfunction indices nditer ndenumerate
     asarray_chkfinite asmatrix block bmat broadcast einsum empty empty_like insert mask_indices
-    nested_iters ravel_multi_index save unravel_index vander_ empty_""".split()
+    nested_iters ravel_multi_index save unravel_index vander_ empty_ histogramdd""".split()
 )
 CALLS_OF_A_PROCESS = 200
 # Documented differences (docs/differences.md), by what is called.
