@@ -263,7 +263,7 @@ def test_numbers_are_made_up_of_any_kind(dtype, order):
 
 TONEMAP = ["inspect", "app.py:tonemap", "--arg", "f32[8]"]
 MISTAKES = [
-    (["--traceback"], 2, ["required: COMMAND", "opweave --help"]),
+    (["--"], 2, ["required: COMMAND", "opweave --help"]),
     (["inspekt"], 2, ["'inspekt'", "inspect", "doctor"]),
     (["inspect"], 2, ["FILE.py:FUNCTION"]),
     (["inspect", "app.py:tonemap", "--sass", "--ptx"], 2, ["not allowed with"]),
