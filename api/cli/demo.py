@@ -224,6 +224,6 @@ def _row(part: Part) -> tuple[str, ...]:
 
 def kernel_of(part: Part, written: Sequence[str]) -> str:
     """The file of the kernel that ran: of the host, or else of the architecture."""
-    found = [name for name in written if name.startswith(f"{part.fused.__name__}_")]
+    found = [name for name in written if name.startswith(f"{part.fused.__wrapped__.__name__}_")]
     host = part.measured.executor == "host"
     return next((name for name in found if name.endswith(".host.cu") == host), found[0])
