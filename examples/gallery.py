@@ -1,7 +1,7 @@
 """Small real programs, written as a NumPy user would: what opweave makes of each.
 
-    python examples/gallery.py                        # a line each: kernels, and NumPy's answer
-    python examples/gallery.py --write docs/gallery.md  # the page, with the source of each
+    python examples/gallery.py                       # a line each: kernels, and NumPy's answer
+    python examples/gallery.py --write docs/gallery  # a page each, with its kernels, and an index
 
 Each program is a function of arrays, unmodified NumPy.  ``PROGRAMS`` says what it is called with
 (arrays of about ``n`` elements) and how many kernels it becomes.
@@ -368,52 +368,50 @@ SIZE = 4000
 HEAD = """# Gallery
 
 Small programs as a NumPy user writes them, unmodified, and what becomes of each: kernels for
-`sm_90a`, memory traffic for arrays of about 4,000 elements against one kernel an operator, the
-explanation, and the generated source. Made by
-`python examples/gallery.py --write docs/gallery.md`; `tests/test_gallery.py` holds each to NumPy's
-answer, on the host and in verify mode, and to its number of kernels. How fast each is on the host
-stands in [benchmarks.md](benchmarks.md).
+`sm_90a`, and memory traffic for arrays of about 4,000 elements against one kernel an operator. The
+page of a program has its code, the explanation, and the generated source.
+
+Made by `python examples/gallery.py --write docs/gallery`; `tests/test_gallery.py` holds each
+program to NumPy's answer, on the host and in verify mode, and to its number of kernels. How fast
+each is on the host stands in [benchmarks.md](../benchmarks.md). No GPU has run them yet.
 
 | program | kernels | launches saved | memory traffic | instead of |
 |---|---:|---:|---:|---:|
 """
 
 
-def page() -> str:
-    """The page of all programs, as Markdown."""
+def pages() -> dict[str, str]:
+    """The page of each program and the index, as Markdown, by file name."""
     from opweave._programs.explain import size
 
-    rows, sections = [], []
+    rows, made = [], {}
     for name, program in PROGRAMS.items():
-        made = made_of(name)
-        found = made.explained
-        between = f" and {made.eager} line of NumPy" if made.eager else ""
+        found, kernels, eager = made_of(name)
+        between = f" and {eager} line of NumPy" if eager else ""
         rows.append(
-            f"| [{name}](#{name}) | {made.kernels}{between} | {found.launches_saved} | "
+            f"| [{name}]({name}.md) | {kernels}{between} | {found.launches_saved} | "
             f"{size(found.bytes_moved)} | {size(found.bytes_unfused)} |"
         )
-        sections.append(
-            f"## {name}\n\n```python\n{inspect.getsource(program.function)}```\n\n"
-            f"{_folded('explanation', 'text', str(found))}\n"
-            f"{_folded('source', 'cuda', chr(10).join(found.sources))}"
+        made[f"{name}.md"] = (
+            f"# {name}\n\n```python\n{inspect.getsource(program.function)}```\n\n"
+            f"## Explanation\n\n```text\n{str(found).rstrip()}\n```\n\n"
+            f"## Source\n\n```cuda\n{chr(10).join(found.sources).rstrip()}\n```\n\n"
+            "All programs: [gallery](README.md).\n"
         )
-    return HEAD + "\n".join(rows) + "\n\n" + "\n".join(sections)
-
-
-def _folded(title: str, kind: str, text: str) -> str:
-    fenced = f"```{kind}\n{text.rstrip()}\n```"
-    return f"<details><summary>{title}</summary>\n\n{fenced}\n\n</details>\n"
+    return {"README.md": HEAD + "\n".join(rows) + "\n", **made}
 
 
 def main() -> int:
-    """Print a line for each program, or write the page; 1 if an answer is not NumPy's."""
+    """Print a line for each program, or write the pages; 1 if an answer is not NumPy's."""
     import opweave as ow
 
     options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    options.add_argument("--write", type=Path, help="write the page there")
+    options.add_argument("--write", type=Path, help="the folder to write the pages to")
     chosen = options.parse_args()
     if chosen.write:
-        chosen.write.write_text(page())
+        chosen.write.mkdir(exist_ok=True)
+        for name, text in pages().items():
+            (chosen.write / name).write_text(text)
         return 0
     wrong = 0
     for name, program in PROGRAMS.items():

@@ -13,6 +13,7 @@ import pytest
 import opweave as ow
 from opweave.cli.arguments import bind, made_up, make_array
 from opweave.cli.main import main
+from opweave.cli.options import parser
 from opweave.opcodes.errors import RequestError
 
 APP = """\
@@ -262,7 +263,7 @@ def test_numbers_are_made_up_of_any_kind(dtype, order):
 
 TONEMAP = ["inspect", "app.py:tonemap", "--arg", "f32[8]"]
 MISTAKES = [
-    ([], 2, ["required: COMMAND", "opweave --help"]),
+    (["--"], 2, ["required: COMMAND", "opweave --help"]),
     (["inspekt"], 2, ["'inspekt'", "inspect", "doctor"]),
     (["inspect"], 2, ["FILE.py:FUNCTION"]),
     (["inspect", "app.py:tonemap", "--sass", "--ptx"], 2, ["not allowed with"]),
@@ -443,6 +444,16 @@ def test_every_help_text_has_an_example(capsys, command):
 
     assert stopped.value.code == 0
     assert "example" in capsys.readouterr().out
+
+
+def test_without_a_command_the_help_is_printed(capsys):
+    status = main([])
+    out, err = capsys.readouterr()
+
+    assert (status, err) == (0, "")
+    assert out == parser().format_help()
+    for command in ("inspect", "explain", "sanitize", "doctor", "cache", "demo"):
+        assert f"\n    {command} " in out
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,16 @@ import sys
 import zlib
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
+import picture
 import pytest
 
-from opweave.cli import demo, pictures
+import opweave as ow
+from opweave.cli import demo, measure, pictures
 from opweave.cli.main import main
+from opweave.cli.measure import Measured
 from opweave.opcodes.errors import FileError, MissingExtraError
 
 Image = pytest.importorskip("PIL.Image")
@@ -285,9 +289,78 @@ def test_the_table_says_the_same(tmp_path, capsys, image):
     status, out, _ = ran(capsys, image, tmp_path / "out", "--target", "A100")
 
     assert status == 0
-    assert "picture of 7 x 5 pixels" in out
-    assert [line.split()[0] for line in out.splitlines()[1:4]] == ["part", "photograph", "digits"]
+    assert "picture of 7 x 5 pixels, on the host" in out
+    head, photograph, digits = (line.split() for line in out.splitlines()[1:4])
+    assert (head[0], photograph[0], digits[0]) == ("part", "photograph", "digits")
+    assert "speed-up" in head
+    assert "96.7% read correctly" in out
     assert any(f.endswith(".sm_80.cu") for f in os.listdir(tmp_path / "out"))
+    named = out.splitlines()[-1].strip()
+    assert named == str(tmp_path / "out" / "develop_pixel_u8.host.cu")
+    assert "power" in (tmp_path / "out" / "develop_pixel_u8.host.cu").read_text()
+
+
+def widest():
+    """A part whose cells are as wide as they get."""
+    numbers = Measured("host", 23, 10, 1023 << 20, 0.00998, 0.00123, 0.999, 1.23e-5, True, True,
+                       (), RGB)  # fmt: skip
+    return demo.Part("photograph", ow.fuse(demo.develop), (), numbers)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_the_table_fits_80_columns(capsys, monkeypatch, colour):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("opweave.cli.terminal.takes_colour", lambda stream: colour)
+    written = ["develop_pixel_u8.host.cu", "develop_pixel_u8.sm_90a.cu"]
+    demo._print([widest()], pictures.Picture(RGB), Path("demo-out"), written)
+    lines = capsys.readouterr().out.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert any("1023.0 MiB  9.98 ms  1.23 ms  999 ms   812.2 x" in line for line in lines)
+
+
+def test_the_kernel_to_open_is_the_one_that_ran():
+    written = ["develop_pixel_u8.host.cu", "develop_pixel_u8.sm_90a.cu", "classify_0.host.cu"]
+    part = widest()
+    card = replace(part, measured=replace(part.measured, executor="NVIDIA H200"))
+
+    assert demo.kernel_of(part, written) == "develop_pixel_u8.host.cu"
+    assert demo.kernel_of(card, written) == "develop_pixel_u8.sm_90a.cu"
+
+
+def test_a_time_is_the_least_of_several(monkeypatch):
+    clock = iter([0.0, 0.4, 1.0, 1.1, 2.0, 2.9])
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+
+    assert measure.least_seconds(lambda: None, lambda: None) == pytest.approx(0.1)
+
+
+# The photograph, before and after
+
+
+def newly_black(before, after):
+    """The share of the pixels that have a channel at 0 which was not there before."""
+    return ((after == 0) & (before > 0)).any(axis=-1).mean()
+
+
+def test_the_developed_photograph_keeps_its_shadows():
+    pytest.importorskip("matplotlib")
+    before = pictures.read(pictures.sample()).pixels
+    after = demo.develop(before, *demo.LOOK.values())
+
+    assert newly_black(before, after) < 0.01
+    assert (after == 255).mean() < 0.01
+
+
+def test_the_picture_of_the_readme_is_what_the_demo_makes():
+    pytest.importorskip("matplotlib")
+    shown, made = Image.open(picture.PATH), picture.sheet()
+    before, after = picture.halves(np.asarray(shown))
+    apart = np.asarray(shown.reduce(8)).astype(int) - np.asarray(made.reduce(8))
+
+    assert np.abs(apart).mean() < 1  # the rest is JPEG's
+    assert newly_black(before, after) < 0.01
 
 
 @pytest.mark.host
@@ -336,8 +409,6 @@ def test_an_unknown_target_is_found_before_any_work(tmp_path, capsys, image):
 def test_a_gpu_is_used_where_cupy_has_one(monkeypatch):
     from types import SimpleNamespace
 
-    from opweave.cli import measure
-
     waits = []
     device = SimpleNamespace(synchronize=lambda: waits.append(1))
     module = SimpleNamespace(cuda=SimpleNamespace(Device=lambda index: device))
@@ -352,9 +423,6 @@ def test_a_gpu_is_used_where_cupy_has_one(monkeypatch):
 
 @pytest.mark.host
 def test_a_check_that_does_not_hold_is_reported_and_not_raised(monkeypatch):
-    import opweave as ow
-    from opweave.cli import measure
-
     def refused(self, *args, **kwargs):
         raise ow.errors.CheckError("a result lies outside\nits bound")
 

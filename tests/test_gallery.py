@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
 import gallery  # noqa: E402  (examples are scripts, and no package)
 
+PAGES = ROOT / "docs" / "gallery"
+
 pytestmark = pytest.mark.host
 WHOLE = [name for name, program in gallery.PROGRAMS.items() if not program.eager]
 
@@ -35,11 +37,27 @@ def test_a_program_keeps_its_bound(name, target):
     assert ow.fuse(program.function).check(*args, target=target).ok
 
 
-def test_the_page_is_that_of_the_programs():
-    text = (ROOT / "docs" / "gallery.md").read_text()
+@pytest.fixture(scope="module")
+def pages():
+    return gallery.pages()
+
+
+def test_there_is_a_page_for_each_program_and_an_index():
     assert len(gallery.PROGRAMS) >= 25
+    assert {p.name for p in PAGES.iterdir()} == {
+        "README.md",
+        *(f"{n}.md" for n in gallery.PROGRAMS),
+    }
+    index = (PAGES / "README.md").read_text()
     for name, program in gallery.PROGRAMS.items():
-        assert f"| [{name}](#{name}) | {program.kernels}" in text
+        assert f"| [{name}]({name}.md) | {program.kernels}" in index
+
+
+@pytest.mark.parametrize("name", ["README", *WHOLE])
+def test_a_page_is_what_the_writer_writes(pages, name):
+    found = (PAGES / f"{name}.md").read_text()
+
+    assert found == pages[f"{name}.md"], "run python examples/gallery.py --write docs/gallery"
 
 
 def test_an_answer_that_differs_is_noticed():

@@ -333,7 +333,7 @@ class Graph:
 
     @folded
     def runner(self, mode: str = "graph", **options: Any) -> Runner:
-        """What runs it; see ``opweave._graphs.runner.Runner``."""
+        """What runs it, in one of the modes; see ``Runner``."""
         from opweave._graphs.runner import Runner
 
         return Runner(self, mode, **options)

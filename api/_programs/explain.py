@@ -57,6 +57,7 @@ class Explanation:
 
     @property
     def bytes_saved(self) -> int:
+        """Memory traffic that fusion saves."""
         return self.bytes_unfused - self.bytes_moved
 
     def __str__(self) -> str:

@@ -38,6 +38,7 @@ class KernelView:
 
     @property
     def name(self) -> str:
+        """The name of the function in the source."""
         return self.data.name
 
     @property
@@ -70,12 +71,20 @@ class KernelView:
 
     @property
     def sass(self) -> str:
-        """Disassembly."""
+        """Disassembly, of an sm target.
+
+        Raises:
+            ArgumentError: the target is the host.
+        """
         return inspect.sass(self._cubin())
 
     @property
     def ptx(self) -> str:
-        """PTX text."""
+        """PTX text, of an sm target.
+
+        Raises:
+            ArgumentError: the target is the host.
+        """
         if self.program.target == "host":
             raise ArgumentError("SASS, PTX and resources exist for sm targets only")
         options = nvrtc.options(fast=self.program.fused.options.fast)
@@ -88,14 +97,17 @@ class KernelView:
 
     @property
     def registers(self) -> int:
+        """Registers of a thread."""
         return self.resources.registers
 
     @property
     def shared_bytes(self) -> int:
+        """Static shared memory of a block."""
         return self.resources.shared_bytes
 
     @property
     def spill_bytes(self) -> int:
+        """What a thread stores of its registers to memory, for want of room."""
         return self.resources.spill_bytes
 
     # Edits

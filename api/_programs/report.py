@@ -23,10 +23,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Every output keeps its bound."""
         return all(row.ok for row in self.rows)
 
     @property
     def max_ulp(self) -> float:
+        """Largest error in units in the last place."""
         return max((row.ulp for row in self.rows), default=0.0)
 
     @property

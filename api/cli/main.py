@@ -53,6 +53,9 @@ def run(argv: Sequence[str]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with warnings.catch_warnings():
         warnings.showwarning = _say
+        if not argv:
+            parser().print_help()
+            return 0
         options = parser().parse_args(argv)
         module, function = options.run.split(":")
         command = getattr(importlib.import_module(f"opweave.cli.{module}"), function)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,8 @@ class Measured:
         executor: where it ran.
         kernels_unfused, kernels: how many, with every operator its own, and fused.
         bytes_saved: memory traffic that fusion saves.
-        seconds_unfused, seconds, seconds_numpy: median time of a call.
+        seconds_unfused, seconds, seconds_numpy: least time of a call, of several: others on the
+            machine make a call longer, and never shorter.
         error: largest error in units of the derived bound; at most 1 where the check holds.
         tight: some results are over half of the bound, and not the nearest numbers: worth a look.
         same_bits: fused gave bit for bit what unfused gave.
@@ -63,6 +63,11 @@ class Measured:
     same_bits: bool
     failures: tuple[str, ...]
     result: np.ndarray[Any, Any]
+
+    @property
+    def speedup(self) -> float:
+        """NumPy's time over that of the fused function."""
+        return self.seconds_numpy / max(self.seconds, 1e-9)
 
 
 def measure(
@@ -86,9 +91,9 @@ def measure(
         kernels_unfused=len(unfused.lower(*moved).kernels),
         kernels=len(explained.kernels),
         bytes_saved=explained.bytes_saved,
-        seconds_unfused=median_seconds(lambda: unfused(*moved), place.wait),
-        seconds=median_seconds(lambda: fused(*moved), place.wait),
-        seconds_numpy=median_seconds(lambda: fused.__wrapped__(*arguments), lambda: None),
+        seconds_unfused=least_seconds(lambda: unfused(*moved), place.wait),
+        seconds=least_seconds(lambda: fused(*moved), place.wait),
+        seconds_numpy=least_seconds(lambda: fused.__wrapped__(*arguments), lambda: None),
         error=error,
         tight=tight,
         same_bits=same,
@@ -111,8 +116,8 @@ def cuda_free(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value.get() if hasattr(value, "get") else value)
 
 
-def median_seconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
-    """Median time of a call, after one that does not count."""
+def least_seconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
+    """Least time of a call, after one that does not count."""
     run()
     wait()
     times: list[float] = []
@@ -121,4 +126,4 @@ def median_seconds(run: Callable[[], Any], wait: Callable[[], None]) -> float:
         run()
         wait()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)

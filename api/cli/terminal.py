@@ -77,7 +77,8 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: st
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    # As wide as the plain table: two columns of space between, none at the edges.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for name, side in zip(columns, sides, strict=False):
         table.add_column(name, justify="right" if side == "r" else "left", overflow="fold")
     for row in rows:

@@ -23,7 +23,7 @@ import gallery
 
 TITLE = "The gallery: thirty programs, unmodified"
 ABOUT = (
-    "The programs of docs/gallery.md on arrays of about so many elements, most of them float32: "
+    "The programs of docs/gallery on arrays of about so many elements, most of them float32: "
     "the function itself by NumPy (on a GPU by CuPy), and the same function in ow.fuse. All "
     "results are compared with NumPy's. NumPy uses one core but for its products, opweave all."
 )
