@@ -62,7 +62,7 @@ def slowdown() -> dict[str, Any]:
 
 
 def _sanitized(program: ow.Program, arguments: list[Any]) -> None:
-    program.run_by(SanitizeExecutor(), tuple(arguments), {})
+    program.run_by(SanitizeExecutor(), program.arguments(tuple(arguments), {}))
 
 
 def _median(run: Any) -> float:
