@@ -86,13 +86,13 @@ gpu_step() { # as step, where there is a device
 
 install_wheels() { # those that are missing, from the folder that was carried
     local name files
-    for name in $("$PYTHON" bench/gpu_steps.py needs); do
+    for name in $("$PYTHON" bench/tools/gpu_steps.py needs); do
         files=$(find "$WHEELS" -iname "$name-*.whl" | head -n 1)
         [ -n "$files" ] || continue
         "$PYTHON" -m pip install -q --no-index --no-deps --no-cache-dir --no-compile \
             --target "$work/site" "$files" || return 1
     done
-    "$PYTHON" bench/gpu_steps.py needs
+    "$PYTHON" bench/tools/gpu_steps.py needs
 }
 
 install_package() { # from a copy, because a build writes beside its sources
@@ -104,7 +104,7 @@ install_package() { # from a copy, because a build writes beside its sources
         return 0
     fi
     echo "pip cannot install (setuptools before 77?): laying the folders out instead"
-    "$PYTHON" bench/gpu_steps.py layout "$work/clone" "$work/site"
+    "$PYTHON" bench/tools/gpu_steps.py layout "$work/clone" "$work/site"
 }
 
 describe_machine() {
@@ -129,9 +129,9 @@ step install 60 bash -c install_package
 if [ -n "$WHEELS" ]; then
     step wheels 60 bash -c install_wheels
 else
-    step needs 60 "$PYTHON" bench/gpu_steps.py needs
+    step needs 60 "$PYTHON" bench/tools/gpu_steps.py needs
 fi
-step compile 60 "$PYTHON" bench/gpu_steps.py compile
+step compile 60 "$PYTHON" bench/tools/gpu_steps.py compile
 step doctor 30 "$PYTHON" -m opweave doctor
 
 workers=()
@@ -152,11 +152,11 @@ if [ "$has_gpu" = 1 ] && command -v ncu >/dev/null; then
     step ncu 60 ncu --clock-control none --launch-count 30 \
         --kernel-name 'regex:(map|row|reduce|product|contract)_' \
         --section SpeedOfLight --section LaunchStats --section Occupancy \
-        "$PYTHON" bench/gpu_steps.py launch
+        "$PYTHON" bench/tools/gpu_steps.py launch
 fi
 if [ "$has_gpu" = 1 ] && command -v nsys >/dev/null; then
     step nsys 60 nsys profile --trace=cuda --stats=true --output "$work/nsys" \
-        "$PYTHON" bench/gpu_steps.py launch
+        "$PYTHON" bench/tools/gpu_steps.py launch
 fi
 
 # with the time that is left
@@ -164,7 +164,7 @@ step benchmarks-host 120 "$PYTHON" bench/run.py --quick --device host "${options
 
 echo
 status=0
-"$PYTHON" bench/gpu_steps.py summary "$results" || status=1
+"$PYTHON" bench/tools/gpu_steps.py summary "$results" || status=1
 cp "$results"/summary.json "$out"/
 cp "$out/gpu.log" "$results/logs/"
 tar -C "$results" -czf "$out/results.tar.gz" .

@@ -15,11 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from document import PARTIAL, read, stored, write
-from executors import Executor, find, measured_roofs, reason
-from experiments import EXPERIMENTS, load
-from machine import describe, pace, place
-from record import Options, Record, document
+if not __package__:  # run by its path: Python put this folder there, -m puts the clone's
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from bench.experiments import EXPERIMENTS, load
+from bench.measure.executors import Executor, find, measured_roofs, reason
+from bench.measure.machine import describe, pace, place
+from bench.measure.record import Options, Record, document
+from bench.report.document import PARTIAL, read, stored, write
 
 RESULTS = Path(__file__).parent / "results"
 BROKE_OFF, INTERRUPTED = "the experiment", 130
@@ -94,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         if getattr(options, wanted):
             return act(options.results)
     if options.compare:
-        from compare import pairs, table
+        from bench.report.compare import pairs, table
 
         if not options.compare.is_dir():
             made.error(f"--compare {options.compare}: no such folder")
@@ -117,7 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def compare_builds(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
     """Status 1 where this build is slower than the other; 2 where they cannot be compared."""
-    from against import ROUNDS, CannotCompare, compare
+    from bench.tools.against import ROUNDS, CannotCompare, compare
 
     try:
         return compare(
@@ -133,7 +136,7 @@ def compare_builds(options: argparse.Namespace, refuse: Callable[[str], Any]) ->
 
 def measure(options: argparse.Namespace) -> int:
     """Run the experiments on each device that is there."""
-    import peers
+    from bench.measure import peers
 
     rounds = options.rounds or 1
     chosen = Options(
@@ -222,7 +225,7 @@ def report(found: dict[str, Any], log: Callable[[str], None]) -> None:
 def draw(paths: Iterable[Path]) -> int:
     """Figures beside their files, and one with all kernels; without matplotlib, says so."""
     try:
-        import plots
+        from bench.report import plots
     except ImportError as error:
         print(f"no figures: {error}", file=sys.stderr)
         return 1
@@ -277,7 +280,7 @@ class Bar:
 
 
 def show_standing(results: Path) -> int:
-    from standing import table
+    from bench.report.standing import table
 
     print(table(results))
     return 0
@@ -285,14 +288,14 @@ def show_standing(results: Path) -> int:
 
 def write_page(results: Path) -> int:
     """The page of the project, or of another folder of results beside them."""
-    from page import page
+    from bench.report.page import page
 
     if not any(isinstance(d, dict) and not d["options"]["quick"] for _, d in stored(results)):
         print(f"no page: {results} holds no results but of quick runs", file=sys.stderr)
         return 1
     own = Path(__file__).parent.parent / "docs" / "benchmarks.md"
     path = own if results.resolve() == RESULTS.resolve() else results / "benchmarks.md"
-    path.write_text(page(results, path))
+    path.write_text(page(results, path, EXPERIMENTS, load))
     print(path)
     return 0
 

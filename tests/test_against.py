@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import against
 import numpy as np
-import one_round
 import pytest
-import run
-from against import Build, CannotCompare
 
-BENCH = Path(against.__file__).parent
+from bench import run
+from bench.tools import against, one_round
+from bench.tools.against import Build, CannotCompare
+
+BENCH = Path(against.__file__).parents[1]
 HERE = Build(against.THIS, Path("here"))
 THERE = Build(against.OTHER, Path("there"))
 

@@ -13,27 +13,24 @@ import time
 import types
 from pathlib import Path
 
-import compare
-import crossing
-import document as documents
-import executors
-import harness
-import machine
-import networks
 import numpy as np
-import page
-import peers
-import plots
-import problem
 import pytest
-import reading
-import record
-import run
-import standing
-import triton_peer
-from experiments import EXPERIMENTS, load
 
 import opweave as ow
+from bench import run
+from bench.experiments import EXPERIMENTS, load
+from bench.measure import (
+    executors,
+    harness,
+    machine,
+    networks,
+    peers,
+    problem,
+    record,
+    triton_peer,
+)
+from bench.report import compare, crossing, page, plots, reading, standing
+from bench.report import document as documents
 
 BENCH = Path(__file__).parent.parent / "bench"
 ROOFS = {
@@ -236,10 +233,12 @@ def test_the_machine_is_described():
     assert set(machine.describe()) == set(documents.MACHINE)
 
 
-@pytest.mark.parametrize("name", ["plots", "reading", "chains", "against", "experiments.shapes"])
+@pytest.mark.parametrize("name", [
+    "report.plots", "report.reading", "measure.chains", "tools.against", "experiments.shapes",
+])  # fmt: skip
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")
-    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    found = doctest.testmod(importlib.import_module(f"bench.{name}"), optionflags=doctest.ELLIPSIS)
 
     assert found.attempted > 0
     assert found.failed == 0
@@ -421,14 +420,15 @@ def test_triton_without_an_expression_is_absent_and_says_why(monkeypatch):
 def test_tritons_kernel_computes_the_expression(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import numpy as np, torch, triton, triton_peer\n"
+        "import numpy as np, torch, triton\n"
+        "from bench.measure import triton_peer\n"
         "triton_peer.BLOCKS, triton_peer.WARPS = (256,), (4,)\n"
         "x = np.linspace(-3, 3, 1000, dtype=np.float32)\n"
         "run = triton_peer.compiled(triton, 'cos(x) * half', ['x'], {'half': np.float32(0.5)})\n"
         "assert abs(run(torch.from_numpy(x)).numpy() - np.cos(x) / 2).max() < 1e-6\n"
     )
     environment = os.environ | {"TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", code, str(BENCH)], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", code, str(BENCH.parent)], env=environment, check=True)
 
 
 # Standing
@@ -705,8 +705,8 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
         path.unlink()
     # without opweave, and without the experiments
     program = (
-        "import sys; sys.modules |= dict.fromkeys(['opweave', 'experiments.fusion']); "
-        f"sys.path.insert(0, {str(BENCH)!r}); import run; "
+        "import sys; sys.modules |= dict.fromkeys(['opweave', 'bench.experiments.fusion']); "
+        f"sys.path.insert(0, {str(BENCH.parent)!r}); from bench import run; "
         f"sys.exit(run.main(['--draw', '--results', {str(tmp_path)!r}]))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -722,7 +722,7 @@ def test_the_page_has_a_section_for_each_file_and_names_what_is_missing(small, t
     found["options"]["quick"] = False
     found["notes"].append("a note")
     documents.write(tmp_path / "r" / "host" / "traffic.json", found)
-    made = page.page(tmp_path / "r", tmp_path / "docs" / "benchmarks.md")
+    made = page.page(tmp_path / "r", tmp_path / "docs" / "benchmarks.md", EXPERIMENTS, load)
 
     assert "## host\n" in made
     assert "## host-quick" not in made
@@ -750,11 +750,11 @@ def test_the_page_says_where_host_and_gpu_meet(card, said):
 
     host = {4: 20.0, 32: 76.0, 64: 400.0}
     results = {"host": graphs(host), **({"h200": graphs(card)} if card else {})}
-    made = crossing.crossing(results)
+    made = crossing.crossing(results, load("graphs").DEPTH)
 
     assert "up to n = 32 (76 us): there it is quicker than any GPU" in made
     assert said in made
-    assert crossing.crossing({"h200": graphs(host)}) == ""
+    assert crossing.crossing({"h200": graphs(host)}, load("graphs").DEPTH) == ""
 
 
 class StandIn(types.ModuleType):
@@ -885,8 +885,9 @@ def test_what_was_measured_before_a_failure_is_kept(
 KILLED = """
 import signal, sys, time
 sys.path.insert(0, sys.argv[1])
-import document, run
-from experiments import load
+from bench import run
+from bench.report import document
+from bench.experiments import load
 
 def measure(found):
     found.measured("opweave", {"n": 1}, [1e-6] * 4)
@@ -904,7 +905,7 @@ def test_a_run_that_is_ended_leaves_its_rows_and_the_last_whole_file(tmp_path):
     whole = tmp_path / "host" / "fusion.json"
     whole.parent.mkdir()
     whole.write_text("the last whole file")
-    command = [sys.executable, "-c", KILLED, str(BENCH), str(tmp_path)]
+    command = [sys.executable, "-c", KILLED, str(BENCH.parent), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert any("one row" in line for line in process.stdout)
         process.terminate()
@@ -1010,7 +1011,7 @@ def test_the_gpu_script_parses():
 
 
 def test_the_gpu_script_says_what_is_missing(tmp_path, capsys, monkeypatch):
-    import gpu_steps
+    from bench.tools import gpu_steps
 
     monkeypatch.setattr(gpu_steps, "NEEDS", {"numpy": "numpy", "no_such_module": "some_wheel"})
 

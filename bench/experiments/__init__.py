@@ -19,4 +19,4 @@ EXPERIMENTS = (
 
 def load(name: str) -> Any:
     """The module of an experiment."""
-    return importlib.import_module(f"experiments.{name}")
+    return importlib.import_module(f"{__name__}.{name}")

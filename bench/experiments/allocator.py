@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import networks
 import numpy as np
-from figures import Figure
-from harness import Expected, Runner, likely
-from reading import amount, rows, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import networks
+from bench.measure.harness import Expected, Runner, likely
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import amount, rows, values
 
 TITLE = "Memory: planned temporaries, and results dropped or kept"
 ABOUT = (

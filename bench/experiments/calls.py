@@ -9,13 +9,13 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Expected, Runner, gamma
-from problem import Problem, solve
-from reading import rows, time, times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure.harness import Expected, Runner, gamma
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import rows, time, times, values
 
 TITLE = "A warm call: by arguments and by threads"
 ABOUT = (

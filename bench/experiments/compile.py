@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from reading import rows, time, values
-from record import Record
 
 import opweave as ow
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import rows, time, values
 
 TITLE = "What compiling costs: cold, from the disk, from memory"
 ABOUT = (

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Runner, gamma
-from problem import Problem, solve
-from reading import quickest, times
-from record import Record
 
 import opweave as ow
+from bench.measure.harness import Runner, gamma
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, times
 
 TITLE = "Convolution with 19 taps"
 ABOUT = (

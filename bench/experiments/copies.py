@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Expected, Runner
-from reading import amount, bandwidth, values
-from record import Case, Record
+
+from bench.measure.harness import Expected, Runner
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import amount, bandwidth, values
 
 TITLE = "Copies between host and device: pageable and pinned"
 ABOUT = (

@@ -8,12 +8,12 @@ from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Expected, Runner
-from reading import rows
-from record import Case, Record
 
 import opweave as ow
+from bench.measure.harness import Expected, Runner
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import rows
 
 TITLE = "Functions of one array"
 ABOUT = (

@@ -8,16 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import peers
-from chains import CONSTANTS, FACTOR, TERM, chain, expression
-from executors import copy_rates, sets_for
-from figures import Figure
-from harness import Expected, Runner, gamma
-from problem import peers_of
-from reading import quickest, regime, rows, times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import peers
+from bench.measure.chains import CONSTANTS, FACTOR, TERM, chain, expression
+from bench.measure.executors import copy_rates, sets_for
+from bench.measure.harness import Expected, Runner, gamma
+from bench.measure.problem import peers_of
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, regime, rows, times, values
 
 TITLE = "Chains of elementwise operators, float32"
 ABOUT = (

@@ -10,13 +10,13 @@ from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
-import peers
-from figures import Figure
-from harness import Expected, Runner
-from reading import rows
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import peers
+from bench.measure.harness import Expected, Runner
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import rows
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import gallery

@@ -8,17 +8,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import networks
 import numpy as np
-import peers
-from figures import Figure
-from harness import Runner
-from networks import Network
-from problem import peers_of
-from reading import time, times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import networks, peers
+from bench.measure.harness import Runner
+from bench.measure.networks import Network
+from bench.measure.problem import peers_of
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import time, times, values
 from opweave._graphs.runner import MODES
 
 TITLE = "Random graphs: immediate, graph and replay"

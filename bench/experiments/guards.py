@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from reading import rows, time
-from record import Record
 
 import opweave as ow
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import rows, time
 
 TITLE = "Guards: which call compiles"
 ABOUT = (

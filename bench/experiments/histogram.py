@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Runner
-from problem import Problem, solve
-from reading import quickest, values
-from record import Record
+
+from bench.measure.harness import Runner
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, values
 
 TITLE = "Histogram: 2,000,000 values by bins"
 ABOUT = (

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from chains import CONSTANTS, chain, expression
-from figures import Figure
-from harness import gamma
-from problem import Problem, solve
-from reading import bandwidth, quickest, rate, values
-from record import Record
+
+from bench.measure.chains import CONSTANTS, chain, expression
+from bench.measure.harness import gamma
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import bandwidth, quickest, rate, values
 
 TITLE = "Arithmetic intensity: operations repeated in one kernel"
 ABOUT = (

@@ -9,14 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import peers
-from figures import Figure
-from harness import WALK, Expected, Runner, gamma
-from problem import only
-from reading import time, times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import peers
+from bench.measure.harness import WALK, Expected, Runner, gamma
+from bench.measure.problem import only
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import time, times, values
 
 TITLE = "A step many times: ow.repeat, replays and calls"
 ABOUT = (

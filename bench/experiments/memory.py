@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from executors import Host
-from figures import Figure
-from harness import Runner, gamma
-from machine import caches
-from problem import Problem, solve
-from reading import amount, rows, time
-from record import Record
+
+from bench.measure.executors import Host
+from bench.measure.harness import Runner, gamma
+from bench.measure.machine import caches
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import amount, rows, time
 
 TITLE = "Bandwidth by working set: the hierarchy of memories"
 ABOUT = (

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Expected, Runner, gamma
-from reading import times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure.harness import Expected, Runner, gamma
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import times, values
 
 TITLE = "From function to source: layers of Linear and ReLU"
 ABOUT = (

@@ -7,13 +7,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import gamma
-from problem import Problem, solve
-from reading import rows, time, values
-from record import Record
 
 import opweave as ow
+from bench.measure.harness import gamma
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import rows, time, values
 from opweave.regimes import Rates, Regime
 
 TITLE = "The overhead test: twice the batch"

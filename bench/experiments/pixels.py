@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from executors import copy_rates, sets_for
-from figures import Figure
-from harness import Expected, Runner
-from problem import only
-from reading import bandwidth, time, times
-from record import Case, Record
 
 import opweave as ow
+from bench.measure.executors import copy_rates, sets_for
+from bench.measure.harness import Expected, Runner
+from bench.measure.problem import only
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import bandwidth, time, times
 
 TITLE = "Render graph on a picture of 12 megapixels"
 ABOUT = (

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import peers
-from executors import Executor, copy_rates, sets_for
-from figures import Figure
-from harness import Expected, Runner, gamma, likely
-from problem import peers_of, variant
-from reading import quickest, rate, times, values
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import peers
+from bench.measure.executors import Executor, copy_rates, sets_for
+from bench.measure.harness import Expected, Runner, gamma, likely
+from bench.measure.problem import peers_of, variant
+from bench.measure.record import Case, Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, rate, times, values
 
 TITLE = "Matrix products"
 ABOUT = (

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import likely
-from problem import Problem, solve
-from reading import quickest, rate, rows, values
-from record import Record
 
 import opweave as ow
+from bench.measure.harness import likely
+from bench.measure.problem import Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, rate, rows, values
 
 TITLE = "Products by shape: tiles and waves"
 ABOUT = (

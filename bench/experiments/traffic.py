@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import gamma
-from problem import UNFUSED, Problem, solve
-from reading import bandwidth, quickest, regime, rows, times
-from record import Record
+
+from bench.measure.harness import gamma
+from bench.measure.problem import UNFUSED, Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import bandwidth, quickest, regime, rows, times
 
 TITLE = "Passes over memory: x * 2 + 1, cos, cos of cos"
 ABOUT = (

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from figures import Figure
-from harness import Runner
-from problem import UNFUSED, Problem, solve
-from reading import quickest, time, times
-from record import Record
 
 import opweave as ow
+from bench.measure.harness import Runner
+from bench.measure.problem import UNFUSED, Problem, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import quickest, time, times
 
 TITLE = "A transformer block: products against the rest"
 ABOUT = (

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from executors import copy_rates
-from figures import Figure
-from harness import Runner
-from problem import Problem, only, solve
-from reading import bandwidth, values
-from record import Record
 
 import opweave as ow
+from bench.measure.executors import copy_rates
+from bench.measure.harness import Runner
+from bench.measure.problem import Problem, only, solve
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import bandwidth, values
 
 TITLE = "Transposes"
 ABOUT = (

@@ -1,4 +1,4 @@
-"""The figures of the core, in one command: ``python bench/quick.py [--json FILE]``.
+"""The figures of the core, in one command: ``python -m bench.tools.quick [--json FILE]``.
 
 Times are medians; what needs NVRTC or a GPU and finds none says so.  Fresh processes measure what
 a first use costs.

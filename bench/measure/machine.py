@@ -21,7 +21,7 @@ PACKAGES = (
 )  # fmt: skip
 # What nvidia-smi is asked for; it only reads.
 GPU_STATE = ("driver_version", "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")
-BENCH = Path(__file__).parent
+BENCH = Path(__file__).parents[1]
 
 
 def describe(note: str = "", commit: str = "") -> dict[str, Any]:

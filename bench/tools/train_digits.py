@@ -1,4 +1,4 @@
-"""Train the digits classifier of ``opweave demo``: ``python bench/train_digits.py [FILE]``.
+"""Train the digits classifier of ``opweave demo``: ``python -m bench.tools.train_digits [FILE]``.
 
 Writes weights and held-out test digits to ``api/data/digits.npz``.  Needs scikit-learn; one thread
 and a fixed seed, so that the same versions write the same bytes.  The digits are the test part of
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 HELD_OUT, SEED, HIDDEN = 360, 0, (64, 32)
 WHITE = 16  # the value of a pixel that is fully inked
-TARGET = Path(__file__).parent.parent / "api" / "data" / "digits.npz"
+TARGET = Path(__file__).parents[2] / "api" / "data" / "digits.npz"
 SOURCE = (
     "test digits: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak, UCI "
     "Machine Learning Repository, 1998, doi 10.24432/C50P49, CC BY 4.0; unchanged but for the "

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crossing import crossing
-from document import stored
-from experiments import EXPERIMENTS, load
-from reading import binding
-from standing import places
+from bench.report.crossing import crossing
+from bench.report.document import stored
+from bench.report.reading import binding
+from bench.report.standing import places
 
 HEAD = (
     "# Benchmarks\n\n"
@@ -37,8 +36,15 @@ ROOFS = (
 )
 
 
-def page(results: Path, target: Path) -> str:
-    """The page; links lead from ``target``'s folder to the figures."""
+def page(
+    results: Path, target: Path, experiments: Sequence[str], load: Callable[[str], Any]
+) -> str:
+    """The page, experiment by experiment.
+
+    Args:
+        target: links lead from its folder to the figures.
+        experiments: their names in order; ``load`` gives the module of one.
+    """
     folders: dict[str, dict[str, tuple[Path, dict[str, Any]]]] = {}
     broken = []
     for path, found in stored(results):
@@ -49,8 +55,8 @@ def page(results: Path, target: Path) -> str:
     parts = [HEAD]
     for folder, files in folders.items():
         parts.append(f"## {folder}\n\n{where(files)}\n")
-        parts += [section(*files[n], target) for n in EXPERIMENTS if n in files]
-        missing = [n for n in EXPERIMENTS if n not in files]
+        parts += [section(*files[n], target, load(n)) for n in experiments if n in files]
+        missing = [n for n in experiments if n not in files]
         if missing:
             parts.append(f"Not measured on {folder}: {', '.join(missing)}.\n")
         parts.append(standing_of(results, folder))
@@ -58,7 +64,7 @@ def page(results: Path, target: Path) -> str:
         if picture.exists():
             parts.append(image(picture, "Kernels under the measured roofs", target))
     graphs = {folder: files["graphs"][1] for folder, files in folders.items() if "graphs" in files}
-    if text := crossing(graphs):
+    if text := crossing(graphs, load("graphs").DEPTH):
         parts.append(f"## CPU or GPU\n\n{text}\n")
     if not set(folders) - {"host"}:
         parts.append("## On a GPU\n\nNot measured: `bench/gpu.sh FOLDER` measures all of it.\n")
@@ -103,20 +109,20 @@ def _short(commit: str) -> str:
     return commit[:10] + "+" * commit.endswith("+")
 
 
-def stale(found: Mapping[str, Any]) -> str:
+def stale(found: Mapping[str, Any], experiment: Any) -> str:
     """Says where the experiment is described in other words now than when it was measured."""
-    same = found["about"] == load(found["experiment"]).ABOUT
+    same = found["about"] == experiment.ABOUT
     return "" if same else "measured by an older version of the experiment"
 
 
-def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
+def section(path: Path, found: Mapping[str, Any], target: Path, experiment: Any) -> str:
     """One experiment: what it is, its figures, how they read, what was not measured."""
     lines = [f"### {found['title']}", "", found["about"], ""]
     for figure in found["figures"]:
         picture = path.with_name(f"{path.stem}-{figure['name']}-light.svg")
         if picture.exists():
             lines += [image(picture, found["title"], target)]
-    reading = load(found["experiment"]).reading(found)
+    reading = experiment.reading(found)
     lines += [reading, ""] if reading else []
     lines += [f"- {text}" for text in bindings(found)]
     state = {True: "met", False: "missed", None: "not measured"}
@@ -131,7 +137,7 @@ def section(path: Path, found: Mapping[str, Any], target: Path) -> str:
         for limit in found["limits"]
         if limit["value"] is None
     ]
-    lines += [f"- {note}" for note in (*found["notes"], stale(found)) if note]
+    lines += [f"- {note}" for note in (*found["notes"], stale(found, experiment)) if note]
     lines += [f"- refused: {text}" for text in refusals(found)]
     reasons: dict[str, list[str]] = {}
     for name, why in found["absent"].items():

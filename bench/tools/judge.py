@@ -1,4 +1,4 @@
-"""The figures of the judge, in one command: ``python bench/judge.py [--json FILE]``.
+"""The figures of the judge, in one command: ``python -m bench.tools.judge [--json FILE]``.
 
 Verdicts of the SIMT checker on the table of right and wrong kernels, its time against plain verify
 mode, what ``docs/mutants.md`` counts, and what a run of the fuzzer printed.
@@ -16,17 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 import numpy as np
-from machine import describe
 from mutants.cases import CASES
 from sanitized import CORRECT, FAULTY
 
 import opweave as ow
+from bench.measure.machine import describe
 from opweave.runtime.simt.executors import SanitizeExecutor
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 REPEATS = 3
 PROGRESS = re.compile(r"graphs .*; failures \d+$")
 
@@ -62,7 +62,7 @@ def slowdown() -> dict[str, Any]:
 
 
 def _sanitized(program: ow.Program, arguments: list[Any]) -> None:
-    program.run_by(SanitizeExecutor(), tuple(arguments), {})
+    program.run_by(SanitizeExecutor(), program.arguments(tuple(arguments), {}))
 
 
 def _median(run: Any) -> float:

@@ -11,8 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from harness import CudaTimer, Effort, Run, Runner, Sets, in_visits, sample_host
-from machine import caches
+
+from bench.measure.harness import CudaTimer, Effort, Run, Runner, Sets, in_visits, sample_host
+from bench.measure.machine import caches
 
 # Several times the largest cache, so that a buffer has left it when its turn comes again.
 ROTATE = 4

@@ -24,7 +24,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-BENCH = Path(__file__).resolve().parent
+BENCH = Path(__file__).resolve().parents[1]
 ROUNDS = 20
 FEWEST = 6  # below, no interval holds with 95 %
 # How many times longer a row may take than by the other build.
@@ -35,7 +35,7 @@ THIS, OTHER = "this build", "the other"
 SETUPTOOLS = 77  # what pyproject.toml asks for
 SECONDS = 1800  # of a process; the longest experiment takes a tenth
 PACKAGES = ("site-packages", "dist-packages")
-ONE_ROUND = BENCH / "one_round.py"
+ONE_ROUND = BENCH / "tools" / "one_round.py"
 
 Rows = Mapping[str, float]
 # Rows of a process of a build in a round, in microseconds; NaN where a result was refused.
@@ -183,8 +183,8 @@ def in_process(
         environment = os.environ | {
             "OPWEAVE_CACHE_DIR": str(place / "cache"),
             "PYTHONHASHSEED": str(number + 1),  # the same for the two of a round
+            "PYTHONPATH": str(BENCH.parent),  # this folder's code measures both
         }
-        environment.pop("PYTHONPATH", None)
         run([build.python, ONE_ROUND, asked], build.name, place, environment)
         found = json.loads(asked.with_suffix(".found").read_text())
         told = [t for t in checked(build, found) if t not in log]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from document import DOCUMENT, FORMAT, LIMIT
-from executors import Executor
-from figures import Figure
-from harness import (
+
+from bench.measure.executors import Executor
+from bench.measure.harness import (
     Effort,
     Expected,
     Runner,
@@ -23,6 +22,8 @@ from harness import (
     sample_host,
     summary,
 )
+from bench.report.document import DOCUMENT, FORMAT, LIMIT
+from bench.report.figures import Figure
 
 QUICK_SECONDS = 0.05
 # Blocks from which glibc's malloc maps pages of their own, at most (M_MMAP_THRESHOLD, mallopt(3)).
@@ -275,7 +276,7 @@ class Record:
 
 def without_folders(text: str) -> str:
     """A message without the folders of the machine that it came from."""
-    folders = {str(Path(__file__).parent.parent), sys.prefix, sys.base_prefix, str(Path.home())}
+    folders = {str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix, str(Path.home())}
     for folder in sorted(folders, key=len, reverse=True):  # an environment may lie in the clone
         text = text.replace(f"{folder}/", "")
     return text

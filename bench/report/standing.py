@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from document import stored
+from bench.report.document import stored
 
 Row = Mapping[str, Any]
 

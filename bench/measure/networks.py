@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import WALK, Expected, gamma
 
 import opweave as ow
+from bench.measure.harness import WALK, Expected, gamma
 from opweave.runtime.host.plans import planned
 
 # How a graph is drawn.  program: at each step of the depth a Linear, and by a coin a ReLU; a ReLU

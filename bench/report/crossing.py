@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.graphs import DEPTH
-from reading import time, times, values
+from bench.report.reading import time, times, values
 
 # A kernel in a CUDA graph on an H100, microseconds: the flash-vla project's measurement.
 GRAPH_KERNEL = 1.24
@@ -22,23 +21,28 @@ def best_of(found: Mapping[str, Any]) -> dict[int, float]:
     return {n: min(found) for n, found in by_size.items() if found}
 
 
-def crossing(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """What launch costs, and where host and GPU meet; ``results`` are of graphs, by device."""
+def crossing(results: Mapping[str, Mapping[str, Any]], depth: int) -> str:
+    """What launch costs, and where host and GPU meet.
+
+    Args:
+        results: of graphs, by device.
+        depth: of those that are measured by size.
+    """
     host = best_of(results["host"]) if "host" in results else {}
     if not host:
         return ""
-    least = DEPTH * GRAPH_KERNEL
+    least = depth * GRAPH_KERNEL
     below = [n for n, taken in host.items() if taken < least]
     parts = [
-        f"Fused, a graph of {DEPTH} layers is {DEPTH} kernels and the softmax. On a GPU each "
+        f"Fused, a graph of {depth} layers is {depth} kernels and the softmax. On a GPU each "
         f"takes what starting it does, at least: {GRAPH_KERNEL} us in a CUDA graph on an H100 (by "
-        f"the flash-vla project), so {time(least)} for {DEPTH}, whatever they compute; transfers "
+        f"the flash-vla project), so {time(least)} for {depth}, whatever they compute; transfers "
         "come on top. Started one by one from Python, or plain instead of fused, there "
         "is more to start for the same arithmetic: that is what replaying and fusing gain."
     ]
     if below:
         parts.append(
-            f"The host takes less than that for all {DEPTH} layers up to n = {below[-1]} "
+            f"The host takes less than that for all {depth} layers up to n = {below[-1]} "
             f"({time(host[below[-1]])}): there it is quicker than any GPU."
         )
     cards = {name: best_of(found) for name, found in results.items() if name != "host"}

@@ -15,9 +15,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import triton_peer
-from executors import reason
-from harness import Run, Runner, Sets
+
+from bench.measure import triton_peer
+from bench.measure.executors import reason
+from bench.measure.harness import Run, Runner, Sets
 
 Function = Callable[..., Any]
 # Threads of a peer that spin while they wait would take the cores from whoever is timed next.

@@ -1,6 +1,6 @@
 """One short process of ``run.py --against``: our own rows of some experiments, by one build.
 
-``python bench/one_round.py FILE JSON``: reads what to measure, writes what it found beside it.
+``python -m bench.tools.one_round FILE``: reads what to measure, writes what it found beside it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from document import ROOFS
-from executors import Executor, find
-from experiments import load
-from record import Options, Record
+from bench.experiments import load
+from bench.measure.executors import Executor, find
+from bench.measure.record import Options, Record
+from bench.report.document import ROOFS
 
 OURS = ("ours", "variant")
 # Rates of no machine: an experiment predicts with them, and no prediction is compared.
 NOMINAL = dict.fromkeys(ROOFS, 1e11) | {"launch": 1e-6}
-BENCH = Path(__file__).resolve().parent
+BENCH = Path(__file__).resolve().parents[1]
 
 
 def measured(name: str, executor: Executor, sizes: Sequence[int] | None) -> dict[str, Any]:

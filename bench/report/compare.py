@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from document import stored
+from bench.report.document import stored
 
 Key = tuple[Any, ...]
 CONTROL = "NumPy"  # the runner that no change of ours touches

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import peers
-from executors import sets_for
-from harness import Expected, Runner
-from record import Case, Record
 
 import opweave as ow
+from bench.measure import peers
+from bench.measure.executors import sets_for
+from bench.measure.harness import Expected, Runner
+from bench.measure.record import Case, Record
 
 UNFUSED = "opweave, one kernel an operator"
 

@@ -1,0 +1,1 @@
+"""The benchmarks, beside the package and no part of it."""

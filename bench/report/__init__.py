@@ -1,0 +1,1 @@
+"""What reads and writes files only: documents, figures, tables, the page; opweave stays out."""
