@@ -435,7 +435,7 @@ def test_ctrl_c_while_an_entry_is_written_leaves_nothing_of_it(
     cache = DiskCache(tmp_path / "cache")
     key = stored(cache)
     (cache.root / key[:2] / key / "binary").write_bytes(b"damaged")
-    calls, name = [], f"opweave.runtime.{function}"
+    calls, name = [], f"opweave.runtime.binaries.{function}"
 
     def interrupted(*args, real=pkgutil.resolve_name(name)):
         calls.append(args)

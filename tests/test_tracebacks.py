@@ -232,12 +232,12 @@ def test_a_warm_call_passes_no_frame_more():
 
     def profile(frame, event, arg):
         if event == "call" and "opweave" in str(frame.f_globals.get("__name__")):
-            depths.append(frame.f_code.co_name)
+            depths.append(frame.f_code.co_qualname)
 
     sys.setprofile(profile)
     try:
         fits(X)
     finally:
         sys.setprofile(None)
-    assert depths[0] == "__call__"
-    assert not {"called", "fold"} & set(depths)
+    assert depths[0] == "Fused.__call__"
+    assert not {"folded.<locals>.called", "fold"} & set(depths)

@@ -105,7 +105,8 @@ def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) ->
 def viewed_layout(layout: str, view: View) -> str:
     """Layout class of a view of an array with this layout.
 
-    >>> from opweave.compiler.ir.graph import Symbol, literal
+    >>> from opweave.compiler.ir.expr import literal
+    >>> from opweave.compiler.ir.values import Symbol, Value
     >>> from opweave.opcodes.dtypes import F32
     >>> whole = View.whole(Value(0, F32, (Symbol("n"), Symbol("m"))))
     >>> [viewed_layout("C", v) for v in (whole.moved((1, 0)), whole.moved((None, 0, 1)))]

@@ -61,7 +61,7 @@ def outcome(case: str, source: str, schedule: int):
 
 def run(changed, executor, case: str):
     call = changed.arguments(tuple(CASES[case][1]), {})
-    return changed._run(executor, replace(call, env={**call.env, TURNS: SEEN_TURNS}))
+    return changed.run_by(executor, replace(call, env={**call.env, TURNS: SEEN_TURNS}))
 
 
 def is_found(case: str, source: str) -> bool:
