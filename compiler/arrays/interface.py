@@ -58,6 +58,7 @@ class TracerLike(Protocol):
     Attributes:
         builder: of the graph.
         inputs, borrowed: values that are arguments, and views of them.
+        mapped: arguments that are files in memory.
         families: arrays that share memory, by the value that each was then.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
         selects: what a mask selects may stay the whole array.
@@ -69,6 +70,7 @@ class TracerLike(Protocol):
     builder: Builder
     inputs: set[int]
     borrowed: set[int]
+    mapped: set[int]
     holds_made: bool
     made: bool
     families: dict[int, Any]
