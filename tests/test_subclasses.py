@@ -140,6 +140,8 @@ MAPPED = {
     "a branch by its class": lambda x: x * 3 if type(x) is np.ndarray else x * 2,
     "an attribute of the file": lambda x: (x * 2, x.mode, getattr(x, "nothing", None)),
     "an array of it": lambda x: (x * 2, np.asarray(x) is x),
+    "any array of it": lambda x: (x * 2, np.asanyarray(x) is x, type(np.asanyarray(x))),
+    "any copy of it": lambda x: (x * 2, type(np.array(x, subok=True))),
     "its priority": lambda x: (x * 2, x.__array_priority__, getattr(x, "__array_priority__", 1)),
     "a method of the file": lambda x: (x * 2, x.flush()),
 }

@@ -198,8 +198,9 @@ def _linspace(
 
 
 def _array(
-    tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K"
-) -> Any:
+    tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
+    subok: bool = False,
+) -> Any:  # fmt: skip
     """Of a traced array, or of a list with traced arrays in it."""
     if order not in ("K", "A", "C", "F", None):
         raise UnsupportedError(f"array: order={order!r}: expected C, F, A or K")
@@ -210,9 +211,12 @@ def _array(
         return found.astype(dtype, order=order)
     if copy and not is_new:
         return np.copy(found, order=order)
-    if found.value.id in tracer.mapped and not is_new:
-        found = found[...]  # of a file in memory the array in it
-    return _laid_out(found, order)
+    return _laid_out(found if is_new or subok else _base_array(found), order)
+
+
+def _base_array(a: Any) -> Any:
+    """Of a file in memory the array in it, another object to NumPy; else the array itself."""
+    return a[...] if a.value.id in a.tracer.mapped else a
 
 
 def _laid_out(a: Any, order: Any) -> Any:
@@ -228,6 +232,10 @@ def _as_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) 
     return _array(tracer, a, dtype, copy=False, order=order)
 
 
+def _as_any_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return _array(tracer, a, dtype, copy=False, order=order, subok=True)
+
+
 def _fortran(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
     found = _array(tracer, a, dtype, copy=False, order="F")
     return found if found.ndim else found.reshape(1)
@@ -241,7 +249,7 @@ def _contiguous(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
 def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
     """The array itself where it is known to lie row by row; else NumPy's ``of`` may copy it."""
     if a.tracer.lies_in_rows(a.value):
-        return a
+        return _base_array(a)
     made = a.tracer.apply(OPERATORS["copy"], [a])
     return a.tracer.alias(a, made, lambda array, _: of(array))
 
@@ -250,7 +258,7 @@ def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
 COUNTED: dict[str, Callable[..., Any]] = {
     "array": _array,
     "asarray": _as_array,
-    "asanyarray": _as_array,
+    "asanyarray": _as_any_array,
     "ascontiguousarray": _contiguous,
     "asfortranarray": _fortran,
     "arange": _arange,

@@ -25,7 +25,12 @@ from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator, check_attrs
-from opweave.opcodes.errors import OpweaveError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    OpweaveError,
+    SubclassError,
+    TraceError,
+    UnsupportedError,
+)
 
 # Whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
@@ -173,13 +178,14 @@ class Tracer:
         """The class of an array, as the user's function may ask.
 
         Raises:
-            UnsupportedError: of what is made of a file in memory: some of it is of that class.
+            SubclassError: of what is made of a file in memory: NumPy makes some of it of that
+                class.
         """
         if value.id in self.mapped:
             return np.memmap
         if self.mapped and value.id not in self.inputs:
-            raise self.noted(UnsupportedError(
-                f"the class of what may be a view of a np.memmap ({self.where()}); pass "
+            raise self.noted(SubclassError(
+                f"the class of what is made of a np.memmap ({self.where()}); pass "
                 "np.asarray(x) where the elements alone are meant"
             ))  # fmt: skip
         return self.array_class
