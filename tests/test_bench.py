@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -205,6 +206,33 @@ def test_a_document_is_complete_and_comes_back(tmp_path, case, host):
     assert [p.name for p in tmp_path.iterdir()] == ["f.json"]
 
 
+def test_the_file_keeps_every_sample_packed(tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    made["rows"][0]["samples_us"] = [1.5, 3.25, 0.001, 98765432.125, 98765432.125]
+    documents.write(tmp_path / "f.json", made)
+    (row,) = json.loads((tmp_path / "f.json").read_text())["rows"]
+
+    assert row["samples_ns_steps"] == [1500, 1750, -3249, 98765432124, 0]
+    assert "samples_us" not in row
+    assert documents.read(tmp_path / "f.json")["rows"] == made["rows"]
+
+
+def test_a_file_of_before_is_read(tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    (tmp_path / "f.json").write_text(json.dumps(made | {"format": documents.OLD_FORMAT}))
+
+    assert documents.read(tmp_path / "f.json")["rows"] == made["rows"]
+
+
+@pytest.mark.parametrize("sample", [1.2345, math.inf, math.nan])
+def test_a_sample_that_packing_would_change_is_refused(sample, tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    made["rows"][0]["samples_us"] = [sample]
+
+    with pytest.raises(ValueError, match="not a whole number of nanoseconds"):
+        documents.write(tmp_path / "f.json", made)
+
+
 @pytest.mark.parametrize(
     ("part", "key"),
     [("machine", "commit"), ("rows", "samples_us"), ("limits", "met"), (None, "absent")],
@@ -234,7 +262,8 @@ def test_the_machine_is_described():
 
 
 @pytest.mark.parametrize("name", [
-    "report.plots", "report.reading", "measure.chains", "tools.against", "experiments.shapes",
+    "report.document", "report.plots", "report.reading", "measure.chains", "tools.against",
+    "experiments.shapes",
 ])  # fmt: skip
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")
@@ -491,7 +520,7 @@ def test_the_table_is_worst_first_and_names_what_it_could_not_read(tmp_path, hos
     assert "fusion: n=1000; opweave / NumPy" in said
     assert "not read: host/broken.json" in said
     assert "not read: host/odd.json: lacks" in said
-    assert "not read: host/old.json: expected a benchmark of format 2" in said
+    assert "not read: host/old.json: expected a benchmark of format 3" in said
 
 
 def test_two_runs_are_compared_row_by_row(tmp_path, host, case, capsys):
@@ -531,7 +560,7 @@ def test_rounds_pool_the_visits_of_a_row(tmp_path):
     arguments = ["fusion", "--quick", "--sizes", "4096", "--peers", "NumPy", "--device", "host"]
     assert run.main([*arguments, "--no-figures", "--rounds", "2", "--results", str(tmp_path)]) == 0
     (path,) = tmp_path.rglob("fusion.json")
-    found = json.loads(path.read_text())
+    found = documents.read(path)
 
     assert found["options"]["rounds"] == 2
     assert {len(row["visits_us"]) for row in found["rows"]} == {2 * harness.VISITS}
@@ -696,9 +725,7 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
     folder = tmp_path / "host-quick"
     drawn = {p.name for p in folder.iterdir()} - {"fusion.json"}
 
-    names = [f"fusion-{f}-{t}.{s}" for f in ("time", "bandwidth") for t in ("light", "dark")
-             for s in ("png", "svg")]  # fmt: skip
-    assert set(names) <= drawn
+    assert drawn == {"fusion-time.svg", "fusion-bandwidth.svg", "roofline.svg"}
 
     before = {p: p.read_bytes() for p in folder.glob("fusion-*.svg")}
     for path in before:
@@ -711,6 +738,20 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert {p: p.read_bytes() for p in before} == before
+
+
+def test_a_figure_follows_the_readers_theme(tmp_path):
+    from xml.etree import ElementTree
+
+    plots.save(lambda: plots.grid_of(1, "curves", 0)[0], tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    ElementTree.fromstring(text)  # is XML
+    sheet = text[text.index("<style") : text.index("</style>")]
+
+    assert "@media (prefers-color-scheme: dark)" in sheet
+    for light, dark in plots.DARK.items():
+        assert f"fill: {light}" in text.replace(sheet, "")
+        assert f'[style*="fill: {light}"] {{fill: {dark} !important}}' in sheet
 
 
 @pytest.mark.host
