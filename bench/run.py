@@ -240,7 +240,7 @@ def draw(paths: Iterable[Path]) -> int:
     for folder in folders:  # of all that lies there, whatever was measured now
         found = [d for p, d in stored(folder.parent) if p.parent == folder and isinstance(d, dict)]
         if any(row["flops"] for document in found for row in document["rows"]):
-            plots.saved(lambda d=found: plots.roofline(d), folder, "roofline")
+            plots.save(lambda d=found: plots.roofline(d), folder / "roofline.svg")
     return 0
 
 

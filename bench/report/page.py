@@ -60,7 +60,7 @@ def page(
         if missing:
             parts.append(f"Not measured on {folder}: {', '.join(missing)}.\n")
         parts.append(standing_of(results, folder))
-        picture = results / folder / "roofline-light.svg"
+        picture = results / folder / "roofline.svg"
         if picture.exists():
             parts.append(image(picture, "Kernels under the measured roofs", target))
     graphs = {folder: files["graphs"][1] for folder, files in folders.items() if "graphs" in files}
@@ -119,7 +119,7 @@ def section(path: Path, found: Mapping[str, Any], target: Path, experiment: Any)
     """One experiment: what it is, its figures, how they read, what was not measured."""
     lines = [f"### {found['title']}", "", found["about"], ""]
     for figure in found["figures"]:
-        picture = path.with_name(f"{path.stem}-{figure['name']}-light.svg")
+        picture = path.with_name(f"{path.stem}-{figure['name']}.svg")
         if picture.exists():
             lines += [image(picture, found["title"], target)]
     reading = experiment.reading(found)
@@ -172,13 +172,8 @@ def refusals(found: Mapping[str, Any]) -> list[str]:
 
 
 def image(picture: Path, title: str, target: Path) -> str:
-    """A figure in the reader's theme."""
-    light = Path(os.path.relpath(picture, target.parent)).as_posix()
-    dark = light.replace("-light.", "-dark.")
-    return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img alt="{title}" src="{light}"></picture>\n'
-    )
+    """A figure, linked from the page's folder."""
+    return f"![{title}]({Path(os.path.relpath(picture, target.parent)).as_posix()})\n"
 
 
 def standing_of(results: Path, folder: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,15 @@ SHARED = (
     "cupy.fuse", "Triton",
 )  # fmt: skip
 INTO = ", out="
-# Backgrounds of GitHub's two themes; colours of the lines do on both.
-THEMES: dict[str, dict[str, Any]] = {
-    "light": {"figure.facecolor": "white", "axes.facecolor": "white", "text": "#1f2328"},
-    "dark": {"figure.facecolor": "#0d1117", "axes.facecolor": "#0d1117", "text": "#e6edf3"},
-}
-FORMATS = ("png", "svg")
+# What a figure is drawn with, and what a reader's dark theme has in place of it: backgrounds and
+# text of GitHub's two themes. The colours of the lines do on both, so none may be one of these.
+PAPER, INK = "#ffffff", "#1f2328"
+DARK = {PAPER: "#0d1117", INK: "#e6edf3"}
+NAMES_OF_INK = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color",
+                "grid.color")  # fmt: skip
+NAMES_OF_PAPER = ("figure.facecolor", "axes.facecolor", "savefig.facecolor")
+STYLE = {**dict.fromkeys(NAMES_OF_INK, INK), **dict.fromkeys(NAMES_OF_PAPER, PAPER),
+         "legend.facecolor": "inherit", "grid.alpha": 0.15, "svg.hashsalt": "opweave"}  # fmt: skip
 # Of panels, and inches of one: the names of bars stand beside them.
 MOST_COLUMNS = {"curves": 3, "bars": 2}
 WIDTHS = {"curves": 4.6, "bars": 6.5}
@@ -50,41 +53,38 @@ NEEDS = {"moved": "bytes_moved", "speedup": "library_us", "peak": "peak_bytes"}
 
 
 def draw(found: Document, folder: Path, stem: str) -> list[Path]:
-    """Write every figure of a document, each in two themes and two formats; returns the paths."""
+    """Write every figure of a document as ``STEM-FIGURE.svg``; returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in found["figures"]:
         if rows_of(found, figure):
-            name = f"{stem}-{figure['name']}"
-            paths += saved(lambda figure=figure: drawn(found, figure), folder, name)
+            paths.append(folder / f"{stem}-{figure['name']}.svg")
+            save(lambda figure=figure: drawn(found, figure), paths[-1])
     return paths
 
 
-def saved(make: Callable[[], Any], folder: Path, name: str) -> list[Path]:
-    """Make a figure in each theme and write it in each format."""
-    paths = []
-    for theme in THEMES:
-        with themed(theme):
-            figure = make()
-            for suffix in FORMATS:
-                paths.append(folder / f"{name}-{theme}.{suffix}")
-                # no date, no random names: the same data gives the same file
-                metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-                figure.savefig(paths[-1], dpi=100, metadata=metadata)
-            plt.close(figure)
-    return paths
+def save(make: Callable[[], Any], path: Path) -> None:
+    """Make a figure and write it as an SVG that follows the reader's theme."""
+    with plt.rc_context(STYLE):
+        figure, text = make(), io.StringIO()
+        # no date, no random names: the same data gives the same file
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    path.write_text(follows_theme(text.getvalue()))
 
 
-@contextmanager
-def themed(theme: str) -> Iterator[None]:
-    colours = dict(THEMES[theme])
-    text = colours.pop("text")
-    names = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    settings = {**colours, **dict.fromkeys(names, text), "legend.facecolor": "inherit",
-                "savefig.facecolor": colours["figure.facecolor"], "svg.hashsalt": "opweave",
-                "grid.color": text, "grid.alpha": 0.15}  # fmt: skip
-    with plt.rc_context(settings):
-        yield
+def follows_theme(svg: str) -> str:
+    """The SVG with a sheet that replaces paper and ink where the reader's theme is dark.
+
+    The elements keep their own colours: a viewer without style sheets shows the light figure.
+    """
+    rules = "".join(
+        f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n'
+        for light, dark in DARK.items()
+        for kind in ("fill", "stroke")
+    )
+    sheet = f"\n@media (prefers-color-scheme: dark) {{\n{rules}}}\n"
+    return svg.replace("</style>", f"{sheet}</style>", 1)
 
 
 def drawn(found: Document, figure: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ import doctest
 import importlib
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,33 @@ def test_a_document_is_complete_and_comes_back(tmp_path, case, host):
     assert documents.missing_keys(made) == []
     assert documents.read(tmp_path / "f.json") == json.loads(json.dumps(made))
     assert [p.name for p in tmp_path.iterdir()] == ["f.json"]
+
+
+def test_the_file_keeps_every_sample_packed(tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    made["rows"][0]["samples_us"] = [1.5, 3.25, 0.001, 98765432.125, 98765432.125]
+    documents.write(tmp_path / "f.json", made)
+    (row,) = json.loads((tmp_path / "f.json").read_text())["rows"]
+
+    assert row["samples_ns_steps"] == [1500, 1750, -3249, 98765432124, 0]
+    assert "samples_us" not in row
+    assert documents.read(tmp_path / "f.json")["rows"] == made["rows"]
+
+
+def test_a_file_of_before_is_read(tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    (tmp_path / "f.json").write_text(json.dumps(made | {"format": documents.OLD_FORMAT}))
+
+    assert documents.read(tmp_path / "f.json")["rows"] == made["rows"]
+
+
+@pytest.mark.parametrize("sample", [1.2345, math.inf, math.nan])
+def test_a_sample_that_packing_would_change_is_refused(sample, tmp_path, case, host):
+    made = document(measured([harness.Runner("double", lambda x: x * 2)], case, host))
+    made["rows"][0]["samples_us"] = [sample]
+
+    with pytest.raises(ValueError, match="not a whole number of nanoseconds"):
+        documents.write(tmp_path / "f.json", made)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +90,8 @@ def test_the_machine_is_described():
 
 
 @pytest.mark.parametrize("name", [
-    "report.plots", "report.reading", "measure.chains", "tools.against", "experiments.shapes",
+    "report.document", "report.plots", "report.reading", "measure.chains", "tools.against",
+    "experiments.shapes",
 ])  # fmt: skip
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")

@@ -22,9 +22,7 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
     folder = tmp_path / "host-quick"
     drawn = {p.name for p in folder.iterdir()} - {"fusion.json"}
 
-    names = [f"fusion-{f}-{t}.{s}" for f in ("time", "bandwidth") for t in ("light", "dark")
-             for s in ("png", "svg")]  # fmt: skip
-    assert set(names) <= drawn
+    assert drawn == {"fusion-time.svg", "fusion-bandwidth.svg", "roofline.svg"}
 
     before = {p: p.read_bytes() for p in folder.glob("fusion-*.svg")}
     for path in before:
@@ -37,6 +35,20 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert {p: p.read_bytes() for p in before} == before
+
+
+def test_a_figure_follows_the_readers_theme(tmp_path):
+    from xml.etree import ElementTree
+
+    plots.save(lambda: plots.grid_of(1, "curves", 0)[0], tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text()
+    ElementTree.fromstring(text)  # is XML
+    sheet = text[text.index("<style") : text.index("</style>")]
+
+    assert "@media (prefers-color-scheme: dark)" in sheet
+    for light, dark in plots.DARK.items():
+        assert f"fill: {light}" in text.replace(sheet, "")
+        assert f'[style*="fill: {light}"] {{fill: {dark} !important}}' in sheet
 
 
 @pytest.mark.host

@@ -1,7 +1,6 @@
 """Standing and comparison: from rows of results to who is ahead, by how much, and what binds."""
 
 import copy
-import json
 
 import pytest
 
@@ -62,7 +61,7 @@ def test_the_table_is_worst_first_and_names_what_it_could_not_read(tmp_path, hos
     assert "fusion: n=1000; opweave / NumPy" in said
     assert "not read: host/broken.json" in said
     assert "not read: host/odd.json: lacks" in said
-    assert "not read: host/old.json: expected a benchmark of format 2" in said
+    assert "not read: host/old.json: expected a benchmark of format 3" in said
 
 
 def test_two_runs_are_compared_row_by_row(tmp_path, host, case, capsys):
@@ -102,7 +101,7 @@ def test_rounds_pool_the_visits_of_a_row(tmp_path):
     arguments = ["fusion", "--quick", "--sizes", "4096", "--peers", "NumPy", "--device", "host"]
     assert run.main([*arguments, "--no-figures", "--rounds", "2", "--results", str(tmp_path)]) == 0
     (path,) = tmp_path.rglob("fusion.json")
-    found = json.loads(path.read_text())
+    found = documents.read(path)
 
     assert found["options"]["rounds"] == 2
     assert {len(row["visits_us"]) for row in found["rows"]} == {2 * harness.VISITS}

@@ -1,0 +1,170 @@
+"""How large a module, a function and a template may be; what is larger stands here with its reason.
+
+A module and a template count all of their lines, a function those from ``def`` to its end without
+the docstring.  A control line of a template is one that Jinja reads and no compiler sees.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists())
+FOLDERS = ("api", "compiler", "runtime", "opcodes", "templates", "bench")
+MODULE, FUNCTION, TEMPLATE = 300, 30, 100
+CONTROL = 1 / 3
+MOST_EXCEPTIONS = 10
+
+# What may be larger: a module, a template, or ``module::function``, and why.
+EXCEPTIONS: dict[str, str] = {}
+# What is being divided; nothing may be added.
+TO_DIVIDE: set[str] = {
+    "api/_functions/arguments.py",
+    "api/_functions/fused.py",
+    "api/_functions/repeated.py",
+    "api/_functions/repeated.py::_state",
+    "api/_graphs/graph.py",
+    "api/_graphs/runner.py::__init__",
+    "api/_sanitizer.py::sanitize",
+    "api/bounds.py::judge",
+    "compiler/arrays/assignment.py::_replaced",
+    "compiler/bounds/bounds.py",
+    "compiler/bounds/bounds.py::real_node",
+    "compiler/bounds/complex_parts.py",
+    "compiler/bounds/error_propagation.py",
+    "compiler/codegen/assemble_matrix.py",
+    "compiler/codegen/assembler.py",
+    "compiler/codegen/assembler.py::_passes",
+    "compiler/codegen/assembler.py::_elements",
+    "compiler/codegen/assembler.py::kernel",
+    "compiler/codegen/layout.py::access",
+    "compiler/codegen/lines.py::bind_map",
+    "compiler/codegen/lines.py::bind_reduction",
+    "compiler/numpy_api/arranging.py",
+    "compiler/numpy_api/composed.py",
+    "compiler/numpy_api/creation.py",
+    "compiler/numpy_api/dispatch.py",
+    "compiler/numpy_api/movement.py",
+    "compiler/parts/lazy.py",
+    "compiler/parts/lazy.py::flush",
+    "compiler/parts/segments.py::cut",
+    "compiler/passes/index_values.py::apart",
+    "compiler/passes/reads.py",
+    "compiler/passes/simplify.py::fold",
+    "compiler/passes/views.py",
+    "compiler/scheduling/forms.py",
+    "compiler/scheduling/forms.py::_row_form",
+    "compiler/scheduling/forms.py::_scan_form",
+    "compiler/traced/arrays.py",
+    "compiler/traced/tracer.py",
+    "compiler/traced/tracer.py::__init__",
+    "compiler/tracing/capture.py",
+    "compiler/tracing/static_view.py",
+    "compiler/tracing/substitute.py",
+    "compiler/tracing/substitute.py::__init__",
+    "compiler/tracing/substitute.py::_copy",
+    "compiler/tracing/tree.py::taken",
+    "runtime/binaries/dialect.py::host_source",
+    "runtime/calls/prepared.py",
+    "runtime/calls/prepared.py::__init__",
+    "runtime/calls/prepared.py::run_step",
+    "runtime/cuda/executor.py",
+    "runtime/host/plans.py",
+    "runtime/simt/checker.py",
+    "runtime/simt/checker.py::_fault",
+    "runtime/simt/findings.py::findings",
+    "opcodes/core.py",
+    "opcodes/maps.py::map_operator",
+    "bench/measure/harness.py",
+    "bench/measure/record.py",
+    "bench/report/plots.py",
+    "bench/run.py",
+    "bench/run.py::parser",
+    "bench/run.py::main",
+    "bench/run.py::measure",
+    "bench/run.py::experiment",
+    "bench/tools/against.py",
+    "bench/tools/quick.py::compile_figures",
+    "templates/base.cu.j2",
+    "templates/columns.cu.j2",
+    "templates/macros.cu.j2",
+    "templates/map.cu.j2",
+    "templates/pixel.cu.j2",
+    "templates/product.cu.j2",
+    "templates/row.cu.j2",
+    "templates/row_macros.cu.j2",
+    "templates/scan.cu.j2",
+    "templates/scan_columns.cu.j2",
+    "templates/scan_parts.cu.j2",
+    "templates/tile.cu.j2",
+}
+
+
+def large_functions(text):
+    """Names of the functions that are too long."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and lines_of(node) > FUNCTION:
+            yield node.name
+
+
+def lines_of(function):
+    first = function.body[0]
+    has_text = ast.get_docstring(function, clean=False) is not None
+    text = first.end_lineno - first.lineno + 1 if has_text else 0
+    return function.end_lineno - function.lineno + 1 - text
+
+
+def is_large_template(text):
+    lines = text.splitlines()
+    control = sum(line.lstrip().startswith(("//%", "{%")) for line in lines)
+    return len(lines) > TEMPLATE or control > CONTROL * len(lines)
+
+
+def too_large():
+    """All that is larger than its limit."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            text, name = path.read_text(), path.relative_to(ROOT).as_posix()
+            if len(text.splitlines()) > MODULE:
+                yield name
+            yield from (f"{name}::{function}" for function in large_functions(text))
+    for path in sorted((ROOT / "templates").glob("*.j2")):
+        if is_large_template(path.read_text()):
+            yield path.relative_to(ROOT).as_posix()
+
+
+def test_nothing_else_is_larger_than_its_limit():
+    assert set(too_large()) - EXCEPTIONS.keys() - TO_DIVIDE == set()
+
+
+def test_every_exception_is_one_still_and_has_a_reason():
+    assert EXCEPTIONS.keys() - set(too_large()) == set()
+    assert all(EXCEPTIONS.values())
+
+
+def test_exceptions_are_few():
+    assert len(EXCEPTIONS) <= MOST_EXCEPTIONS
+
+
+BODY = "    x = 1\n"
+
+
+@pytest.mark.parametrize(("text", "large"), [
+    ("def f():\n" + BODY * 29, []),
+    ("def f():\n" + BODY * 30, ["f"]),
+    ('def f():\n    """Text.\n\n    More.\n    """\n' + BODY * 29, []),
+    ("@a\n@b\ndef f():\n" + BODY * 29, []),
+    ("class A:\n  async def f(\n    self,\n  ):\n" + BODY * 28, ["f"]),
+])  # fmt: skip
+def test_the_length_of_a_function_is_that_of_its_code(text, large):
+    assert list(large_functions(text)) == large
+
+
+@pytest.mark.parametrize(("text", "large"), [
+    ("x\n" * 100, False),
+    ("x\n" * 101, True),
+    ("x\nx\n  //% if a\n", False),
+    ("x\n  {% if a %}\n", True),
+])  # fmt: skip
+def test_a_template_is_long_or_has_much_control(text, large):
+    assert is_large_template(text) == large
