@@ -57,6 +57,32 @@ def test_files_that_a_page_names_exist(page):
     assert sorted(set(missing(page_of(page), page.parent))) == []
 
 
+# In comments and docstrings: a path with folders, or a file's name between two backticks.
+SAID = re.compile(
+    rf"(?<![\w/.-])(?:(?:{'|'.join(CODE)})/[\w/]+\.(?:py|cuh|cpp|h|cu\.j2)\b|``[\w./]+\.py``)"
+)
+
+
+def said(text):
+    for path in SAID.findall(text):
+        name = path.strip("`")
+        if not (ROOT / name).exists() and name not in files() and not OTHERS.search(name):
+            yield name
+
+
+@pytest.mark.parametrize("folder", CODE)
+def test_files_that_the_source_names_exist(folder):
+    paths = [p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".cuh", ".h", ".cpp")]
+    found = {str(p.relative_to(ROOT)): list(said(p.read_text())) for p in paths}
+
+    assert {name: missed for name, missed in found.items() if missed} == {}
+
+
+@pytest.mark.parametrize("text", ["# see runtime/host.py", "see ``toggle_tables.py``"])
+def test_a_file_that_the_source_names_and_that_is_not_there_is_seen(text):
+    assert list(said(text))
+
+
 @pytest.mark.parametrize(
     "text", ["`compiler/trace.py`", "`trace_of.py`", "`pytest tests/test_no.py`", "`runtime/no/`"]
 )
