@@ -5,7 +5,7 @@ A handler has the NumPy function's own signature, as far as opweave compiles it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
 from operator import index
@@ -16,11 +16,12 @@ import numpy as np
 from opweave.compiler.arrays.gathering import coordinate, moved, place_type
 from opweave.compiler.arrays.indexing import bounds, rows
 from opweave.compiler.arrays.lifting import lifted, tracer_of
-from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.contractions import diagonal
 from opweave.compiler.numpy_api.movement import concatenate
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import AxisError, BoundsError, ShapeError, UnsupportedError
 
 # So many places where something is inserted or deleted become code.
@@ -29,8 +30,8 @@ MOST_PLACES = 16
 MOST_POWERS = 32
 
 
+@numpy_function(np.rollaxis, counted=("axis",))
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    axis = counted_axis("rollaxis", axis, a.ndim)
     start = start + a.ndim if start < 0 else start
     if not 0 <= start <= a.ndim:
         raise AxisError(f"rollaxis: no place {start} among {a.ndim} axes")
@@ -42,13 +43,13 @@ def _part(a: Any, axis: int, begin: Any, end: Any) -> Any:
     return a[(*[slice(None)] * axis, slice(begin, end))]
 
 
+@numpy_function(np.array_split, counted=("axis",))
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Parts as views.
 
     Raises:
         ShapeError: not even one part.
     """
-    axis = counted_axis("array_split", axis, ary.ndim)
     given = ary.tracer.concrete(indices_or_sections)
     if isinstance(given, list | tuple | np.ndarray):
         ends = [None, *(index(ary.tracer.concrete(place)) for place in given), None]
@@ -66,9 +67,9 @@ def _smaller(extent: Any, number: int) -> Any:
     return extent.__opweave_scalar__("min", number) if many else min(extent, number)
 
 
+@numpy_function(np.split, counted=("axis",))
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     given = ary.tracer.concrete(indices_or_sections)
-    axis = counted_axis("split", axis, ary.ndim)
     if not isinstance(given, list | tuple | np.ndarray) and ary.shape[axis] % index(given):
         raise ShapeError("split: array split does not result in an equal division")
     return array_split(ary, given, axis)
@@ -83,6 +84,12 @@ def _split_along(axis: int, rank: int) -> Callable[..., Any]:
     return handler
 
 
+numpy_function(np.vsplit)(_split_along(0, 2))
+numpy_function(np.hsplit)(_split_along(1, 1))
+numpy_function(np.dsplit)(_split_along(2, 3))
+
+
+@numpy_function("unstack")
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The parts along an axis, whose number becomes part of the guard."""
     if not x.ndim:
@@ -90,11 +97,12 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(rows(np.moveaxis(x, axis, 0)))
 
 
+@numpy_function(np.dstack, each=True)
 def dstack(tup: Any) -> Any:
-    tracer = tracer_of(tup)
-    return concatenate([np.atleast_3d(lifted(tracer, a)) for a in tup], 2)
+    return concatenate([np.atleast_3d(a) for a in tup], 2)
 
 
+@numpy_function(np.block, arrays=())
 def block(arrays: Any) -> Any:
     """Lists within lists, the innermost along the last axis.
 
@@ -127,18 +135,11 @@ def _leaves(item: Any) -> list[Any]:
     return [leaf for part in item for leaf in _leaves(part)] if isinstance(item, list) else [item]
 
 
+@numpy_function(np.append, arrays=("arr", "values"), numbers=True)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    tracer = tracer_of(arr, values)
-    first, second = lifted(tracer, arr), lifted(tracer, values)
     if axis is None:
-        return concatenate([first.reshape(-1), second.reshape(-1)])
-    return concatenate([first, second], axis)
-
-
-def _along(name: str, arr: Any, axis: Any) -> tuple[Any, int]:
-    if axis is None:
-        arr = arr.reshape(-1)
-    return arr, counted_axis(name, -1 if axis is None else axis, arr.ndim)
+        return concatenate([arr.reshape(-1), values.reshape(-1)])
+    return concatenate([arr, values], axis)
 
 
 def _place(name: str, arr: Any, axis: int, place: Any, beyond: int) -> Any:
@@ -182,42 +183,36 @@ def _places(name: str, arr: Any, axis: int, obj: Any, beyond: int) -> list[Any]:
     return [_place(name, arr, axis, number, beyond) for number in numbers]
 
 
+@numpy_function(np.delete, counted=("axis",), flat=True)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """What is left, joined.
 
     Raises:
         UnsupportedError: places that are no numbers of the function's own.
     """
-    arr, axis = _along("delete", arr, axis)
     if isinstance(obj, slice):
         found = bounds(arr, obj, axis)
         if found is None or found[1] != 1:
             raise UnsupportedError("delete: expected a slice of step 1")
         start, length = arr.tracer.scalar(found[0]), arr.tracer.extent(found[2])
-        return _joined(
-            [_part(arr, axis, None, start), _part(arr, axis, start + length, None)], axis
-        )
+        parts = [_part(arr, axis, None, start), _part(arr, axis, start + length, None)]
+        return concatenate(parts, axis)
     places = sorted(set(_places("delete", arr, axis, obj, 0)), key=_example)
-    starts = [None, *(place + 1 for place in places)]
-    ends = [*places, None]
-    return _joined([_part(arr, axis, b, e) for b, e in zip(starts, ends, strict=True)], axis)
+    pairs = zip([None, *(place + 1 for place in places)], [*places, None], strict=True)
+    return concatenate([_part(arr, axis, *ends) for ends in pairs], axis)
 
 
 def _example(number: Any) -> int:
     return int(getattr(number, "example", number))
 
 
-def _joined(parts: Sequence[Any], axis: int) -> Any:
-    return concatenate(list(parts), axis)
-
-
+@numpy_function(np.insert, counted=("axis",), flat=True)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """Before places that are numbers, in the order in which they are given.
 
     Raises:
         UnsupportedError: places that are no numbers of the function's own.
     """
-    arr, axis = _along("insert", arr, axis)
     places = _places("insert", arr, axis, obj, 1)
     values = lifted(arr.tracer, values).astype(arr.dtype)
     if len(places) == 1:
@@ -236,9 +231,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     for n in order:
         parts += [_part(arr, axis, begin, places[n]), new[n]]
         begin = places[n]
-    return _joined([*parts, _part(arr, axis, begin, None)], axis)
+    return concatenate([*parts, _part(arr, axis, begin, None)], axis)
 
 
+@numpy_function(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements again and again; zeros where there are none."""
     shape = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
@@ -254,6 +250,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return moved(flat, {0: place}, dtype).reshape(tuple(shape))
 
 
+@numpy_function(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
     if v.ndim == 2:
         return diagonal(v, k)
@@ -268,10 +265,13 @@ def diag(v: Any, k: int = 0) -> Any:
     return np.where(on_it, moved(v, {0: first}, dtype), v.dtype.type(0))
 
 
+numpy_function(np.diagflat)(lambda v, k=0: diag(v.reshape(-1), k))
+
+
+@numpy_function(np.ix_, arrays=("args",), numbers=True)
 def ix_(*args: Any) -> tuple[Any, ...]:
-    tracer, made = tracer_of(args), []
-    for place, item in enumerate(args):
-        array = lifted(tracer, item)
+    made = []
+    for place, array in enumerate(args):
         if array.ndim != 1:
             raise ShapeError("ix_: cross index must be 1 dimensional")
         if array.dtype.kind == "b":
@@ -291,6 +291,11 @@ def _from(function: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
+numpy_function(np.triu_indices_from)(_from(np.triu_indices))
+numpy_function(np.tril_indices_from)(_from(np.tril_indices))
+
+
+@numpy_function(np.diag_indices_from)
 def diag_indices_from(arr: Any) -> Any:
     extents = [number_of(arr.tracer, extent) for extent in arr.shape]
     same = [arr.tracer.builder.require(Expr("eq", pair)) for pair in pairwise(extents)]
@@ -299,6 +304,7 @@ def diag_indices_from(arr: Any) -> Any:
     return np.diag_indices(index(arr.shape[0]), arr.ndim)
 
 
+@numpy_function(np.vander)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """Powers by multiplication, one after the other.
 
@@ -318,6 +324,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     return np.stack(powers if increasing else powers[::-1], axis=1)
 
 
+@numpy_function(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = ary.reshape(-1)
     found = flat[1:] - flat[:-1]
@@ -334,6 +341,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate(joined)
 
 
+@numpy_function(np.compress, arrays=())
 def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     """By a condition of the function's own.
 
@@ -345,6 +353,12 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     return np.take(a, np.flatnonzero(np.asarray(condition)), axis=axis)
 
 
+@numpy_function(np.ndarray.compress, like=lambda self, condition, axis=None, out=None: 0)
+def method_compress(a: Any, condition: Any, axis: Any = None) -> Any:
+    return compress(condition, a, axis)
+
+
+@numpy_function(np.choose, numbers=True)
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     """Of each place the choice with its number.
 
@@ -353,13 +367,11 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     """
     if mode not in ("clip", "wrap") or not isinstance(choices, list | tuple):
         raise UnsupportedError("choose: expected a list of choices, and mode='clip' or 'wrap'")
-    tracer = tracer_of(a, choices)
     kinds = [getattr(choice, "dtype", getattr(choice, "example", choice)) for choice in choices]
-    items = [lifted(tracer, choice) for choice in choices]
-    number = lifted(tracer, a)
-    if number.dtype.kind not in "iub":
+    items = [lifted(a.tracer, choice) for choice in choices]
+    if a.dtype.kind not in "iub":
         raise ShapeError("choose: expected integers that choose")
-    number = number.astype(np.int64)
+    number = a.astype(np.int64)
     number = np.clip(number, 0, len(items) - 1) if mode == "clip" else number % len(items)
     common = np.result_type(*kinds)
     items = [item.astype(common) for item in items]
@@ -367,28 +379,6 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     return reduce(lambda rest, pair: np.where(number == pair[0], pair[1], rest), pairs, items[-1])
 
 
-ARRANGED: dict[str, Callable[..., Any]] = {
-    "rollaxis": rollaxis,
-    "array_split": array_split,
-    "split": split,
-    "vsplit": _split_along(0, 2),
-    "hsplit": _split_along(1, 1),
-    "dsplit": _split_along(2, 3),
-    "unstack": unstack,
-    "dstack": dstack,
-    "block": block,
-    "append": append,
-    "insert": insert,
-    "delete": delete,
-    "resize": resize,
-    "diag": diag,
-    "diagflat": lambda v, k=0: diag(v.reshape(-1), k),
-    "ix_": ix_,
-    "triu_indices_from": _from(np.triu_indices),
-    "tril_indices_from": _from(np.tril_indices),
-    "diag_indices_from": diag_indices_from,
-    "vander": vander,
-    "ediff1d": ediff1d,
-    "compress": compress,
-    "choose": choose,
-}
+@numpy_function(np.ndarray.choose, like=lambda self, *choices, out=None, mode="raise": 0)
+def method_choose(a: Any, *choices: Any, mode: str = "raise") -> Any:
+    return choose(a, choices[0] if len(choices) == 1 else choices, mode=mode)

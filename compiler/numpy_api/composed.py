@@ -14,8 +14,10 @@ import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated, is_complex, squared_size
 from opweave.compiler.arrays.lifting import lifted, tracer_of, weak_or_lifted
-from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.numpy_api.reducing import has_nan, without_nan
+from opweave.compiler.numpy_api.registry import numpy_function, unboxed
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
@@ -23,50 +25,34 @@ from opweave.opcodes.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
-def _is_float(a: Any) -> bool:
-    return hasattr(a, "dtype") and dtypes.of(a.dtype).is_float
-
-
-def _has_nan(a: Any) -> bool:
-    """True for a type with a NaN."""
-    return _is_float(a) or is_complex(a)
-
-
-def _floats(name: str, *arrays: Any) -> None:
-    """Refuse what is no array of floats.
-
-    Raises:
-        UnsupportedError: one is something else.
-    """
-    for a in arrays:
-        if not _is_float(a):
-            found = getattr(a, "dtype", type(a).__name__)
-            raise UnsupportedError(f"{name}: expected arrays of floats, found {found}")
-
-
-def _along(name: str, axis: Any, rank: int, part: slice) -> tuple[slice, ...]:
+def _along(axis: int, rank: int, part: slice) -> tuple[slice, ...]:
     """An index that takes a part along one axis."""
     whole = [slice(None)] * rank
-    whole[counted_axis(name, axis, rank)] = part
+    whole[axis] = part
     return tuple(whole)
 
 
+@numpy_function(np.flip, unboxed=True)
 def flip(m: Any, axis: Any = None) -> Any:
-    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    turned = reduce(lambda a, d: a[_along("flip", d, a.ndim, slice(None, None, -1))], axes, m)
-    return _unboxed(turned)
+    back = slice(None, None, -1)
+    return reduce(lambda a, d: a[_along(d, a.ndim, back)], counted_axes("flip", axis, m.ndim), m)
 
 
+numpy_function(np.flipud)(lambda m: np.flip(m, 0))
+numpy_function(np.fliplr)(lambda m: np.flip(m, 1))
+
+
+@numpy_function(np.diff, counted=("axis",))
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> Any:
     if prepend is None or append is None:
         raise UnsupportedError("diff: None in front or behind")
     if prepend is not NONE or append is not NONE:
-        a = _with_ends(a, counted_axis("diff", axis, a.ndim), prepend, append)
+        a = _with_ends(a, axis, prepend, append)
     if n < 0:
         raise ShapeError(f"diff: order must be non-negative, found {shown(int(n))}")
     for _ in range(n):
-        upper = a[_along("diff", axis, a.ndim, slice(1, None))]
-        lower = a[_along("diff", axis, a.ndim, slice(None, -1))]
+        upper = a[_along(axis, a.ndim, slice(1, None))]
+        lower = a[_along(axis, a.ndim, slice(None, -1))]
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
 
@@ -79,30 +65,36 @@ def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
     return np.concatenate([p for p in (parts[0], a, parts[1]) if p is not None], axis)
 
 
+@numpy_function(np.ptp)
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return a.max(axis=axis, keepdims=keepdims) - a.min(axis=axis, keepdims=keepdims)
 
 
+@numpy_function(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """An int64 scalar where NumPy, without an axis, gives a Python number."""
     return (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
 
 
+@numpy_function(np.outer, arrays=("a", "b"), numbers=True)
 def outer(a: Any, b: Any) -> Any:
     first, second = (x if x.ndim == 1 else x.reshape(-1) for x in (a, b))
     return first[:, None] * second[None, :]
 
 
+@numpy_function(np.inner, arrays=("a", "b"), numbers=True, like=lambda a, b, /: 0)
 def inner(a: Any, b: Any, /) -> Any:
     if not 1 <= b.ndim <= 2 or not 1 <= a.ndim <= 2:
         raise UnsupportedError(f"inner: arrays of {a.ndim} and {b.ndim} dimensions")
     return a @ b.T
 
 
+@numpy_function(np.vdot, arrays=("a", "b"), numbers=True, like=lambda a, b, /: 0)
 def vdot(a: Any, b: Any, /) -> Any:
     return conjugated(a.reshape(-1)) @ b.reshape(-1)
 
 
+@numpy_function(np.average)
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
     keepdims: bool = False,
@@ -114,7 +106,7 @@ def average(
     if weights is None:
         found = a.mean(axis=axis, keepdims=keepdims)
         total: Any = a.size / found.size if found.ndim else a.size
-        return (found, _unboxed(np.full_like(found, total))) if returned else found
+        return (found, unboxed(np.full_like(found, total))) if returned else found
     weights = lifted(a.tracer, weights)
     if weights.ndim != a.ndim:
         if weights.ndim != 1 or axis is None or isinstance(axis, tuple):
@@ -129,15 +121,15 @@ def average(
     return (found, total) if returned else found
 
 
+@numpy_function(np.trapezoid, counted=("axis",))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    axis = counted_axis("trapezoid", axis, y.ndim)
     if x is not None:
         x = lifted(y.tracer, x)
-        dx = diff(x) if x.ndim == 1 else diff(x, axis=axis)
+        dx = np.diff(x) if x.ndim == 1 else np.diff(x, axis=axis)
         if x.ndim == 1:
             dx = dx[(slice(None), *[None] * (y.ndim - 1 - axis))]
     ends = (slice(1, None), slice(None, -1))
-    upper, lower = (y[_along("trapezoid", axis, y.ndim, part)] for part in ends)
+    upper, lower = (y[_along(axis, y.ndim, part)] for part in ends)
     return (dx * (upper + lower) / 2.0).sum(axis=axis)
 
 
@@ -150,6 +142,7 @@ def _kind_of(item: Any) -> np.dtype[Any]:
     return np.result_type(_weak_kind(item))
 
 
+@numpy_function(np.select, arrays=())
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
@@ -167,6 +160,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return reduce(lambda rest, p: np.where(p[0], typed(p[1]), rest), pairs, typed(default))
 
 
+@numpy_function(np.piecewise, arrays=())
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Each function of the whole array, and of its elements those that the condition picks.
 
@@ -203,11 +197,14 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     return found.astype(x.dtype) if is_traced_array(found) else x.dtype.type(found)
 
 
+numpy_function(np.isposinf)(lambda x: x == np.inf)
+numpy_function(np.isneginf)(lambda x: x == -np.inf)
+
+
+@numpy_function(np.isclose, arrays=("a", "b"))
 def isclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    tracer = tracer_of(a, b, rtol, atol)
-    a, b = weak_or_lifted(tracer, a), weak_or_lifted(tracer, b)
     if hasattr(b, "dtype"):
         b = b.astype(np.result_type(b.dtype, 1.0))  # NumPy subtracts in a type that holds both
     elif isinstance(b, int):
@@ -216,18 +213,20 @@ def isclose(
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
+@numpy_function(np.allclose, arrays=("a", "b"))
 def allclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    tracer = tracer_of(a, b, rtol, atol)
-    return tracer.truth(isclose(a, b, rtol, atol, equal_nan).all(), "allclose")
+    close = isclose(a, b, rtol, atol, equal_nan).all()
+    return close.tracer.truth(close, "allclose")
 
 
+@numpy_function(np.nan_to_num, unboxed=True)
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    if not _has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
-        return _unboxed(x.copy() if copy else x)
+    if not has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
+        return x.copy() if copy else x
     if is_complex(x):
         found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
     else:
@@ -237,9 +236,9 @@ def nan_to_num(
         found = np.where(np.isnan(x), nan, x)
         found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
     if copy:
-        return _unboxed(found)
+        return found
     x[...] = found
-    return _unboxed(x)
+    return x
 
 
 def _limits(dtype: Any) -> Any:
@@ -248,32 +247,31 @@ def _limits(dtype: Any) -> Any:
     raise UnsupportedError(f"nan_to_num: {dtype}")
 
 
-def _without_nan(name: str, fill: float) -> Callable[..., Any]:
-    """A reduction that takes NaN for what changes nothing."""
+@numpy_function(np.nansum)
+def nansum(a: Any, axis: Any = None, **options: Any) -> Any:
+    return without_nan(a, 0).sum(axis=axis, **options)
 
-    def handler(a: Any, axis: Any = None, **options: Any) -> Any:
-        filled = np.where(np.isnan(a), fill, a) if _has_nan(a) else a
-        return getattr(filled, name)(axis=axis, **options)
 
-    return handler
+@numpy_function(np.nanprod)
+def nanprod(a: Any, axis: Any = None, **options: Any) -> Any:
+    return without_nan(a, 1).prod(axis=axis, **options)
 
 
 def _extreme(name: str, fill: float) -> Callable[..., Any]:
     """The largest or smallest that is not NaN; NaN where there is none."""
 
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        if not _has_nan(a):
+        if not has_nan(a):
             return getattr(a, name)(axis=axis, keepdims=keepdims)
         lost, last = np.isnan(a), complex(fill, fill) if is_complex(a) else fill
         found = getattr(np.where(lost, last, a), name)(axis=axis, keepdims=keepdims)
-        return _unboxed(np.where(lost.all(axis=axis, keepdims=keepdims), np.nan, found))
+        return unboxed(np.where(lost.all(axis=axis, keepdims=keepdims), np.nan, found))
 
     return handler
 
 
-def _unboxed(found: Any) -> Any:
-    """Of an array without dimensions the number that NumPy returns."""
-    return found if found.ndim else found[()]
+numpy_function(np.nanmax, reduces=np.fmax)(_extreme("max", -np.inf))
+numpy_function(np.nanmin, reduces=np.fmin)(_extreme("min", np.inf))
 
 
 def _count(a: Any, axis: Any, keepdims: bool) -> Any:
@@ -281,70 +279,45 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
     return (~np.isnan(a)).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
 
 
+@numpy_function(np.nanmean)
 def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    if not _has_nan(a):
+    if not has_nan(a):
         return a.mean(axis=axis, keepdims=keepdims)
-    total = np.where(np.isnan(a), 0, a).sum(axis=axis, keepdims=keepdims)
+    total = without_nan(a, 0).sum(axis=axis, keepdims=keepdims)
     return (total / _count(a, axis, keepdims)).astype(a.dtype)
 
 
+@numpy_function(np.nanvar)
 def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
-    if not _has_nan(a):
+    if not has_nan(a):
         return a.var(axis=axis, ddof=ddof, keepdims=keepdims)
     apart = np.where(np.isnan(a), 0, a - nanmean(a, axis, keepdims=True))
     total = squared_size(apart).sum(axis=axis, keepdims=keepdims)
     degrees = _count(a, axis, keepdims) - ddof
-    return _unboxed(np.where(degrees > 0, (total / degrees).astype(total.dtype), np.nan))
+    return unboxed(np.where(degrees > 0, (total / degrees).astype(total.dtype), np.nan))
 
 
+@numpy_function(np.nanstd)
 def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
     return np.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims))
 
 
-def _at_least(rank: int) -> Callable[..., Any]:
-    places = {1: (None,), 2: (None, slice(None)), 3: (None, slice(None), None)}
+def _each(raised: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of one array as one of any number of them."""
 
     def handler(*arrays: Any) -> Any:
-        made = []
-        for a in arrays:
-            if rank == 3 and a.ndim == 2:
-                a = a[:, :, None]
-            elif a.ndim < rank:
-                index = places[a.ndim + 1] if a.ndim else (None,) * rank
-                a = a[index] if rank - a.ndim == 1 or not a.ndim else a[None, :, None]
-            made.append(a)
-        return made[0] if len(made) == 1 else tuple(made)
+        made = tuple(map(raised, arrays))
+        return made[0] if len(made) == 1 else made
 
     return handler
 
 
-COMPOSED: dict[str, Callable[..., Any]] = {
-    "flip": flip,
-    "fliplr": lambda m: flip(m, 1),
-    "flipud": lambda m: flip(m, 0),
-    "diff": diff,
-    "ptp": ptp,
-    "count_nonzero": count_nonzero,
-    "outer": outer,
-    "inner": inner,
-    "vdot": vdot,
-    "average": average,
-    "trapezoid": trapezoid,
-    "select": select,
-    "piecewise": piecewise,
-    "isposinf": lambda x: x == np.inf,
-    "isneginf": lambda x: x == -np.inf,
-    "isclose": isclose,
-    "allclose": allclose,
-    "nan_to_num": nan_to_num,
-    "nansum": _without_nan("sum", 0),
-    "nanprod": _without_nan("prod", 1),
-    "nanmax": _extreme("max", -np.inf),
-    "nanmin": _extreme("min", np.inf),
-    "nanmean": nanmean,
-    "nanvar": nanvar,
-    "nanstd": nanstd,
-    "atleast_1d": _at_least(1),
-    "atleast_2d": _at_least(2),
-    "atleast_3d": _at_least(3),
-}
+numpy_function(np.atleast_1d, arrays=("arrays",))(_each(lambda a: a if a.ndim else a[None]))
+numpy_function(np.atleast_2d, arrays=("arrays",))(
+    _each(lambda a: a if a.ndim > 1 else a[(None,) * (2 - a.ndim)])
+)
+# NumPy puts the axis of a vector in the middle, and those of a matrix in front.
+BEHIND = {0: (None, None, None), 1: (None, slice(None), None), 2: (..., None)}
+numpy_function(np.atleast_3d, arrays=("arrays",))(
+    _each(lambda a: a[BEHIND[a.ndim]] if a.ndim in BEHIND else a)
+)

@@ -7,7 +7,7 @@ one has, it is an elementwise product that is summed, which fuses with what stan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis, number_of, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -26,6 +27,11 @@ SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
 MOST_OPERANDS = 8
 
 
+def product_of_two(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> None:
+    """The signature of NumPy's products that are ufuncs."""
+
+
+@numpy_function(np.einsum, arrays=())
 def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
     """Of any operands, two at a time from left to right; a letter twice takes the diagonal.
 
@@ -150,6 +156,7 @@ def _times(extents: Sequence[Any]) -> Any:
     return total
 
 
+@numpy_function(np.tensordot, np.linalg.tensordot, arrays=("a", "b"), numbers=True)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Sums over the last axes of one and the first of the other, or over pairs of them.
 
@@ -186,6 +193,8 @@ def _summed(product: Any, axis: Any) -> Any:
     return product.sum(axis=axis, dtype=product.dtype)
 
 
+@numpy_function(np.vecdot, arrays=("x1", "x2"), numbers=True, like=product_of_two)
+@numpy_function(np.linalg.vecdot, arrays=("x1", "x2"), numbers=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     _check_ranks("vecdot", (x1, x2), (1, 1))
     if axis != -1 and (isinstance(axis, tuple | list) or x1.ndim != x2.ndim):
@@ -203,16 +212,19 @@ def _check_ranks(name: str, found: Sequence[Any], ranks: Sequence[int]) -> None:
             raise ShapeError(f"{name}: expected {rank} dimensions, found {operand.ndim}")
 
 
+@numpy_function("matvec", arrays=("x1", "x2"), numbers=True, like=product_of_two)
 def matvec(x1: Any, x2: Any, /) -> Any:
     _check_ranks("matvec", (x1, x2), (2, 1))
     return _summed(x1 * x2[..., None, :], -1)
 
 
+@numpy_function("vecmat", arrays=("x1", "x2"), numbers=True, like=product_of_two)
 def vecmat(x1: Any, x2: Any, /) -> Any:
     _check_ranks("vecmat", (x1, x2), (1, 2))
     return _summed(conjugated(x1)[..., :, None] * x2, -2)
 
 
+@numpy_function(np.kron, arrays=("a", "b"), numbers=True)
 def kron(a: Any, b: Any) -> Any:
     rank = max(a.ndim, b.ndim)
     a, b = (x[(*[None] * (rank - x.ndim), ...)] for x in (a, b))
@@ -222,6 +234,7 @@ def kron(a: Any, b: Any) -> Any:
     return (a[apart[0]] * b[apart[1]]).reshape(shape)
 
 
+@numpy_function(np.cross, np.linalg.cross, arrays=("a", "b"), numbers=True)
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
@@ -245,6 +258,7 @@ def cross(
     return np.stack(turned, axis=-1)
 
 
+@numpy_function(np.diagonal, np.ndarray.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Another array where NumPy has a view that nobody can write to."""
     made = _on_diagonal(a, offset, axis1, axis2)
@@ -275,18 +289,6 @@ def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     return gathered(a, [*outer, *(along + begin if begin else along for begin in begins)])
 
 
+@numpy_function(np.trace, np.ndarray.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
-
-
-CONTRACTIONS: dict[str, Callable[..., Any]] = {
-    "einsum": einsum,
-    "tensordot": tensordot,
-    "vecdot": vecdot,
-    "matvec": matvec,
-    "vecmat": vecmat,
-    "kron": kron,
-    "cross": cross,
-    "diagonal": diagonal,
-    "trace": trace,
-}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.movement import arange
+from opweave.compiler.numpy_api.registry import CREATORS, Row, numpy_function
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
@@ -69,6 +69,7 @@ def _own(fill: Any) -> DType:
     return dtypes.of(np.asarray(example).dtype)
 
 
+@numpy_function(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
     *, shape: Any = None,
@@ -89,17 +90,30 @@ def _like(fill: int) -> Callable[..., Any]:
     return handler
 
 
-def _shaped(fill: int) -> Callable[..., Any]:
+numpy_function(np.zeros_like)(_like(0))
+numpy_function(np.ones_like)(_like(1))
+numpy_function(
+    np.empty_like,
+    like=lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: 0,
+)(_like(0))
+
+
+@numpy_function(np.full, creates=True)
+def full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"order={order!r}: expected C or F")
+    return _full(tracer, shape, fill_value, dtype, order)
+
+
+def _shaped(number: int) -> Callable[..., Any]:
     def handler(tracer: Any, shape: Any, dtype: Any = float, order: Any = "C") -> Any:
-        return _filled(tracer, shape, fill, float if dtype is None else dtype, order)
+        return full(tracer, shape, number, float if dtype is None else dtype, order)
 
     return handler
 
 
-def _filled(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
-    if order not in ("C", "F"):
-        raise UnsupportedError(f"order={order!r}: expected C or F")
-    return _full(tracer, shape, fill_value, dtype, order)
+numpy_function(np.zeros, np.empty, creates=True)(_shaped(0))
+numpy_function(np.ones, creates=True)(_shaped(1))
 
 
 def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
@@ -118,6 +132,7 @@ def _spread(array: Any, over: Any) -> Any:
     return np.where(over, array, array)
 
 
+@numpy_function(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Another array where NumPy has a view that nobody can write to.
 
@@ -138,6 +153,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     return tracer.alias(array, made, np.broadcast_to)
 
 
+@numpy_function(np.broadcast_arrays, arrays=())
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     arrays = [a for a in args if is_traced_array(a)]
     if len(arrays) < len(args):
@@ -157,32 +173,18 @@ def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(_spread(a, over) for a in arrays)
 
 
-# Of an array that is traced.
-LIKE: dict[str, Callable[..., Any]] = {
-    "full_like": full_like,
-    "zeros_like": _like(0),
-    "ones_like": _like(1),
-    "empty_like": _like(0),
-    "broadcast_to": broadcast_to,
-    "broadcast_arrays": broadcast_arrays,
-}
-# Of a shape, where an extent or the number is traced.
-SHAPED: dict[str, Callable[..., Any]] = {
-    "full": _filled, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
-}  # fmt: skip
+numpy_function(np.arange, creates=True)(arange)
 
 
-def _arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
-    return arange(tracer, *args, dtype=dtype)
-
-
-def _eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
+@numpy_function(np.eye, np.identity, creates=True)
+def eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
     shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
     row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
     return (column - row == k).astype(dtype)
 
 
-def _linspace(
+@numpy_function(np.linspace, creates=True)
+def linspace(
     tracer: TracerLike, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
@@ -197,7 +199,8 @@ def _linspace(
     return made if dtype is None else made.astype(dtype)
 
 
-def _array(
+@numpy_function(np.array, creates=True)
+def array(
     tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     subok: bool = False,
 ) -> Any:  # fmt: skip
@@ -228,21 +231,25 @@ def _laid_out(a: Any, order: Any) -> Any:
     return np.transpose(in_rows(np.transpose(a), np.ascontiguousarray))
 
 
-def _as_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _array(tracer, a, dtype, copy=False, order=order)
+@numpy_function(np.asarray, creates=True)
+def asarray(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return array(tracer, a, dtype, copy=False, order=order)
 
 
-def _as_any_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _array(tracer, a, dtype, copy=False, order=order, subok=True)
+@numpy_function(np.asanyarray, creates=True)
+def asanyarray(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return array(tracer, a, dtype, copy=False, order=order, subok=True)
 
 
-def _fortran(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
-    found = _array(tracer, a, dtype, copy=False, order="F")
+@numpy_function(np.asfortranarray, creates=True)
+def asfortranarray(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
+    found = array(tracer, a, dtype, copy=False, order="F")
     return found if found.ndim else found.reshape(1)
 
 
-def _contiguous(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
-    found = _array(tracer, a, dtype, copy=False)
+@numpy_function(np.ascontiguousarray, creates=True)
+def ascontiguousarray(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
+    found = array(tracer, a, dtype, copy=False)
     return in_rows(found, np.ascontiguousarray) if found.ndim else found.reshape(1)
 
 
@@ -254,37 +261,19 @@ def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
     return a.tracer.alias(a, made, lambda array, _: of(array))
 
 
-# Of numbers and arrays, where one of them is traced; None where the numbers are asked for.
-COUNTED: dict[str, Callable[..., Any]] = {
-    "array": _array,
-    "asarray": _as_array,
-    "asanyarray": _as_any_array,
-    "ascontiguousarray": _contiguous,
-    "asfortranarray": _fortran,
-    "arange": _arange,
-    "eye": _eye,
-    "identity": _eye,
-    "linspace": _linspace,
-}
-
-
-# Functions that a module has in the place of its own.
-CREATORS = frozenset((*SHAPED, *COUNTED))
-
-
-def _takes(handler: Callable[..., Any], tracer: TracerLike, args: Any, kwargs: Any) -> bool:
-    """True where a handler has all the arguments of a call."""
+def _takes(row: Row, args: Any, kwargs: Any) -> bool:
+    """True where a handler has all the arguments of a call, which come after the tracer."""
     try:
-        signature(handler).bind(tracer, *args, **kwargs)
+        row.signature.bind(None, *args, **kwargs)
     except TypeError:
         return False
     return True
 
 
-def _placed(tracer: TracerLike, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _placed(row: Row, tracer: TracerLike, *args: Any, **kwargs: Any) -> Any:
     """Call a handler; what it refuses has the user's line."""
     try:
-        return handler(tracer, *args, **kwargs)
+        return row(tracer, *args, **kwargs)
     except OpweaveError as error:
         place = str(tracer.where())
         raise error if place in str(error) else type(error)(f"{error} ({place})") from None
@@ -306,29 +295,30 @@ def creator(
     ``holder``: the trace that may want to hold what NumPy makes, too, see ``trace``.
     """
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
+    row = CREATORS[name]
+
+    def of_items(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
         tracer = next((a.tracer for a in arrays_in(given)), tracer)
         if tracer is None:
             return _held(holder, plain(*args, **kwargs))
-        handler = COUNTED[name]
-        if _takes(handler, tracer, args, kwargs):
-            found = _placed(tracer, handler, *args, **kwargs)
+        if _takes(row, args, kwargs):
+            found = _placed(row, tracer, *args, **kwargs)
             if found is not None:
                 return found
         values = {key: tracer.concrete(value) for key, value in kwargs.items()}
         return plain(*map(tracer.concrete, args), **values)
 
-    def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
         extents = shape if isinstance(shape, tuple | list) else (shape,)
         given = (*extents, *args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
         if tracer is None:
             return _held(holder, plain(shape, *args, **kwargs))
         kwargs = {k: v for k, v in kwargs.items() if k != "device" or v not in (None, "cpu")}
-        if not _takes(SHAPED[name], tracer, (extents, *args), kwargs):
+        if not _takes(row, (extents, *args), kwargs):
             raise UnsupportedError(f"np.{name}: an argument is not compiled ({tracer.where()})")
-        return _placed(tracer, SHAPED[name], extents, *args, **kwargs)
+        return _placed(row, tracer, extents, *args, **kwargs)
 
-    return counted if name in COUNTED else function
+    return of_shape if "shape" in row.own else of_items

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, place_type
-from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.numpy_api.logic import same_shape
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
@@ -38,18 +38,19 @@ def _fits(name: str, value: Any, target: Any, casting: Any) -> Any:
     return array.astype(target.dtype)
 
 
+@numpy_function(np.copyto, arrays=(), like=lambda dst, src, casting="same_kind", where=True: 0)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     value = _fits("copyto", src, dst, casting)
     dst[...] = value if where is True else np.where(lifted(dst.tracer, where), value, dst)
 
 
+@numpy_function(np.putmask, arrays=("mask",), numbers=True, like=lambda a, /, mask, values: 0)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """
     Raises:
         UnsupportedError: values of another shape, which NumPy repeats.
         ShapeError: a mask of another shape.
     """
-    mask = lifted(tracer_of(a, mask), mask)
     value = _fits("putmask", values, a, "safe")
     if not is_number(value) and value.ndim and not same_shape(value, a):
         raise UnsupportedError("putmask: values of another shape than the array")
@@ -58,6 +59,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     a[...] = np.where(mask, value, a)
 
 
+@numpy_function(np.place, arrays=("mask",), numbers=True)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """
     Raises:
@@ -66,12 +68,12 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     value = vals[0] if isinstance(vals, list | tuple) and len(vals) == 1 else vals
     if not is_number(value):
         raise UnsupportedError("place: expected one number")
-    mask = lifted(tracer_of(arr, mask), mask)
     if not same_shape(mask, arr):
         raise UnsupportedError("place: a mask of another shape than the array")
     arr[mask.astype(bool)] = _fits("place", value, arr, "same_kind")
 
 
+@numpy_function(np.fill_diagonal, arrays=())
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """
     Raises:
@@ -97,9 +99,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     a[...] = np.where(on_it, kept, a)
 
 
-WRITES: dict[str, Callable[..., Any]] = {
-    "copyto": copyto,
-    "putmask": putmask,
-    "place": place,
-    "fill_diagonal": fill_diagonal,
-}
+@numpy_function(np.ndarray.fill)
+def fill(a: Any, value: Any) -> None:
+    a[...] = value

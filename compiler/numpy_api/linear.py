@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated, is_complex, squared_size
-from opweave.compiler.arrays.lifting import lifted, tracer_of
-from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.reshaping import counted_axes, number_of
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.numpy_api.contractions import CONTRACTIONS
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 Axes = tuple[int, ...]
@@ -22,6 +21,7 @@ def _floating(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(np.float64)  # of bfloat16 too, as NumPy
 
 
+@numpy_function(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Of vectors along one axis, of matrices along two, of all elements without ``ord``.
 
@@ -32,8 +32,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x = _floating(x)
     if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
         return np.sqrt(squared_size(x).sum(keepdims=keepdims))
-    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(counted_axis("norm", one, x.ndim) for one in given)
+    axes = counted_axes("norm", axis, x.ndim)
     if len(axes) == 1:
         return _of_vectors(x, ord, axes[0], keepdims)
     if len(set(axes)) != 2 or len(axes) != 2:
@@ -80,11 +79,11 @@ def _of_matrices(x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
     return getattr(sums, pick)(axis=second, keepdims=keepdims, **initial)
 
 
+@numpy_function(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     if axis is not None and not isinstance(axis, tuple):
         return norm(x, ord, axis, keepdims)
-    axes = tuple(range(x.ndim)) if axis is None else axis
-    counted = tuple(counted_axis("vector_norm", one, x.ndim) for one in axes)
+    counted = counted_axes("vector_norm", axis, x.ndim)
     rest = tuple(d for d in range(x.ndim) if d not in counted)
     if rest:
         moved = x.transpose(*counted, *rest)
@@ -94,29 +93,30 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return np.expand_dims(found, counted) if keepdims else found
 
 
+@numpy_function(np.linalg.matrix_norm)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(x, ord, (-2, -1), keepdims)
 
 
-def _last_axes(name: str) -> Callable[..., Any]:
-    """``np.linalg``'s function over the last two axes, where ``np``'s takes the first two."""
-
-    def handler(x: Any, /, *, offset: int = 0, **options: Any) -> Any:
-        return CONTRACTIONS[name](x, offset, -2, -1, **options)
-
-    return handler
+@numpy_function(np.linalg.diagonal)
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """Of the last two axes, where ``np.diagonal`` takes the first two."""
+    return np.diagonal(x, offset, -2, -1)
 
 
-def _outer(x1: Any, x2: Any, /) -> Any:
-    tracer = tracer_of(x1, x2)
-    first, second = lifted(tracer, x1), lifted(tracer, x2)
-    if first.ndim != 1 or second.ndim != 1:
-        raise ShapeError(
-            f"outer: expected vectors, found {first.ndim} and {second.ndim} dimensions"
-        )
-    return first[:, None] * second[None, :]
+@numpy_function(np.linalg.trace)
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return np.trace(x, offset, -2, -1, dtype)
 
 
+@numpy_function(np.linalg.outer, arrays=("x1", "x2"), numbers=True)
+def outer(x1: Any, x2: Any, /) -> Any:
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ShapeError(f"outer: expected vectors, found {x1.ndim} and {x2.ndim} dimensions")
+    return x1[:, None] * x2[None, :]
+
+
+@numpy_function(np.linalg.multi_dot, arrays=())
 def multi_dot(arrays: Any) -> Any:
     """From left to right, whichever order would be the fewest operations."""
     if len(arrays) < 2:
@@ -126,6 +126,7 @@ def multi_dot(arrays: Any) -> Any:
     return reduce(np.matmul, arrays)
 
 
+@numpy_function(np.linalg.matrix_power)
 def matrix_power(a: Any, n: Any) -> Any:
     """By squaring.
 
@@ -151,6 +152,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     return found.copy() if found is a else found
 
 
+@numpy_function(np.cov, numbers=True)
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, *,
     dtype: Any = None,
@@ -163,8 +165,7 @@ def cov(
     """
     if ddof is not None and ddof != int(ddof):
         raise UnsupportedError(f"cov: ddof={ddof!r}: expected a whole number")
-    tracer = tracer_of(m, y)
-    given = [lifted(tracer, part) for part in (m, y) if part is not None]
+    given = [m] if y is None else [m, lifted(m.tracer, y)]
     if any(part.ndim > 2 for part in given):
         raise ShapeError("cov: expected at most two dimensions")
     if dtype is not None and np.dtype(dtype).kind not in "fc":
@@ -175,14 +176,15 @@ def cov(
         rows = [r.T if part.ndim == 2 else r for r, part in zip(rows, given, strict=True)]
     x = rows[0] if len(rows) == 1 else np.concatenate(rows)
     free = (0 if bias else 1) if ddof is None else ddof
-    count = number_of(tracer, x.shape[1])
-    if not tracer.builder.require(Expr("gt", (count, literal(free)))):
+    count = number_of(m.tracer, x.shape[1])
+    if not m.tracer.builder.require(Expr("gt", (count, literal(free)))):
         raise UnsupportedError("cov: no more observations than ddof")
     apart = x - x.mean(axis=1)[:, None]
     found = (apart @ conjugated(apart).T) * (1 / (x.shape[1] - free))
     return np.squeeze(found)
 
 
+@numpy_function(np.corrcoef, numbers=True)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -192,20 +194,3 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if not is_complex(c):
         return np.clip(c, -1, 1)
     return np.clip(np.real(c), -1, 1) + 1j * np.clip(np.imag(c), -1, 1)
-
-
-LINEAR: dict[str, Callable[..., Any]] = {"cov": cov, "corrcoef": corrcoef}
-# Of np.linalg; a name that np has too may mean something else there.
-LINALG: dict[str, Callable[..., Any]] = {
-    "norm": norm,
-    "vector_norm": vector_norm,
-    "matrix_norm": matrix_norm,
-    "trace": _last_axes("trace"),
-    "diagonal": _last_axes("diagonal"),
-    "outer": _outer,
-    "multi_dot": multi_dot,
-    "matrix_power": matrix_power,
-    "cross": CONTRACTIONS["cross"],
-    "tensordot": CONTRACTIONS["tensordot"],
-    "vecdot": CONTRACTIONS["vecdot"],
-}

@@ -5,7 +5,7 @@ A handler has the NumPy function's own signature, as far as opweave compiles it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate
 from operator import index
@@ -15,11 +15,11 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
-from opweave.compiler.arrays.lifting import lifted, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced_number
-from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Extent
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
@@ -33,6 +33,7 @@ def _along(array: TracedArrayLike, axis: int, extent: Any) -> tuple[Any, DType]:
     return coordinate(tracer, made, array.ndim - 1 - axis, dtype), dtype
 
 
+@numpy_function(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         flat = a.reshape(-1)
@@ -67,12 +68,10 @@ def at_least_one(extent: Any) -> Any:
     return extent.__opweave_scalar__("max", 1) if is_traced_number(extent) else max(extent, 1)
 
 
-def _arrays(arrays: Any) -> list[Any]:
-    """Arrays to be joined, of which one at least is traced."""
-    tracer = tracer_of(list(arrays))
-    return [lifted(tracer, a) for a in arrays]
-
-
+@numpy_function(
+    np.concatenate, each=True,
+    like=lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": 0,
+)  # fmt: skip
 def concatenate(
     arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
@@ -82,23 +81,22 @@ def concatenate(
         DTypeError: a type that they cannot be converted to.
     """
     if dtype is not None:
-        return concatenate([_cast("concatenate", a, dtype, casting) for a in arrays], axis)
-    found = _arrays(arrays)
-    first, tracer = found[0], found[0].tracer
+        arrays = [_cast("concatenate", a, dtype, casting) for a in arrays]
     if axis is None:
-        return concatenate([a.reshape(-1) for a in found], 0)
-    if not all(a.ndim for a in found):
+        return concatenate([a.reshape(-1) for a in arrays], 0)
+    first, tracer = arrays[0], arrays[0].tracer
+    if not all(a.ndim for a in arrays):
         raise ShapeError("concatenate: zero-dimensional arrays cannot be joined; stack them")
     axis = counted_axis("concatenate", axis, first.ndim)
-    if len({a.ndim for a in found}) > 1:
-        ranks = " and ".join(str(a.ndim) for a in found)
+    if len({a.ndim for a in arrays}) > 1:
+        ranks = " and ".join(str(a.ndim) for a in arrays)
         raise ShapeError(f"concatenate: arrays must have same number of dimensions, found {ranks}")
-    for other in found[1:]:
+    for other in arrays[1:]:
         _meet(tracer, first, other, axis)
-    ends = list(accumulate(a.shape[axis] for a in found))
+    ends = list(accumulate(a.shape[axis] for a in arrays))
     c, dtype = _along(first, axis, ends[-1])
     made: Any = moved(first, {axis: c}, dtype)
-    for start, a in zip(ends, found[1:], strict=False):
+    for start, a in zip(ends, arrays[1:], strict=False):
         made = np.where(is_below(c, start), made, moved(a, {axis: c - start}, dtype, like=first))
     return made
 
@@ -125,42 +123,49 @@ def _meet(tracer: TracerLike, first: Any, other: Any, axis: int) -> None:
             )
 
 
+@numpy_function(np.stack, each=True)
 def stack(arrays: Any, axis: Any = 0) -> Any:
-    found = _arrays(arrays)
-    rank = found[0].ndim + 1
+    rank = arrays[0].ndim + 1
     axis = counted_axis("stack", axis, rank)
     axes = (*range(axis), None, *range(axis, rank - 1))
-    tracer = found[0].tracer
-    for other in found[1:]:
+    tracer = arrays[0].tracer
+    for other in arrays[1:]:
         if other.ndim != rank - 1:
             raise ShapeError("stack: expected arrays of one shape")
-        _meet(tracer, found[0], other, -1)
-    views = [tracer.hidden_view(a, axes) for a in found]
+        _meet(tracer, arrays[0], other, -1)
+    views = [tracer.hidden_view(a, axes) for a in arrays]
     c = coordinate(tracer, len(views), rank - 1 - axis, I32)
     at = [c == np.int32(place) for place in range(len(views))]
     if len(views) == 1:
         return views[0].copy()
-    common = np.result_type(*(a.dtype for a in found))
+    common = np.result_type(*(a.dtype for a in arrays))
     views = [v.astype(common) for v in views]
     parts = list(enumerate(views))[-2::-1]
     return reduce(lambda rest, part: np.where(at[part[0]], part[1], rest), parts, views[-1])
 
 
-def _stacked(join: int, rank: int, column: bool = False) -> Any:
-    """``vstack`` and its kin: arrays of at least so many dimensions, joined along one of them."""
+def _joined(axis: int, new_axis: int) -> Callable[..., Any]:
+    """``vstack`` and its kin: arrays joined along an axis.
+
+    ``new_axis`` is where a vector gets another axis; -1 where it stays one.
+    """
 
     def handler(tup: Any, **options: Any) -> Any:
-        tracer, made = tracer_of(list(tup)), []
-        for a in (lifted(tracer, item) for item in tup):
+        made = []
+        for a in tup:
             if not a.ndim:
-                a = a.reshape(*[1] * rank)
-            elif a.ndim == 1 and rank == 2:
-                view = (0, None) if column else (None, 0)
-                a = a.tracer.hidden_view(a, view)
+                a = a.reshape(*[1] * (1 if new_axis < 0 else 2))
+            elif a.ndim == 1 and new_axis >= 0:
+                a = a.tracer.hidden_view(a, (None, 0) if new_axis == 0 else (0, None))
             made.append(a)
-        return concatenate(made, 0 if join == 1 and made[0].ndim == 1 else join, **options)
+        return concatenate(made, min(axis, made[0].ndim - 1), **options)
 
     return handler
+
+
+numpy_function(np.vstack, each=True)(_joined(0, new_axis=0))
+numpy_function(np.hstack, each=True)(_joined(1, new_axis=-1))
+numpy_function(np.column_stack, each=True)(_joined(1, new_axis=1))
 
 
 def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
@@ -185,6 +190,7 @@ def _mirrored(i: Any, n: Any, last: Any) -> Any:
     return np.where(is_below(i, n), i, last - i)
 
 
+@numpy_function(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
     if mode not in ("constant", *MIRRORS) or isinstance(pad_width, dict):
         raise UnsupportedError(f"pad: mode={mode!r}")
@@ -222,10 +228,8 @@ def _nonempty(tracer: TracerLike, extent: Extent) -> None:
         raise ShapeError("pad: an empty axis has no elements to repeat")
 
 
+@numpy_function(np.repeat, np.ndarray.repeat, counted=("axis",), flat=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    if axis is None:
-        return repeat(a.reshape(-1), repeats, 0)
-    axis = counted_axis("repeat", axis, a.ndim)
     times = _number("repeat", a, repeats)
     c, dtype = _along(a, axis, a.shape[axis] * times)
     return moved(a, {axis: c // max(times, 1)}, dtype)
@@ -237,6 +241,7 @@ def _number(name: str, a: Any, item: Any) -> int:
     return index(a.tracer.concrete(item))
 
 
+@numpy_function(np.tile)
 def tile(A: Any, reps: Any) -> Any:
     counts = list(reps) if isinstance(reps, tuple | list) else [reps]
     rank = max(A.ndim, len(counts))
@@ -255,19 +260,19 @@ def tile(A: Any, reps: Any) -> Any:
     return moved(A, places, dtype)
 
 
-def _triangle(lower: bool) -> Any:
-    def handler(m: Any, k: int = 0) -> Any:
-        if not m.ndim:
-            raise ShapeError("triangle: expected an array of at least 1 dimension")
-        tracer, shape = m.tracer, m.value.shape
-        dtype = place_type(tracer, *shape[-2:])
-        row = coordinate(tracer, shape[-2:][0], 1, dtype)  # of a vector each row is that
-        column = coordinate(tracer, shape[-1], 0, dtype)
-        above = is_below(row + k, column)  # beyond the diagonal
-        inside = ~above if lower else ~is_below(column, row + k)
-        return np.where(inside, m, m.dtype.type(0))
+def _triangle(m: Any, k: int, is_lower: bool) -> Any:
+    if not m.ndim:
+        raise ShapeError("triangle: expected an array of at least 1 dimension")
+    tracer, shape = m.tracer, m.value.shape
+    dtype = place_type(tracer, *shape[-2:])
+    row = coordinate(tracer, shape[-2:][0], 1, dtype)  # of a vector each row is that
+    column = coordinate(tracer, shape[-1], 0, dtype)
+    outside = is_below(row + k, column) if is_lower else is_below(column, row + k)
+    return np.where(~outside, m, m.dtype.type(0))
 
-    return handler
+
+numpy_function(np.tril)(lambda m, k=0: _triangle(m, k, is_lower=True))
+numpy_function(np.triu)(lambda m, k=0: _triangle(m, k, is_lower=False))
 
 
 def arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
@@ -285,43 +290,28 @@ def arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
     return made if dtype is None else made.astype(dtype)
 
 
-def _picked(name: str) -> Any:
-    """``argmax`` and its kin: the first place of what the reduction finds, NaN before all."""
-
-    def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        if axis is None:
-            flat = a.reshape(-1)
-            found = handler(flat, 0)
-            return found.reshape((1,) * a.ndim) if keepdims else found
-        axis = counted_axis(f"arg{name}", axis, a.ndim)
-        extent = a.value.shape[axis]
-        if a.tracer.builder.require(
-            Expr("eq", (a.tracer.builder.extent_expr(extent), literal(0)))
-        ):
-            raise ShapeError(f"arg{name}: of an empty axis")
-        best = a == getattr(a, name)(axis=axis, keepdims=True)
-        if dtypes.of(a.dtype).kind in "fc":
-            best = best | np.isnan(a)
-        c = coordinate(a.tracer, extent, a.ndim - 1 - axis, place_type(a.tracer, extent))
-        last = a.tracer.extent(extent)
-        return np.where(best, c, last).min(axis=axis, keepdims=keepdims).astype(np.int64)
-
-    return handler
+def _picked(a: Any, axis: Any, keepdims: bool, name: str) -> Any:
+    """The first place of what the reduction ``name`` finds; NaN comes before all."""
+    if axis is None:
+        found = _picked(a.reshape(-1), 0, False, name)
+        return found.reshape((1,) * a.ndim) if keepdims else found
+    axis = counted_axis(f"arg{name}", axis, a.ndim)
+    extent, builder = a.value.shape[axis], a.tracer.builder
+    if builder.is_empty([extent]):
+        raise ShapeError(f"arg{name}: of an empty axis")
+    best = a == getattr(a, name)(axis=axis, keepdims=True)
+    if dtypes.of(a.dtype).kind in "fc":
+        best = best | np.isnan(a)
+    c = coordinate(a.tracer, extent, a.ndim - 1 - axis, place_type(a.tracer, extent))
+    last = a.tracer.extent(extent)
+    return np.where(best, c, last).min(axis=axis, keepdims=keepdims).astype(np.int64)
 
 
-MOVES: dict[str, Any] = {
-    "roll": roll,
-    "concatenate": concatenate,
-    "concat": concatenate,
-    "stack": stack,
-    "vstack": _stacked(0, 2),
-    "hstack": _stacked(1, 1),
-    "column_stack": _stacked(1, 2, column=True),
-    "pad": pad,
-    "repeat": repeat,
-    "tile": tile,
-    "tril": _triangle(lower=True),
-    "triu": _triangle(lower=False),
-    "argmax": _picked("max"),
-    "argmin": _picked("min"),
-}
+@numpy_function(np.argmax, np.ndarray.argmax)
+def argmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _picked(a, axis, keepdims, "max")
+
+
+@numpy_function(np.argmin, np.ndarray.argmin)
+def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _picked(a, axis, keepdims, "min")

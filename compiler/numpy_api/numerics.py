@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated
-from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.arrays.reshaping import counted_axes, number_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.creation import spread_over_each_other
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -19,8 +20,13 @@ from opweave.opcodes.errors import ShapeError, UnsupportedError
 MOST_TERMS = 64
 
 
+@numpy_function(np.sinc)
 def sinc(x: Any) -> Any:
-    """Of zero that of a number so small that it is 1, but one of the type's."""
+    """``sin(pi x) / (pi x)``, and 1 where x is 0.
+
+    As NumPy does, a tiny number takes the place of 0, so that nothing is divided by 0; the
+    quotient of it is 1 in the array's type.
+    """
     scaled = np.pi * x
     dtype = scaled.value.dtype
     least = 2.0 ** (1 - dtype.digits) if dtype.kind == "f" else 1.0e-20
@@ -28,6 +34,12 @@ def sinc(x: Any) -> Any:
     return np.sin(scaled) / scaled
 
 
+@numpy_function(np.fix)
+def fix(x: Any) -> Any:
+    return np.trunc(x)
+
+
+@numpy_function(np.polyval, arrays=("p", "x"))
 def polyval(p: Any, x: Any) -> Any:
     """By Horner's rule.
 
@@ -49,6 +61,7 @@ def _terms(name: str, array: Any) -> int:
     return count
 
 
+@numpy_function(np.convolve, arrays=("a", "v"), numbers=True)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """Each term of the shorter one weighs the other, shifted: one kernel.
 
@@ -90,6 +103,7 @@ def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
     raise UnsupportedError(f"convolve: mode={mode!r}: expected full, same or valid")
 
 
+@numpy_function(np.correlate, arrays=("a", "v"))
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     if not all(getattr(x, "ndim", 0) for x in (a, v)):
         raise UnsupportedError("correlate: expected two vectors")
@@ -98,6 +112,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return convolve(a, conjugated(v)[::-1], mode)
 
 
+@numpy_function(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Central differences, one-sided at the ends; points evenly spaced.
 
@@ -107,14 +122,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     if edge_order != 1 or f.dtype.kind != "f" or not all(map(_is_step, varargs)):
         raise UnsupportedError("gradient: expected floats, evenly spaced, and edge_order=1")
-    axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = counted_axes("gradient", axis, f.ndim)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
     if len(steps) != len(axes):
         raise ShapeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
-    found = tuple(
-        _differences(f, counted_axis("gradient", d, f.ndim), h)
-        for d, h in zip(axes, steps, strict=True)
-    )
+    found = tuple(_differences(f, d, h) for d, h in zip(axes, steps, strict=True))
     return found[0] if len(found) == 1 else found
 
 
@@ -137,6 +149,7 @@ def _differences(f: Any, axis: int, step: Any) -> Any:
     return out
 
 
+@numpy_function(np.meshgrid, arrays=("xi",))
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """
     Raises:
@@ -157,32 +170,21 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(map(np.copy, apart)) if sparse else spread_over_each_other(apart)
 
 
+@numpy_function(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """Quarters of a turn from the first axis towards the second.
 
     Raises:
         ShapeError: not two axes of the array.
     """
-    pair = [counted_axis("rot90", axis, m.ndim) for axis in axes]
+    pair = counted_axes("rot90", tuple(axes), m.ndim)
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ShapeError(f"rot90: expected two axes, found {tuple(axes)}")
     turns = k % 4
     if turns == 0:
         return m[:]
     if turns == 2:
-        return np.flip(m, tuple(pair))
+        return np.flip(m, pair)
     if turns == 1:
         return np.swapaxes(np.flip(m, pair[1]), *pair)
     return np.flip(np.swapaxes(m, *pair), pair[1])
-
-
-NUMERICS: dict[str, Callable[..., Any]] = {
-    "sinc": sinc,
-    "fix": np.trunc,
-    "polyval": polyval,
-    "convolve": convolve,
-    "correlate": correlate,
-    "gradient": gradient,
-    "meshgrid": meshgrid,
-    "rot90": rot90,
-}

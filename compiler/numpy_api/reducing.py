@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.complexes import squared_size
+from opweave.compiler.arrays.complexes import is_complex, squared_size
 from opweave.compiler.arrays.lifting import lifted
-from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.reshaping import counted_axes
 from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes import OPERATORS, dtypes, rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
@@ -101,9 +102,8 @@ def _of_type(dtype: Any, initial: Any) -> Any:
 
 def is_empty(a: Any, axis: Any) -> bool:
     """Whether a reduction meets no elements, which is part of the guard."""
-    axes = axis_of("reduction", axis)
-    given = range(a.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    extents = [a.value.shape[counted_axis("axis", d, a.ndim)] for d in given]
+    axes = counted_axes("axis", axis_of("reduction", axis), a.ndim)
+    extents = [a.value.shape[d] for d in axes]
     empty: bool = a.tracer.builder.is_empty(extents)
     return empty
 
@@ -121,6 +121,7 @@ def _decision(name: str) -> Callable[..., Any]:
     return handler
 
 
+@numpy_function(np.mean, np.ndarray.mean)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Any:
@@ -205,18 +206,45 @@ def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: An
     return (total / np.maximum(count - ddof, 0)).astype(squares.dtype)
 
 
+def has_nan(a: Any) -> bool:
+    """Whether there is a NaN of the array's type."""
+    return dtypes.of(a.dtype).is_float or is_complex(a)
+
+
+def without_nan(a: Any, fill: float) -> Any:
+    """An array with a number in the place of each NaN."""
+    return np.where(np.isnan(a), fill, a) if has_nan(a) else a
+
+
 def dtype_name(dtype: Any) -> str:
     """NumPy's name of a dtype, however it is given."""
     return dtypes.of(dtype).numpy_name
 
 
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": _summation(OPERATORS["sum"], np.add),
-    "prod": _summation(OPERATORS["prod"], np.multiply),
-    "max": _extremum("max", np.maximum),
-    "min": _extremum("min", np.minimum),
-    "any": _decision("any"),
-    "all": _decision("all"),
-    "mean": _mean,
-    **{name: _spread(OPERATORS[name]) for name in ("var", "std")},
-}
+numpy_function(np.sum, np.ndarray.sum, reduces=np.add)(_summation(OPERATORS["sum"], np.add))
+numpy_function(np.prod, np.ndarray.prod, reduces=np.multiply)(
+    _summation(OPERATORS["prod"], np.multiply)
+)
+numpy_function(np.max, np.amax, np.ndarray.max, reduces=np.maximum)(_extremum("max", np.maximum))
+numpy_function(np.min, np.amin, np.ndarray.min, reduces=np.minimum)(_extremum("min", np.minimum))
+for name, ufunc in (("any", np.logical_or), ("all", np.logical_and)):
+    handler = numpy_function(getattr(np, name), reduces=ufunc)(_decision(name))
+    numpy_function(
+        getattr(np.ndarray, name),
+        like=lambda self, axis=None, dtype=None, out=None, keepdims=False, *, where=True: 0,
+    )(handler)
+for name in ("var", "std"):
+    handler = numpy_function(getattr(np, name))(_spread(OPERATORS[name]))
+    numpy_function(
+        getattr(np.ndarray, name),
+        like=lambda self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True,
+        mean=None: 0,
+    )(handler)  # fmt: skip
+
+
+@numpy_function(reduces=np.logaddexp)
+def _logaddexp_reduce(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    if is_empty(a, axis):
+        raise UnsupportedError("logaddexp.reduce: of an empty axis")
+    wide = a.astype(rules.float_of(dtypes.of(a.dtype)).numpy)
+    return apply(OPERATORS["logsumexp"], wide, axis=axis, keepdims=bool(keepdims))

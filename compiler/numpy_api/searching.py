@@ -6,17 +6,17 @@ and all of them stand in one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import is_complex
 from opweave.compiler.arrays.gathering import gathered, place_type
-from opweave.compiler.arrays.lifting import lifted, tracer_of, weak_or_lifted
+from opweave.compiler.arrays.lifting import weak_or_lifted
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
@@ -51,6 +51,9 @@ def _found(table: Any, x: Any, side: str) -> Any:
     return found
 
 
+@numpy_function(
+    np.searchsorted, np.ndarray.searchsorted, arrays=("a", "v"), numbers=True, unboxed=True
+)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """
     Raises:
@@ -59,23 +62,16 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """
     if sorter is not None or side not in ("left", "right"):
         raise UnsupportedError(f"searchsorted: sorter=, or side={side!r}")
-    tracer = tracer_of(a, v)
-    table, x = lifted(tracer, a), lifted(tracer, v)
-    if table.ndim != 1:
-        raise ShapeError(f"searchsorted: expected a vector, found {table.ndim} dimensions")
+    if a.ndim != 1:
+        raise ShapeError(f"searchsorted: expected a vector, found {a.ndim} dimensions")
     try:
-        common = dtypes.promote(table.value.dtype, x.value.dtype)
+        common = dtypes.promote(a.value.dtype, v.value.dtype)
     except DTypeError:
         common = dtypes.F64  # as NumPy finds for integers and bfloat16, which nothing promotes
-    x = x.astype(common.numpy)
-    return _unboxed(_found(table, x, side).astype(np.int64))
+    return _found(a, v.astype(common.numpy), side).astype(np.int64)
 
 
-def _unboxed(found: Any) -> Any:
-    """Of an array without dimensions the number that NumPy returns."""
-    return found if found.ndim else found[()]
-
-
+@numpy_function(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """
     Raises:
@@ -84,16 +80,17 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """
     if any(is_traced(b) for b in (bins, *(bins if isinstance(bins, list) else ()))):
         raise UnsupportedError("digitize: bins that are traced; use np.searchsorted")
-    edges = np.asarray(bins)
-    side = "left" if right else "right"
+    edges: Any = np.asarray(bins)
+    side: Any = "left" if right else "right"
     if (edges[1:] >= edges[:-1]).all():
-        return searchsorted(edges, x, side)
+        return np.searchsorted(edges, x, side)
     if not (edges[1:] <= edges[:-1]).all():
         raise ShapeError("digitize: bins must be monotonically increasing or decreasing")
-    found = searchsorted(np.ascontiguousarray(edges[::-1]), x, side)
+    found = np.searchsorted(np.ascontiguousarray(edges[::-1]), x, side)
     return np.subtract(len(edges), found)
 
 
+@numpy_function(np.interp, arrays=("x", "xp", "fp"), numbers=True, unboxed=True)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
@@ -106,13 +103,11 @@ def interp(
     """
     if period is not None:
         raise UnsupportedError("interp: period= sorts the points; do it outside")
-    tracer = tracer_of(x, xp, fp)
-    x, xp, fp = (lifted(tracer, a) for a in (x, xp, fp))
     reals = (x, xp) if is_complex(fp) else (x, xp, *filter(_is_given, (left, right)))
     if any(map(np.iscomplexobj, reals)):
         raise UnsupportedError("interp: complex numbers beside real values, which NumPy refuses")
     x, xp = x.astype(np.float64), xp.astype(np.float64)
-    builder = tracer.builder
+    tracer, builder = xp.tracer, xp.tracer.builder
     if (xp.ndim, fp.ndim) != (1, 1):
         raise ShapeError("interp: data points must be 1-D sequences")
     counts = [number_of(tracer, a.shape[0]) for a in (xp, fp)]
@@ -121,13 +116,12 @@ def interp(
     if not builder.require(Expr("ge", (counts[0], literal(2)))):
         raise UnsupportedError("interp: fewer than two points")
     if not is_complex(fp):
-        return _unboxed(_on_lines(x, xp, fp.astype(np.float64), left, right))
+        return _on_lines(x, xp, fp.astype(np.float64), left, right)
     re, im = (
         _on_lines(x, xp, part(fp).astype(np.float64), *(_part_of(e, part) for e in (left, right)))
         for part in (OPERATORS["real"], OPERATORS["imag"])
     )
-    made = OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
-    return _unboxed(made)
+    return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
 
 
 def _is_given(end: Any) -> bool:
@@ -156,10 +150,3 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     below, beyond = (fp[0] if left is None else ends[0]), (fp[-1] if right is None else ends[-1])
     found = np.where(x == xp[-1], fp[-1], np.where(x > xp[-1], beyond, found))
     return np.where(np.isnan(x), x, np.where(x < xp[0], below, found))
-
-
-SEARCHES: dict[str, Callable[..., Any]] = {
-    "searchsorted": searchsorted,
-    "digitize": digitize,
-    "interp": interp,
-}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.reshaping import counted_axis, reshaped
+from opweave.compiler.arrays.reshaping import counted_axes, reshaped
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.numpy_api.creation import in_rows
 from opweave.compiler.numpy_api.reducing import apply
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
@@ -20,42 +20,55 @@ def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
     return apply(OPERATORS["view"], a, axes=axes)
 
 
-def _axes_of(name: str, axes: Any, rank: int) -> list[int]:
-    """Distinct axes counted from 0."""
-    given = axes if isinstance(axes, tuple | list) else (axes,)
-    found = [counted_axis(name, a, rank) for a in given]
+def _distinct_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from 0.
+
+    Raises:
+        ShapeError: one stands there twice.
+    """
+    given = tuple(axes) if isinstance(axes, list | tuple) else (axes,)
+    found = counted_axes(name, given, rank)
     if len(set(found)) < len(found):
-        raise ShapeError(f"{name}: an axis stands twice in {tuple(given)}")
+        raise ShapeError(f"{name}: an axis stands twice in {given}")
     return found
 
 
+@numpy_function(np.transpose, np.ndarray.T)
 def transpose(a: Any, axes: Any = None) -> Any:
-    order = list(range(a.ndim))[::-1] if axes is None else _axes_of("transpose", axes, a.ndim)
+    if axes is None:
+        return _view(a, tuple(range(a.ndim))[::-1])
+    order = _distinct_axes("transpose", axes, a.ndim)
     if len(order) != a.ndim:
         raise ShapeError(f"transpose: {len(order)} axes for an array of {a.ndim} dimensions")
-    return _view(a, tuple(order))
+    return _view(a, order)
 
 
+@numpy_function(np.ndarray.transpose)
 def method_transpose(a: Any, *axes: Any) -> Any:
     given = axes[0] if len(axes) == 1 and not hasattr(axes[0], "__index__") else axes or None
     return transpose(a, given)
 
 
+@numpy_function(np.swapaxes, counted=("axis1", "axis2"))
+@numpy_function(
+    np.ndarray.swapaxes, counted=("axis1", "axis2"), like=lambda self, axis1, axis2, /: 0
+)
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    first, second = (counted_axis("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
     order = list(range(a.ndim))
-    order[first], order[second] = order[second], order[first]
+    order[axis1], order[axis2] = axis2, axis1
     return _view(a, tuple(order))
 
 
+@numpy_function(np.matrix_transpose, np.linalg.matrix_transpose, np.ndarray.mT)
 def matrix_transpose(x: Any, /) -> Any:
     if x.ndim < 2:
         raise ShapeError(f"matrix_transpose: expected at least 2 dimensions, found {x.ndim}")
-    return swapaxes(x, -1, -2)
+    return swapaxes(x, x.ndim - 1, x.ndim - 2)
 
 
+@numpy_function(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    start, end = (_axes_of("moveaxis", axis, a.ndim) for axis in (source, destination))
+    start, end = (_distinct_axes("moveaxis", axis, a.ndim) for axis in (source, destination))
     if len(start) != len(end):
         raise ShapeError(f"moveaxis: {len(start)} axes to {len(end)} places")
     order = [d for d in range(a.ndim) if d not in start]
@@ -64,20 +77,20 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return _view(a, tuple(order))
 
 
+@numpy_function(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     given = axis if isinstance(axis, tuple | list) else (axis,)
-    new = _axes_of("expand_dims", tuple(given), a.ndim + len(given))
+    new = _distinct_axes("expand_dims", given, a.ndim + len(given))
     old = iter(range(a.ndim))
     return _view(a, tuple(None if d in new else next(old) for d in range(a.ndim + len(new))))
 
 
+@numpy_function(np.squeeze, np.ndarray.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
-    shape = a.shape
-    dropped = (
-        [d for d, extent in enumerate(shape) if type(extent) is int and extent == 1]
-        if axis is None
-        else _axes_of("squeeze", axis, a.ndim)
-    )
+    if axis is None:
+        dropped = tuple(d for d, n in enumerate(a.shape) if type(n) is int and n == 1)
+    else:
+        dropped = _distinct_axes("squeeze", axis, a.ndim)
     return _view(a, tuple(d for d in range(a.ndim) if d not in dropped)) if dropped else a
 
 
@@ -123,6 +136,7 @@ def _by_columns(a: Any) -> Any:
     return transpose(apply(OPERATORS["copy"], transpose(a)))
 
 
+@numpy_function(np.reshape)
 def reshape(a: Any, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     """
     Raises:
@@ -142,10 +156,12 @@ def _extents(shape: Any) -> tuple[Any, ...]:
     return tuple(shape) if is_sequence and np.ndim(shape) else (shape,)
 
 
+@numpy_function(np.ndarray.reshape)
 def method_reshape(a: Any, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
     return reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
+@numpy_function(np.ravel, np.ndarray.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
     by_rows = _reading_order("ravel", a, order) == "C"
     made = reshaped(a if by_rows else transpose(a), (-1,))
@@ -155,32 +171,11 @@ def ravel(a: Any, order: Any = "C") -> Any:
     return a.tracer.alias(a, made, lambda array, _: np.ravel(array, order))
 
 
+@numpy_function(np.ndarray.flatten)
 def flatten(a: Any, order: Any = "C") -> Any:
     return copy(ravel(a, order))
 
 
+@numpy_function(np.copy)
 def copy(a: Any, order: Any = "C") -> Any:
     return _by_columns(a) if _order("copy", order) == "F" else apply(OPERATORS["copy"], a)
-
-
-SHAPING: dict[str, Callable[..., Any]] = {
-    "transpose": transpose,
-    "permute_dims": transpose,
-    "matrix_transpose": matrix_transpose,
-    "swapaxes": swapaxes,
-    "moveaxis": moveaxis,
-    "expand_dims": expand_dims,
-    "squeeze": squeeze,
-    "reshape": reshape,
-    "ravel": ravel,
-    "copy": copy,
-}
-SHAPING_METHODS: dict[str, Callable[..., Any]] = {
-    "transpose": method_transpose,
-    "swapaxes": swapaxes,
-    "squeeze": squeeze,
-    "reshape": method_reshape,
-    "ravel": ravel,
-    "flatten": flatten,
-}
-SHAPING_PROPERTIES: dict[str, Callable[..., Any]] = {"T": transpose, "mT": matrix_transpose}

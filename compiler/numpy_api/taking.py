@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.gathering import checked, moved, place_type
-from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.numpy_api.creation import created
 from opweave.compiler.numpy_api.movement import at_least_one
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 
+@numpy_function(np.take, np.ndarray.take, counted=("axis",), flat=True)
 def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
-    if axis is None:
-        a, axis = a.reshape(-1) if a.ndim != 1 else a, 0
-    axis = counted_axis("take", axis, a.ndim)
     indices = np.asarray(indices) if isinstance(indices, list | tuple) else indices
     if mode not in ("raise", "clip", "wrap"):
         raise UnsupportedError(f"take: mode={mode!r}")
@@ -41,16 +39,11 @@ def _are_whole(indices: Any) -> bool:
     return dtype.kind in "biu"
 
 
+@numpy_function(np.take_along_axis, arrays=(), counted=("axis",), flat=True)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     if not is_traced(indices) or indices.dtype.kind not in "iu":
         raise UnsupportedError("take_along_axis: expected indices among the arguments")
-    if axis is None:
-        arr, axis = arr.reshape(-1), 0
-    axis = counted_axis("take_along_axis", axis, arr.ndim)
     if arr.ndim != indices.ndim:
         raise ShapeError("take_along_axis: expected indices of as many dimensions as the array")
     dtype = place_type(arr.tracer, *arr.value.shape)
     return moved(arr, {axis: checked(arr.tracer, indices, arr.value.shape[axis])}, dtype)
-
-
-TAKES: dict[str, Any] = {"take": take, "take_along_axis": take_along_axis}
