@@ -1,28 +1,20 @@
-"""Creation inside a traced function: ``zeros_like`` and its kin, and ``np.zeros(x.shape)``.
-
-What depends on no traced value, such as ``np.eye(3)``, NumPy makes while tracing; the array is an
-input of the graph then.
-"""
+"""Arrays of a shape, of another array's shape, and of data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import arrays_in, lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
-from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.numpy_api.movement import arange
 from opweave.compiler.numpy_api.registry import CREATORS, Row, numpy_function
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.dtypes import I64, DType
-from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
 
 def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
@@ -124,79 +116,7 @@ def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: An
     if not is_traced_array(fill_value):
         return created(tracer, shape, fill_value, dtype)
     value = fill_value if dtype is None else fill_value.astype(dtype)
-    return broadcast_to(value, shape).copy()
-
-
-def _spread(array: Any, over: Any) -> Any:
-    """An array over a larger shape; what carries the shape is a constant in the kernel."""
-    return np.where(over, array, array)
-
-
-@numpy_function(np.broadcast_to)
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """Another array where NumPy has a view that nobody can write to.
-
-    Raises:
-        ShapeError: it does not broadcast to that shape.
-    """
-    tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
-    wanted = [extent_of_item(tracer, item) for item in extents]
-    have = [extent_of_item(tracer, item) for item in array.shape]
-    fits = len(have) <= len(wanted) and all(
-        own in (literal(1), new) or tracer.builder.require(Expr("eq", (own, new)))
-        for own, new in zip(reversed(have), reversed(wanted), strict=False)
-    )
-    if not fits:
-        found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
-        raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
-    made = _spread(array, created(tracer, extents, True, np.bool_))
-    return tracer.alias(array, made, np.broadcast_to)
-
-
-@numpy_function(np.broadcast_arrays, arrays=())
-def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    arrays = [a for a in args if is_traced_array(a)]
-    if len(arrays) < len(args):
-        raise UnsupportedError("broadcast_arrays: expected traced arrays")
-    made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
-    return tuple(a.tracer.alias(a, spread, _broadcast) for a, spread in made)
-
-
-def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
-    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
-    return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
-
-
-def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays of one shape that share no memory with those that are given."""
-    over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
-    return tuple(_spread(a, over) for a in arrays)
-
-
-numpy_function(np.arange, creates=True)(arange)
-
-
-@numpy_function(np.eye, np.identity, creates=True)
-def eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
-    shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
-    row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
-    return (column - row == k).astype(dtype)
-
-
-@numpy_function(np.linspace, creates=True)
-def linspace(
-    tracer: TracerLike, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
-    dtype: Any = None,
-) -> Any:  # fmt: skip
-    """As NumPy's: so many steps from the start, and the very stop at the end."""
-    if any(getattr(end, "ndim", 0) for end in (start, stop)):
-        raise UnsupportedError("linspace: expected two numbers, found arrays")
-    place = arange(tracer, num)
-    last = num - 1 if endpoint else num
-    made = place * ((stop - start) / np.maximum(last, 1)) + start
-    if endpoint:
-        made = np.where((place == last) & (place > 0), stop * 1.0, made)
-    return made if dtype is None else made.astype(dtype)
+    return np.broadcast_to(value, shape).copy()
 
 
 @numpy_function(np.array, creates=True)

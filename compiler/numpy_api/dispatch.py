@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.numpy_api import (  # noqa: F401  (each enters its functions into the table)
-    arranging,
-    complex_parts,
-    composed,
-    contractions,
     creation,
-    inplace,
-    linear,
+    creation_ranges,
+    functional,
+    indexing_routines,
+    linalg,
+    linalg_einsum,
+    linalg_products,
     logic,
-    movement,
-    numerical,
-    numerics,
-    reducing,
-    scanning,
-    searching,
-    shaping,
-    taking,
+    manipulation_elements,
+    manipulation_joining,
+    manipulation_shape,
+    math,
+    math_complex,
+    math_sums,
+    sorting,
+    statistics,
 )
 from opweave.compiler.numpy_api.registry import CREATORS, FUNCTIONS, METHODS, PROPERTIES, REDUCES
 from opweave.compiler.numpy_api.scipy_special import is_special

@@ -1,4 +1,4 @@
-"""NumPy's functions that ask what an array is, and those that tell arrays apart."""
+"""Truths, and comparisons of whole arrays."""
 
 from __future__ import annotations
 
@@ -8,33 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.complexes import is_complex
-from opweave.compiler.arrays.reshaping import counted_axes
+from opweave.compiler.numpy_api.common import mask_of, reduced, same_shape
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
-numpy_function(np.shape)(lambda a: a.shape)
-numpy_function(np.ndim)(lambda a: a.ndim)
+
+def _like_decision(
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *,
+    where: Any = True,
+) -> None:  # fmt: skip
+    """The signature of ``ndarray.any`` and ``ndarray.all``."""
 
 
-@numpy_function(np.size)
-def size(a: Any, axis: Any = None) -> Any:
-    axes = counted_axes("size", axis, a.ndim)
-    return reduce(lambda total, d: a.shape[d] * total, axes, 1) if axis is not None else a.size
+@numpy_function(np.any, reduces=np.logical_or)
+@numpy_function(np.ndarray.any, like=_like_decision)
+def any_(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    chosen = a if where is True else np.logical_and(a, mask_of(where, a))
+    return reduced("any", chosen, axis, keepdims)
 
 
-@numpy_function(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Any:
-    if is_complex(a):
-        raise UnsupportedError("real_if_close: its dtype follows from the elements")
-    return np.copy(a) if a.tracer.is_number(a.value) else a  # of a number an array
-
-
-def same_shape(first: Any, second: Any) -> bool:
-    """Whether two arrays have one shape, which is part of the guard."""
-    if first.ndim != second.ndim:
-        return False
-    return all(bool(m == n) for m, n in zip(first.shape, second.shape, strict=True))
+@numpy_function(np.all, reduces=np.logical_and)
+@numpy_function(np.ndarray.all, like=_like_decision)
+def all_(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    chosen = a if where is True else np.logical_or(a, np.logical_not(mask_of(where, a)))
+    return reduced("all", chosen, axis, keepdims)
 
 
 @numpy_function(np.array_equal, arrays=("a1", "a2"), numbers=True)
@@ -76,3 +73,27 @@ def isin(
     found = reduce(or_, (element == tests[number] for number in range(count)))
     found = ~found if invert else found
     return found if found.ndim else np.copy(found)  # NumPy gives an array, also of a number
+
+
+numpy_function(np.isposinf)(lambda x: x == np.inf)
+numpy_function(np.isneginf)(lambda x: x == -np.inf)
+
+
+@numpy_function(np.isclose, arrays=("a", "b"))
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    if hasattr(b, "dtype"):
+        b = b.astype(np.result_type(b.dtype, 1.0))  # NumPy subtracts in a type that holds both
+    elif isinstance(b, int):
+        b = float(b)
+    close = (abs(a - b) <= atol + rtol * abs(b)) & np.isfinite(b) | (a == b)
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+@numpy_function(np.allclose, arrays=("a", "b"))
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    close = isclose(a, b, rtol, atol, equal_nan).all()
+    return close.tracer.truth(close, "allclose")

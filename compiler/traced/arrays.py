@@ -25,9 +25,9 @@ from opweave.compiler.numpy_api.dispatch import (
     REDUCES,
     operator_of,
 )
-from opweave.compiler.numpy_api.numerical import matmul
+from opweave.compiler.numpy_api.linalg_products import matmul
+from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import Row
-from opweave.compiler.numpy_api.scanning import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.numbers import TracedScalar

@@ -17,8 +17,8 @@ from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.traced_operators import ArrayOperators, is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
+from opweave.compiler.numpy_api.common import same_shape
 from opweave.compiler.numpy_api.dispatch import METHODS, operator_of
-from opweave.compiler.numpy_api.logic import same_shape
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError

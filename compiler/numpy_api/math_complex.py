@@ -1,4 +1,4 @@
-"""The parts of complex numbers, and questions for them."""
+"""Complex numbers: their parts, and questions for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from opweave.compiler.arrays.complexes import conjugated, is_complex
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.errors import UnsupportedError
 
 
 @numpy_function(np.real, np.ndarray.real)
@@ -41,6 +42,19 @@ def angle(z: Any, deg: bool = False) -> Any:
     return found * (180 / np.pi) if deg else found
 
 
+@numpy_function(np.ndarray.conj, np.ndarray.conjugate)
+def conjugate(a: Any) -> Any:
+    """The array itself where nothing is imaginary, as by NumPy."""
+    return conjugated(a)
+
+
+@numpy_function(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    if is_complex(a):
+        raise UnsupportedError("real_if_close: its dtype follows from the elements")
+    return np.copy(a) if a.tracer.is_number(a.value) else a  # of a number an array
+
+
 @numpy_function(np.iscomplex)
 def iscomplex(x: Any) -> Any:
     return OPERATORS["imag"](x) != 0 if is_complex(x) else _throughout(x, False)
@@ -58,9 +72,3 @@ def _throughout(x: Any, value: bool) -> Any:
 
 numpy_function(np.iscomplexobj)(lambda x: is_complex(x))
 numpy_function(np.isrealobj)(lambda x: not is_complex(x))
-
-
-@numpy_function(np.ndarray.conj, np.ndarray.conjugate)
-def conjugate(a: Any) -> Any:
-    """The array itself where nothing is imaginary, as by NumPy."""
-    return conjugated(a)

@@ -1,19 +1,22 @@
-"""NumPy's functions and methods that give an array another shape: views, reshapes, copies."""
+"""Other shapes and other orders of axes: mostly views."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.reshaping import counted_axes, reshaped
-from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.numpy_api.creation import in_rows
-from opweave.compiler.numpy_api.reducing import apply
+from opweave.compiler.arrays.reshaping import counted_axes, extent_of_item, reshaped
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.common import apply, dtype_name
+from opweave.compiler.numpy_api.creation import _like, created, in_rows
 from opweave.compiler.numpy_api.registry import numpy_function
-from opweave.opcodes import OPERATORS
+from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.errors import AxisError, DTypeError, ShapeError, UnsupportedError
 
 
 def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
@@ -179,3 +182,116 @@ def flatten(a: Any, order: Any = "C") -> Any:
 @numpy_function(np.copy)
 def copy(a: Any, order: Any = "C") -> Any:
     return _by_columns(a) if _order("copy", order) == "F" else apply(OPERATORS["copy"], a)
+
+
+@numpy_function(np.rollaxis, counted=("axis",))
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    start = start + a.ndim if start < 0 else start
+    if not 0 <= start <= a.ndim:
+        raise AxisError(f"rollaxis: no place {start} among {a.ndim} axes")
+    start -= axis < start
+    return a[...] if axis == start else np.moveaxis(a, axis, start)
+
+
+def _each(raised: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of one array as one of any number of them."""
+
+    def handler(*arrays: Any) -> Any:
+        made = tuple(map(raised, arrays))
+        return made[0] if len(made) == 1 else made
+
+    return handler
+
+
+numpy_function(np.atleast_1d, arrays=("arrays",))(_each(lambda a: a if a.ndim else a[None]))
+numpy_function(np.atleast_2d, arrays=("arrays",))(
+    _each(lambda a: a if a.ndim > 1 else a[(None,) * (2 - a.ndim)])
+)
+# NumPy puts the axis of a vector in the middle, and those of a matrix in front.
+BEHIND = {0: (None, None, None), 1: (None, slice(None), None), 2: (..., None)}
+numpy_function(np.atleast_3d, arrays=("arrays",))(
+    _each(lambda a: a[BEHIND[a.ndim]] if a.ndim in BEHIND else a)
+)
+
+
+def _spread(array: Any, over: Any) -> Any:
+    """An array over a larger shape; what carries the shape is a constant in the kernel."""
+    return np.where(over, array, array)
+
+
+@numpy_function(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """Another array where NumPy has a view that nobody can write to.
+
+    Raises:
+        ShapeError: it does not broadcast to that shape.
+    """
+    tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
+    wanted = [extent_of_item(tracer, item) for item in extents]
+    have = [extent_of_item(tracer, item) for item in array.shape]
+    fits = len(have) <= len(wanted) and all(
+        own in (literal(1), new) or tracer.builder.require(Expr("eq", (own, new)))
+        for own, new in zip(reversed(have), reversed(wanted), strict=False)
+    )
+    if not fits:
+        found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
+        raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
+    made = _spread(array, created(tracer, extents, True, np.bool_))
+    return tracer.alias(array, made, np.broadcast_to)
+
+
+@numpy_function(np.broadcast_arrays, arrays=())
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    arrays = [a for a in args if is_traced_array(a)]
+    if len(arrays) < len(args):
+        raise UnsupportedError("broadcast_arrays: expected traced arrays")
+    made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
+    return tuple(a.tracer.alias(a, spread, _broadcast) for a, spread in made)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
+    return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
+
+
+def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Arrays of one shape that share no memory with those that are given."""
+    over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
+    return tuple(_spread(a, over) for a in arrays)
+
+
+@numpy_function(np.ndarray.copy)
+def method_copy(a: Any, order: Any = "C") -> Any:
+    """Of a number a number, where ``np.copy`` makes an array of it."""
+    return astype(a, a.dtype) if a.ndim == 0 else copy(a, order)
+
+
+@numpy_function("astype")
+@numpy_function(
+    np.ndarray.astype,
+    like=lambda self, dtype, order="K", casting="unsafe", subok=True, copy=True: 0,
+)
+def astype(
+    a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True
+) -> Any:
+    """
+    Raises:
+        DTypeError: a conversion that ``casting`` does not allow.
+    """
+    if casting != "unsafe" and not np.can_cast(a.dtype, dtype, casting):
+        raise DTypeError(f"astype: cannot cast {a.dtype} to {dtype_name(dtype)} by {casting!r}")
+    if not copy and is_kept(order) and dtypes.of(dtype).numpy == a.dtype:  # longlong is int64
+        return a
+    return in_order(apply(OPERATORS["cast"], a, dtype=dtype_name(dtype)), order)
+
+
+numpy_function(np.ndarray.itemsize)(lambda a: a.dtype.itemsize)
+numpy_function(np.ndarray.nbytes)(lambda a: a.size * a.dtype.itemsize)
+numpy_function(np.shape)(lambda a: a.shape)
+numpy_function(np.ndim)(lambda a: a.ndim)
+
+
+@numpy_function(np.size)
+def size(a: Any, axis: Any = None) -> Any:
+    axes = counted_axes("size", axis, a.ndim)
+    return reduce(lambda total, d: a.shape[d] * total, axes, 1) if axis is not None else a.size
