@@ -1,8 +1,8 @@
-"""Complex numbers in traced functions: their parts, and functions that are made of real ones."""
+"""Complex numbers in traced functions, and functions of them that are made of real ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,46 +74,6 @@ def _number(tracer: Any, item: Any, typed: tuple[Expr, Any], dtype: DType) -> An
     return _array(tracer, typed[0], dtype.part if real else dtype)
 
 
-def real(val: Any) -> Any:
-    """The real part, which shares its memory as NumPy's view does; of a real array itself."""
-    return _part("real", val) if is_complex(val) else val
-
-
-def imag(val: Any) -> Any:
-    """The imaginary part, likewise; of a real array zeros, of a real number a zero."""
-    if is_complex(val):
-        return _part("imag", val)
-    return np.zeros_like(val)[() if val.tracer.is_number(val.value) else ...]
-
-
-def _part(name: str, array: Any) -> Any:
-    made = array.tracer.apply(OPERATORS[name], [array])
-    if array.ndim or not array.tracer.is_number(array.value):
-        array.tracer.alias(array, made, lambda a, _: getattr(a, name))
-    return made
-
-
-def angle(z: Any, deg: bool = False) -> Any:
-    if is_complex(z):
-        found = np.arctan2(OPERATORS["imag"](z), OPERATORS["real"](z))
-    else:
-        found = np.arctan2(np.zeros_like(z), z)
-    return found * (180 / np.pi) if deg else found
-
-
-def iscomplex(x: Any) -> Any:
-    return OPERATORS["imag"](x) != 0 if is_complex(x) else _throughout(x, False)
-
-
-def isreal(x: Any) -> Any:
-    return OPERATORS["imag"](x) == 0 if is_complex(x) else _throughout(x, True)
-
-
-def _throughout(x: Any, value: bool) -> Any:
-    """An array of one truth; a NumPy bool of an array without dimensions."""
-    return np.full_like(x, value, dtype=np.bool_)[... if x.ndim else ()]
-
-
 def conjugated(a: Any) -> Any:
     """The conjugate, of a real array itself."""
     return np.conjugate(a) if is_complex(a) else a
@@ -125,14 +85,3 @@ def squared_size(a: Any) -> Any:
         return a * a
     re, im = OPERATORS["real"](a), OPERATORS["imag"](a)
     return re * re + im * im
-
-
-COMPLEX: dict[str, Callable[..., Any]] = {
-    "real": real,
-    "imag": imag,
-    "angle": angle,
-    "iscomplex": iscomplex,
-    "isreal": isreal,
-    "iscomplexobj": is_complex,
-    "isrealobj": lambda x: not is_complex(x),
-}

@@ -121,6 +121,16 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     return found % rank
 
 
+def counted_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
+    """Some axes of an array, counted from 0: of a tuple, of one axis, or of None, which is all.
+
+    Raises:
+        ShapeError, AxisError, UnsupportedError: see ``counted_axis``.
+    """
+    given = range(rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    return tuple(counted_axis(name, axis, rank) for axis in given)
+
+
 def symbol_of(tracer: TracerLike, expr: Expr) -> Extent:
     """From an expression to an extent: a number, a known symbol, or a new one."""
     if expr.op == "literal":

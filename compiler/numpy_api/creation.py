@@ -1,28 +1,20 @@
-"""Creation inside a traced function: ``zeros_like`` and its kin, and ``np.zeros(x.shape)``.
-
-What depends on no traced value, such as ``np.eye(3)``, NumPy makes while tracing; the array is an
-input of the graph then.
-"""
+"""Arrays of a shape, of another array's shape, and of data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.gathering import coordinate
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import arrays_in, lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
-from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.numpy_api.movement import arange
+from opweave.compiler.numpy_api.registry import CREATORS, Row, numpy_function
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.dtypes import I64, DType
-from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
 
 def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
@@ -69,6 +61,7 @@ def _own(fill: Any) -> DType:
     return dtypes.of(np.asarray(example).dtype)
 
 
+@numpy_function(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
     *, shape: Any = None,
@@ -89,17 +82,30 @@ def _like(fill: int) -> Callable[..., Any]:
     return handler
 
 
-def _shaped(fill: int) -> Callable[..., Any]:
+numpy_function(np.zeros_like)(_like(0))
+numpy_function(np.ones_like)(_like(1))
+numpy_function(
+    np.empty_like,
+    like=lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: 0,
+)(_like(0))
+
+
+@numpy_function(np.full, creates=True)
+def full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"order={order!r}: expected C or F")
+    return _full(tracer, shape, fill_value, dtype, order)
+
+
+def _shaped(number: int) -> Callable[..., Any]:
     def handler(tracer: Any, shape: Any, dtype: Any = float, order: Any = "C") -> Any:
-        return _filled(tracer, shape, fill, float if dtype is None else dtype, order)
+        return full(tracer, shape, number, float if dtype is None else dtype, order)
 
     return handler
 
 
-def _filled(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
-    if order not in ("C", "F"):
-        raise UnsupportedError(f"order={order!r}: expected C or F")
-    return _full(tracer, shape, fill_value, dtype, order)
+numpy_function(np.zeros, np.empty, creates=True)(_shaped(0))
+numpy_function(np.ones, creates=True)(_shaped(1))
 
 
 def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Any:
@@ -110,94 +116,11 @@ def _full(tracer: Any, shape: Any, fill_value: Any, dtype: Any = None, order: An
     if not is_traced_array(fill_value):
         return created(tracer, shape, fill_value, dtype)
     value = fill_value if dtype is None else fill_value.astype(dtype)
-    return broadcast_to(value, shape).copy()
+    return np.broadcast_to(value, shape).copy()
 
 
-def _spread(array: Any, over: Any) -> Any:
-    """An array over a larger shape; what carries the shape is a constant in the kernel."""
-    return np.where(over, array, array)
-
-
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """Another array where NumPy has a view that nobody can write to.
-
-    Raises:
-        ShapeError: it does not broadcast to that shape.
-    """
-    tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
-    wanted = [extent_of_item(tracer, item) for item in extents]
-    have = [extent_of_item(tracer, item) for item in array.shape]
-    fits = len(have) <= len(wanted) and all(
-        own in (literal(1), new) or tracer.builder.require(Expr("eq", (own, new)))
-        for own, new in zip(reversed(have), reversed(wanted), strict=False)
-    )
-    if not fits:
-        found, asked = (tuple(map(int, s)) for s in (array.shape, extents))
-        raise ShapeError(f"broadcast_to: {found} does not broadcast to {asked}")
-    made = _spread(array, created(tracer, extents, True, np.bool_))
-    return tracer.alias(array, made, np.broadcast_to)
-
-
-def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    arrays = [a for a in args if is_traced_array(a)]
-    if len(arrays) < len(args):
-        raise UnsupportedError("broadcast_arrays: expected traced arrays")
-    made = [(a, spread) for a, spread in zip(arrays, spread_over_each_other(arrays), strict=True)]
-    return tuple(a.tracer.alias(a, spread, _broadcast) for a, spread in made)
-
-
-def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
-    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
-    return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
-
-
-def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays of one shape that share no memory with those that are given."""
-    over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
-    return tuple(_spread(a, over) for a in arrays)
-
-
-# Of an array that is traced.
-LIKE: dict[str, Callable[..., Any]] = {
-    "full_like": full_like,
-    "zeros_like": _like(0),
-    "ones_like": _like(1),
-    "empty_like": _like(0),
-    "broadcast_to": broadcast_to,
-    "broadcast_arrays": broadcast_arrays,
-}
-# Of a shape, where an extent or the number is traced.
-SHAPED: dict[str, Callable[..., Any]] = {
-    "full": _filled, "zeros": _shaped(0), "ones": _shaped(1), "empty": _shaped(0),
-}  # fmt: skip
-
-
-def _arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
-    return arange(tracer, *args, dtype=dtype)
-
-
-def _eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
-    shape = [tracer.extent_of(n) for n in (N, N if M is None else M)]
-    row, column = (coordinate(tracer, e, 1 - d, I64) for d, e in enumerate(shape))
-    return (column - row == k).astype(dtype)
-
-
-def _linspace(
-    tracer: TracerLike, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
-    dtype: Any = None,
-) -> Any:  # fmt: skip
-    """As NumPy's: so many steps from the start, and the very stop at the end."""
-    if any(getattr(end, "ndim", 0) for end in (start, stop)):
-        raise UnsupportedError("linspace: expected two numbers, found arrays")
-    place = arange(tracer, num)
-    last = num - 1 if endpoint else num
-    made = place * ((stop - start) / np.maximum(last, 1)) + start
-    if endpoint:
-        made = np.where((place == last) & (place > 0), stop * 1.0, made)
-    return made if dtype is None else made.astype(dtype)
-
-
-def _array(
+@numpy_function(np.array, creates=True)
+def array(
     tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     subok: bool = False,
 ) -> Any:  # fmt: skip
@@ -228,21 +151,25 @@ def _laid_out(a: Any, order: Any) -> Any:
     return np.transpose(in_rows(np.transpose(a), np.ascontiguousarray))
 
 
-def _as_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _array(tracer, a, dtype, copy=False, order=order)
+@numpy_function(np.asarray, creates=True)
+def asarray(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return array(tracer, a, dtype, copy=False, order=order)
 
 
-def _as_any_array(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _array(tracer, a, dtype, copy=False, order=order, subok=True)
+@numpy_function(np.asanyarray, creates=True)
+def asanyarray(tracer: TracerLike, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return array(tracer, a, dtype, copy=False, order=order, subok=True)
 
 
-def _fortran(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
-    found = _array(tracer, a, dtype, copy=False, order="F")
+@numpy_function(np.asfortranarray, creates=True)
+def asfortranarray(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
+    found = array(tracer, a, dtype, copy=False, order="F")
     return found if found.ndim else found.reshape(1)
 
 
-def _contiguous(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
-    found = _array(tracer, a, dtype, copy=False)
+@numpy_function(np.ascontiguousarray, creates=True)
+def ascontiguousarray(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
+    found = array(tracer, a, dtype, copy=False)
     return in_rows(found, np.ascontiguousarray) if found.ndim else found.reshape(1)
 
 
@@ -254,37 +181,19 @@ def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
     return a.tracer.alias(a, made, lambda array, _: of(array))
 
 
-# Of numbers and arrays, where one of them is traced; None where the numbers are asked for.
-COUNTED: dict[str, Callable[..., Any]] = {
-    "array": _array,
-    "asarray": _as_array,
-    "asanyarray": _as_any_array,
-    "ascontiguousarray": _contiguous,
-    "asfortranarray": _fortran,
-    "arange": _arange,
-    "eye": _eye,
-    "identity": _eye,
-    "linspace": _linspace,
-}
-
-
-# Functions that a module has in the place of its own.
-CREATORS = frozenset((*SHAPED, *COUNTED))
-
-
-def _takes(handler: Callable[..., Any], tracer: TracerLike, args: Any, kwargs: Any) -> bool:
-    """True where a handler has all the arguments of a call."""
+def _takes(row: Row, args: Any, kwargs: Any) -> bool:
+    """True where a handler has all the arguments of a call, which come after the tracer."""
     try:
-        signature(handler).bind(tracer, *args, **kwargs)
+        row.signature.bind(None, *args, **kwargs)
     except TypeError:
         return False
     return True
 
 
-def _placed(tracer: TracerLike, handler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _placed(row: Row, tracer: TracerLike, *args: Any, **kwargs: Any) -> Any:
     """Call a handler; what it refuses has the user's line."""
     try:
-        return handler(tracer, *args, **kwargs)
+        return row(tracer, *args, **kwargs)
     except OpweaveError as error:
         place = str(tracer.where())
         raise error if place in str(error) else type(error)(f"{error} ({place})") from None
@@ -306,29 +215,30 @@ def creator(
     ``holder``: the trace that may want to hold what NumPy makes, too, see ``trace``.
     """
 
-    def counted(*args: Any, **kwargs: Any) -> Any:
+    row = CREATORS[name]
+
+    def of_items(*args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
         tracer = next((a.tracer for a in arrays_in(given)), tracer)
         if tracer is None:
             return _held(holder, plain(*args, **kwargs))
-        handler = COUNTED[name]
-        if _takes(handler, tracer, args, kwargs):
-            found = _placed(tracer, handler, *args, **kwargs)
+        if _takes(row, args, kwargs):
+            found = _placed(row, tracer, *args, **kwargs)
             if found is not None:
                 return found
         values = {key: tracer.concrete(value) for key, value in kwargs.items()}
         return plain(*map(tracer.concrete, args), **values)
 
-    def function(shape: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
         extents = shape if isinstance(shape, tuple | list) else (shape,)
         given = (*extents, *args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
         if tracer is None:
             return _held(holder, plain(shape, *args, **kwargs))
         kwargs = {k: v for k, v in kwargs.items() if k != "device" or v not in (None, "cpu")}
-        if not _takes(SHAPED[name], tracer, (extents, *args), kwargs):
+        if not _takes(row, (extents, *args), kwargs):
             raise UnsupportedError(f"np.{name}: an argument is not compiled ({tracer.where()})")
-        return _placed(tracer, SHAPED[name], extents, *args, **kwargs)
+        return _placed(row, tracer, extents, *args, **kwargs)
 
-    return counted if name in COUNTED else function
+    return of_shape if "shape" in row.own else of_items

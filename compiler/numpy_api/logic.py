@@ -1,90 +1,99 @@
-"""NumPy's functions that ask what an array is, and those that tell arrays apart."""
+"""Truths, and comparisons of whole arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.complexes import is_complex
-from opweave.compiler.arrays.lifting import lifted, tracer_of
-from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.numpy_api.common import mask_of, reduced, same_shape
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 
-def _size(a: Any, axis: Any = None) -> Any:
-    if axis is None:
-        return a.size
-    total: Any = 1
-    for one in axis if isinstance(axis, tuple) else (axis,):
-        total = a.shape[counted_axis("size", one, a.ndim)] * total
-    return total
+def _like_decision(
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *,
+    where: Any = True,
+) -> None:  # fmt: skip
+    """The signature of ``ndarray.any`` and ``ndarray.all``."""
 
 
-def _real_if_close(a: Any, tol: float = 100) -> Any:
-    if is_complex(a):
-        raise UnsupportedError("real_if_close: its dtype follows from the elements")
-    return np.copy(a) if a.tracer.is_number(a.value) else a  # of a number an array
+@numpy_function(np.any, reduces=np.logical_or)
+@numpy_function(np.ndarray.any, like=_like_decision)
+def any_(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    chosen = a if where is True else np.logical_and(a, mask_of(where, a))
+    return reduced("any", chosen, axis, keepdims)
 
 
-def same_shape(first: Any, second: Any) -> bool:
-    """Whether two arrays have one shape, which is part of the guard."""
-    if first.ndim != second.ndim:
-        return False
-    return all(bool(m == n) for m, n in zip(first.shape, second.shape, strict=True))
+@numpy_function(np.all, reduces=np.logical_and)
+@numpy_function(np.ndarray.all, like=_like_decision)
+def all_(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    chosen = a if where is True else np.logical_or(a, np.logical_not(mask_of(where, a)))
+    return reduced("all", chosen, axis, keepdims)
 
 
+@numpy_function(np.array_equal, arrays=("a1", "a2"), numbers=True)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    tracer = tracer_of(a1, a2)
-    first, second = lifted(tracer, a1), lifted(tracer, a2)
-    if not same_shape(first, second):
+    if not same_shape(a1, a2):
         return False
-    same = first == second
+    same = a1 == a2
     if equal_nan:
-        same = same | ((first != first) & (second != second))
-    return tracer.truth(same.all(), "array_equal")
+        same = same | ((a1 != a1) & (a2 != a2))
+    return a1.tracer.truth(same.all(), "array_equal")
 
 
+@numpy_function(np.array_equiv, arrays=("a1", "a2"), numbers=True)
 def array_equiv(a1: Any, a2: Any) -> Any:
-    tracer = tracer_of(a1, a2)
-    first, second = lifted(tracer, a1), lifted(tracer, a2)
     try:
-        same = first == second
+        same = a1 == a2
     except ShapeError:
         return False
-    return tracer.truth(same.all(), "array_equiv")
-
-
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
-) -> Any:
-    """By a comparison with each of a few.
-
-    Raises:
-        UnsupportedError: of too many to become code.
-    """
-    tracer = tracer_of(element, test_elements)
-    x, tests = lifted(tracer, element), lifted(tracer, test_elements).reshape(-1)
-    count = len(tests)
-    if not 1 <= count <= MOST_TESTS:
-        raise UnsupportedError(f"isin: {count} elements, expected 1 to {MOST_TESTS}")
-    found = x == tests[0]
-    for number in range(1, count):
-        found = found | (x == tests[number])
-    found = ~found if invert else found
-    return found if found.ndim else np.copy(found)  # an array, also of a number
+    return a1.tracer.truth(same.all(), "array_equiv")
 
 
 # So many comparisons become code.
 MOST_TESTS = 32
 
-KINDS: dict[str, Callable[..., Any]] = {
-    "shape": lambda a: a.shape,
-    "ndim": lambda a: a.ndim,
-    "size": _size,
-    "real_if_close": _real_if_close,
-    "array_equal": array_equal,
-    "array_equiv": array_equiv,
-    "isin": isin,
-}
+
+@numpy_function(np.isin, arrays=("element", "test_elements"), numbers=True)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
+) -> Any:
+    """One comparison with each of a few elements.
+
+    Raises:
+        UnsupportedError: too many to become code.
+    """
+    tests = test_elements.reshape(-1)
+    count = len(tests)
+    if not 1 <= count <= MOST_TESTS:
+        raise UnsupportedError(f"isin: {count} elements, expected 1 to {MOST_TESTS}")
+    found = reduce(or_, (element == tests[number] for number in range(count)))
+    found = ~found if invert else found
+    return found if found.ndim else np.copy(found)  # NumPy gives an array, also of a number
+
+
+numpy_function(np.isposinf)(lambda x: x == np.inf)
+numpy_function(np.isneginf)(lambda x: x == -np.inf)
+
+
+@numpy_function(np.isclose, arrays=("a", "b"))
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    if hasattr(b, "dtype"):
+        b = b.astype(np.result_type(b.dtype, 1.0))  # NumPy subtracts in a type that holds both
+    elif isinstance(b, int):
+        b = float(b)
+    close = (abs(a - b) <= atol + rtol * abs(b)) & np.isfinite(b) | (a == b)
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+@numpy_function(np.allclose, arrays=("a", "b"))
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    close = isclose(a, b, rtol, atol, equal_nan).all()
+    return close.tracer.truth(close, "allclose")

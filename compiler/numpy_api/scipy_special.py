@@ -9,20 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.numpy_api.registry import SPECIAL, numpy_function
 from opweave.opcodes import OPERATORS
 
 lgamma = OPERATORS["lgamma"]
 
 
-def _xlogy(x: Any, y: Any) -> Any:
+@numpy_function("scipy.special.xlogy")
+def xlogy(x: Any, y: Any) -> Any:
     return np.where(np.equal(x, 0) & ~np.isnan(y), 0, x * np.log(y))
 
 
-def _xlog1py(x: Any, y: Any) -> Any:
+@numpy_function("scipy.special.xlog1py")
+def xlog1py(x: Any, y: Any) -> Any:
     return np.where(np.equal(x, 0) & ~np.isnan(y), 0, x * np.log1p(y))
 
 
-def _entr(x: Any) -> Any:
+@numpy_function("scipy.special.entr")
+def entr(x: Any) -> Any:
     beyond = np.where(x < 0, -np.inf, x)  # NaN stays
     return np.where(x > 0, -x * np.log(x), np.where(x == 0, 0, beyond))
 
@@ -36,75 +40,68 @@ def _relative(x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
     return np.where(lost, np.nan, np.where(inner, inside, rest))
 
 
-def _rel_entr(x: Any, y: Any) -> Any:
+@numpy_function("scipy.special.rel_entr")
+def rel_entr(x: Any, y: Any) -> Any:
     return _relative(x, y, x * np.log(x / y), 0)
 
 
-def _kl_div(x: Any, y: Any) -> Any:
+@numpy_function("scipy.special.kl_div")
+def kl_div(x: Any, y: Any) -> Any:
     return _relative(x, y, x * np.log(x / y) - x + y, y)
 
 
-def _logit(x: Any) -> Any:
+@numpy_function("scipy.special.logit")
+def logit(x: Any) -> Any:
     """In the middle by the logarithms of what is little more and less than one."""
     near = 2 * (x - 0.5)
     middle = np.log1p(near) - np.log1p(-near)
     return np.where((x > 0.3) & (x < 0.65), middle, np.log(x / (1 - x)))
 
 
-def _log_expit(x: Any) -> Any:
+@numpy_function("scipy.special.log_expit")
+def log_expit(x: Any) -> Any:
     return np.minimum(x, 0) - np.log1p(np.exp(-abs(x)))
 
 
-def _ndtr(a: Any) -> Any:
+@numpy_function("scipy.special.ndtr")
+def ndtr(a: Any) -> Any:
     return OPERATORS["erfc"](a * -math.sqrt(0.5)) * 0.5
 
 
-def _huber(delta: Any, r: Any) -> Any:
+@numpy_function("scipy.special.huber")
+def huber(delta: Any, r: Any) -> Any:
     size = abs(r)
     inner = np.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
     return np.where(np.less(delta, 0), np.inf, inner)
 
 
-def _cosm1(x: Any) -> Any:
+@numpy_function("scipy.special.cosm1")
+def cosm1(x: Any) -> Any:
     half = np.sin(x * 0.5)
     return -2 * half * half
 
 
-def _loggamma(z: Any) -> Any:
+@numpy_function("scipy.special.loggamma")
+def loggamma(z: Any) -> Any:
     return np.where(z < 0, np.nan, lgamma(z))
 
 
-COMPOSED: dict[str, Callable[..., Any]] = {
-    "xlogy": _xlogy,
-    "xlog1py": _xlog1py,
-    "entr": _entr,
-    "rel_entr": _rel_entr,
-    "kl_div": _kl_div,
-    "logit": _logit,
-    "log_expit": _log_expit,
-    "ndtr": _ndtr,
-    "huber": _huber,
-    "cosm1": _cosm1,
-    "gammaln": lambda x: lgamma(x),
-    "loggamma": _loggamma,
-    "exp2": np.exp2,
-    "exp10": lambda x: np.power(10.0, x),
-    "expm1": np.expm1,
-    "log1p": np.log1p,
-    "cbrt": np.cbrt,
-    "round": np.rint,
-}
+numpy_function("scipy.special.gammaln")(lambda x: lgamma(x))
+numpy_function("scipy.special.exp10")(lambda x: np.power(10.0, x))
+numpy_function("scipy.special.exp2")(lambda x: np.exp2(x))
+numpy_function("scipy.special.expm1")(lambda x: np.expm1(x))
+numpy_function("scipy.special.log1p")(lambda x: np.log1p(x))
+numpy_function("scipy.special.cbrt")(lambda x: np.cbrt(x))
+numpy_function("scipy.special.round")(lambda x: np.rint(x))
 
 
 def special_function(ufunc: np.ufunc, operands: Sequence[Any]) -> Callable[..., Any] | None:
     """What a ufunc of ``scipy.special`` is made of; None for any other."""
-    handler = COMPOSED.get(ufunc.__name__)
-    if handler is None or not is_special(ufunc):
+    row = SPECIAL.get(ufunc.__name__)
+    if row is None or not is_special(ufunc):
         return None
-    plain = all(
-        o.dtype in (np.float32, np.float64) for o in operands if hasattr(o, "dtype")
-    )  # fmt: skip
-    return handler if plain else None
+    kinds = [o.dtype for o in operands if hasattr(o, "dtype")]
+    return row.handler if all(kind in (np.float32, np.float64) for kind in kinds) else None
 
 
 def is_special(function: Any) -> bool:
@@ -114,7 +111,8 @@ def is_special(function: Any) -> bool:
     return special is not None and getattr(special, name, None) is function
 
 
-def _logsumexp(
+@numpy_function("scipy.special.logsumexp")
+def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
     if b is not None or return_sign:
@@ -122,9 +120,23 @@ def _logsumexp(
     return OPERATORS["logsumexp"](a, axis=axis, keepdims=keepdims)
 
 
-# Functions of scipy.special that ask no array what to do, so they are replaced where they stand.
-ASKING_NOBODY: dict[str, Callable[..., Any]] = {
-    "logsumexp": _logsumexp,
-    "softmax": lambda x, axis=None: OPERATORS["softmax"](x, axis=axis),
-    "log_softmax": lambda x, axis=None: OPERATORS["log_softmax"](x, axis=axis),
-}
+@numpy_function("scipy.special.softmax")
+def softmax(x: Any, axis: Any = None) -> Any:
+    return OPERATORS["softmax"](x, axis=axis)
+
+
+@numpy_function("scipy.special.log_softmax")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    return OPERATORS["log_softmax"](x, axis=axis)
+
+
+def asked(function: Any) -> Callable[..., Any] | None:
+    """The handler of a function of ``scipy.special`` that is no ufunc; None for any other.
+
+    Such a function asks no traced array what to do, so another takes its place.
+    """
+    name = getattr(function, "__name__", None)
+    row = SPECIAL.get(name) if isinstance(name, str) else None
+    if row is None or isinstance(function, np.ufunc) or not is_special(function):
+        return None
+    return row.handler

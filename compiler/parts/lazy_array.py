@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_traced
-from opweave.compiler.numpy_api.dispatch import PROPERTIES, method_of
+from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.opcodes.core import Operator
@@ -99,10 +99,9 @@ class LazyArray(TracedArray):
         return method
 
     def _method(self, name: str, args: Any, kwargs: Any) -> Any:
-        handler = method_of(name)
-        if handler is None:
+        if name not in METHODS:
             self._unsupported(f"ndarray.{name}")
-        return self._call(f".{name}", handler, (self, *args), kwargs)
+        return self._call(f".{name}", METHODS[name], (self, *args), kwargs)
 
     def _array(self) -> Any:
         """The array itself, or the number that NumPy has for one without dimensions."""

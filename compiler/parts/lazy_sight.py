@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
-from opweave.compiler.numpy_api.creation import CREATORS
+from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod

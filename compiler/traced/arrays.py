@@ -20,15 +20,16 @@ from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Symbol, Value
 from opweave.compiler.numpy_api.dispatch import (
     FUNCTIONS,
+    METHODS,
     PROPERTIES,
     REDUCES,
-    handler_of,
-    method_of,
     operator_of,
 )
-from opweave.compiler.numpy_api.scanning import ACCUMULATES, accumulated
+from opweave.compiler.numpy_api.linalg_products import matmul
+from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
+from opweave.compiler.numpy_api.registry import Row
 from opweave.compiler.numpy_api.scipy_special import special_function
-from opweave.compiler.numpy_api.signatures import NONE, Called
+from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, outer_operands
@@ -116,7 +117,7 @@ class TracedArray(ArrayOperators):
         return self.tracer.apply(operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        generalised = handler_of(ufunc) if ufunc.signature is not None else None
+        generalised = FUNCTIONS.get(ufunc)
         if generalised is not None and method == "__call__":
             return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
         if method == "outer" and ufunc.nin == 2:
@@ -126,10 +127,10 @@ class TracedArray(ArrayOperators):
             return self._call(f"special.{ufunc.__name__}", special, args, kwargs)
         operator = operator_of(ufunc, args)
         out = kwargs.pop("out", None)
-        if method == "reduce" and ufunc.__name__ in REDUCES:
-            return self._reduce(ufunc.__name__, out, *args, **kwargs)
-        if method == "accumulate" and operator is not None and ufunc.__name__ in ACCUMULATES:
-            return self._accumulate(ufunc.__name__, out, *args, **kwargs)
+        if method == "reduce" and ufunc in REDUCES:
+            return self._reduce(ufunc, out, *args, **kwargs)
+        if method == "accumulate" and ufunc in ACCUMULATES:
+            return self._accumulate(ufunc, out, *args, **kwargs)
         if operator is None or method != "__call__":
             self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
         name = f"np.{ufunc.__name__}"
@@ -159,21 +160,22 @@ class TracedArray(ArrayOperators):
             assign(target, value, name)
         return out if len(out) > 1 else out[0]
 
-    def _reduce(self, name: str, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
+    def _reduce(self, ufunc: np.ufunc, out: Any, a: Any, axis: Any = 0, **kwargs: Any) -> Any:
         """``np.add.reduce`` and its kin, whose axis is 0 unless given."""
         asked = {k: v for k, v in kwargs.items() if v is not NONE and (k, v) != ("dtype", None)}
         asked |= {"axis": axis} if out is None else {"axis": axis, "out": out}
-        return self._call(f"np.{name}.reduce", REDUCES[name], (a,), asked)
+        return self._call(f"np.{ufunc.__name__}.reduce", REDUCES[ufunc], (a,), asked)
 
-    def _accumulate(self, name: str, out: Any, a: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    def _accumulate(
+        self, ufunc: np.ufunc, out: Any, a: Any, axis: Any = 0, dtype: Any = None
+    ) -> Any:
         """``np.add.accumulate`` and its kin, whose axis is 0 unless given."""
-        shown = f"np.{name}.accumulate"
-        target = None if out is None else out[0]
-        given = (ACCUMULATES[name], shown, a, axis, dtype, target)
-        return self._call(shown, accumulated, given, {})
+        name = f"np.{ufunc.__name__}.accumulate"
+        given = (ACCUMULATES[ufunc], name, a, axis, dtype)
+        return self._call(name, accumulated, given, {"out": out})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        handler: Callable[..., Any] | Called | None = handler_of(function)
+        handler: Callable[..., Any] | None = FUNCTIONS.get(function)
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         given = {key: item for key, item in kwargs.items() if key != "out"}
@@ -182,13 +184,10 @@ class TracedArray(ArrayOperators):
             handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
 
-    def _call(
-        self, name: str, handler: Callable[..., Any] | Called, args: Any, kwargs: Any
-    ) -> Any:
+    def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         try:
-            if isinstance(handler, Called):
+            if isinstance(handler, Row):
                 args, kwargs = handler.bound(self.tracer, args, kwargs)
-                handler = handler.handler
             result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
             out = kwargs.get("out")
             return result if out is None else into(result, out, name)
@@ -202,9 +201,9 @@ class TracedArray(ArrayOperators):
             raise self.tracer.noted(UnsupportedError(text)) from error
 
     def __getattr__(self, name: str) -> Any:
-        handler = method_of(name)
-        if handler is not None:
-            return lambda *args, **kwargs: self._call(f".{name}", handler, (self, *args), kwargs)
+        row = METHODS.get(name)
+        if row is not None:
+            return lambda *args, **kwargs: self._call(f".{name}", row, (self, *args), kwargs)
         if name in PROPERTIES:
             return self._call(f".{name}", PROPERTIES[name], (self,), {})
         if hasattr(np.ndarray, name) and not name.startswith("_"):
@@ -272,10 +271,10 @@ class TracedArray(ArrayOperators):
             raise self.tracer.noted(error) from None
 
     def __matmul__(self, other: Any) -> Any:
-        return self._call("@", FUNCTIONS["matmul"], (self, self._beside(other)), {})
+        return self._call("@", matmul, (self, self._beside(other)), {})
 
     def __rmatmul__(self, other: Any) -> Any:
-        return self._call("@", FUNCTIONS["matmul"], (self._beside(other), self), {})
+        return self._call("@", matmul, (self._beside(other), self), {})
 
     def _beside(self, other: Any) -> Any:
         """An operand of ``@``: NumPy makes an array of a list."""

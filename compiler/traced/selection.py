@@ -17,8 +17,8 @@ from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.traced_operators import ArrayOperators, is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
-from opweave.compiler.numpy_api.dispatch import FUNCTIONS, operator_of
-from opweave.compiler.numpy_api.logic import same_shape
+from opweave.compiler.numpy_api.common import same_shape
+from opweave.compiler.numpy_api.dispatch import METHODS, operator_of
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError
@@ -95,7 +95,7 @@ class MaskSelection(ArrayOperators):
     def _reduced(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if args or set(kwargs) - {"dtype", "ddof"}:
             self.refuse()
-        return self.whole._call(f".{name}", FUNCTIONS[name], (self.whole,), {
+        return self.whole._call(f".{name}", METHODS[name].handler, (self.whole,), {
             **kwargs, "where": self.mask,
         })  # fmt: skip
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.lifting import arrays_in
-from opweave.compiler.numpy_api.creation import CREATORS
-from opweave.compiler.numpy_api.scipy_special import ASKING_NOBODY, is_special
+from opweave.compiler.numpy_api.dispatch import CREATORS
+from opweave.compiler.numpy_api.scipy_special import asked
 from opweave.compiler.traced.python_functions import INSTEAD
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.purity import OURS, PURE
@@ -161,17 +161,15 @@ def asking(found: Any) -> Any:
     """A function of SciPy's or Python's that asks no traced value what to do, asking it."""
     if type(found) is types.BuiltinFunctionType:
         found = INSTEAD.get(found, found)
-    name = getattr(found, "__name__", None) if callable(found) else None
-    if isinstance(name, str) and name in ASKING_NOBODY and is_special(found):
-        return _asking(found, ASKING_NOBODY[name])
-    return found
+    handler = asked(found) if callable(found) else None
+    return found if handler is None else _asking(found, handler)
 
 
 def _asking(function: Callable[..., Any], handler: Callable[..., Any]) -> Callable[..., Any]:
     """A function that asks whether an array is traced, as NumPy's own do."""
 
     @functools.wraps(function)
-    def asked(*args: Any, **kwargs: Any) -> Any:
+    def instead(*args: Any, **kwargs: Any) -> Any:
         traced = next(arrays_in([*args, *kwargs.values()]), None)
         if traced is None:
             return function(*args, **kwargs)
@@ -183,4 +181,4 @@ def _asking(function: Callable[..., Any], handler: Callable[..., Any]) -> Callab
                 raise
             return traced.tracer.eagerly(what, error, function, args, kwargs)
 
-    return asked
+    return instead

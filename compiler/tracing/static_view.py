@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.numpy_api.creation import CREATORS, creator
+from opweave.compiler.numpy_api.creation import creator
+from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON

@@ -123,9 +123,10 @@ def targets() -> Iterator[tuple[str, Callable[..., Any], str]]:
 
 def parameters_of(begin: str, function: Any) -> list[inspect.Parameter]:
     """NumPy's; of a method those that it hides, too."""
-    from opweave.compiler.numpy_api.signatures import METHODS
+    from opweave.compiler.numpy_api.dispatch import METHODS
 
-    found = METHODS.get(begin[1:], function) if begin.startswith(".") else function
+    row = METHODS.get(begin[1:]) if begin.startswith(".") else None
+    found = function if row is None else row.like
     try:
         return list(inspect.signature(found).parameters.values())
     except (TypeError, ValueError):

@@ -1,23 +1,18 @@
-"""Contractions of traced arrays: ``einsum`` and its kin as products, or as a map and a sum.
-
-Where both operands have axes of their own, a contraction is a batched matrix product; where only
-one has, it is an elementwise product that is summed, which fuses with what stands around it.
-"""
+"""Sums over products along axes that have a letter: einsum and tensordot."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from opweave.compiler.arrays.complexes import conjugated
-from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
 from opweave.compiler.arrays.lifting import lifted, tracer_of
-from opweave.compiler.arrays.reshaping import counted_axis, number_of, symbol_of
-from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.arrays.reshaping import counted_axis, number_of
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.numpy_api.linalg import _on_diagonal
+from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
@@ -26,6 +21,7 @@ SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
 MOST_OPERANDS = 8
 
 
+@numpy_function(np.einsum, arrays=())
 def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
     """Of any operands, two at a time from left to right; a letter twice takes the diagonal.
 
@@ -150,6 +146,7 @@ def _times(extents: Sequence[Any]) -> Any:
     return total
 
 
+@numpy_function(np.tensordot, np.linalg.tensordot, arrays=("a", "b"), numbers=True)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Sums over the last axes of one and the first of the other, or over pairs of them.
 
@@ -184,109 +181,3 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def _summed(product: Any, axis: Any) -> Any:
     """A sum in the product's own type, where ``np.sum`` widens small integers."""
     return product.sum(axis=axis, dtype=product.dtype)
-
-
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    _check_ranks("vecdot", (x1, x2), (1, 1))
-    if axis != -1 and (isinstance(axis, tuple | list) or x1.ndim != x2.ndim):
-        raise UnsupportedError("vecdot: expected one axis, of operands of as many dimensions")
-    return _summed(conjugated(x1) * x2, axis)
-
-
-def _check_ranks(name: str, found: Sequence[Any], ranks: Sequence[int]) -> None:
-    """
-    Raises:
-        ShapeError: an operand of fewer dimensions.
-    """
-    for operand, rank in zip(found, ranks, strict=True):
-        if operand.ndim < rank:
-            raise ShapeError(f"{name}: expected {rank} dimensions, found {operand.ndim}")
-
-
-def matvec(x1: Any, x2: Any, /) -> Any:
-    _check_ranks("matvec", (x1, x2), (2, 1))
-    return _summed(x1 * x2[..., None, :], -1)
-
-
-def vecmat(x1: Any, x2: Any, /) -> Any:
-    _check_ranks("vecmat", (x1, x2), (1, 2))
-    return _summed(conjugated(x1)[..., :, None] * x2, -2)
-
-
-def kron(a: Any, b: Any) -> Any:
-    rank = max(a.ndim, b.ndim)
-    a, b = (x[(*[None] * (rank - x.ndim), ...)] for x in (a, b))
-    apart = [tuple(item for _ in range(a.ndim) for item in pair)
-             for pair in ((slice(None), None), (None, slice(None)))]  # fmt: skip
-    shape = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
-    return (a[apart[0]] * b[apart[1]]).reshape(shape)
-
-
-def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> Any:
-    """Of vectors of three numbers along the last axis.
-
-    Raises:
-        UnsupportedError: vectors along another axis, or of two numbers.
-        ShapeError: no vectors.
-    """
-    if (axis is not None and axis != -1) or (axisa, axisb, axisc) != (-1, -1, -1):
-        raise UnsupportedError("cross: expected vectors along the last axis")
-    if not (a.ndim and b.ndim):
-        raise ShapeError("cross: at least one array has zero dimension")
-    tracer = next(v.tracer for v in (a, b) if is_traced(v))
-    for extent in (a.shape[-1], b.shape[-1]):
-        if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):
-            raise UnsupportedError("cross: expected vectors of three numbers")
-    turned = [
-        a[..., p] * b[..., q] - a[..., q] * b[..., p] for p, q in ((1, 2), (2, 0), (0, 1))
-    ]  # fmt: skip
-    return np.stack(turned, axis=-1)
-
-
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """Another array where NumPy has a view that nobody can write to."""
-    made = _on_diagonal(a, offset, axis1, axis2)
-    return a.tracer.alias(a, made, lambda array, _: np.diagonal(array, offset, axis1, axis2))
-
-
-def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
-    if a.ndim < 2:
-        raise ShapeError(f"diagonal: expected at least 2 dimensions, found {a.ndim}")
-    pair = [counted_axis("diagonal", axis, a.ndim) for axis in (axis1, axis2)]
-    if pair[0] == pair[1]:
-        raise ShapeError("diagonal: one axis stands twice")
-    rest = [d for d in range(a.ndim) if d not in pair]
-    if rest:
-        a = a.transpose((*rest, *pair))
-    tracer, require = a.tracer, a.tracer.builder.require
-    offset = tracer.concrete(offset)
-    begins = (0, offset) if offset >= 0 else (-offset, 0)
-    rows, columns = (
-        number_of(tracer, extent - begin)
-        for extent, begin in zip(a.shape[-2:], begins, strict=True)
-    )
-    shorter = rows if require(Expr("lt", (rows, columns))) else columns
-    extent = symbol_of(tracer, shorter) if require(Expr("ge", (shorter, literal(0)))) else 0
-    dtype = place_type(tracer, *a.value.shape)
-    along = coordinate(tracer, extent, 0, dtype)
-    outer = [coordinate(tracer, e, len(rest) - d, dtype) for d, e in enumerate(a.value.shape[:-2])]
-    return gathered(a, [*outer, *(along + begin if begin else along for begin in begins)])
-
-
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
-
-
-CONTRACTIONS: dict[str, Callable[..., Any]] = {
-    "einsum": einsum,
-    "tensordot": tensordot,
-    "vecdot": vecdot,
-    "matvec": matvec,
-    "vecmat": vecmat,
-    "kron": kron,
-    "cross": cross,
-    "diagonal": diagonal,
-    "trace": trace,
-}

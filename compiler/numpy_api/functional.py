@@ -1,0 +1,48 @@
+"""Functions of parts of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+
+@numpy_function(np.piecewise, arrays=())
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Each function of the whole array, and of its elements those that the condition picks.
+
+    Raises:
+        UnsupportedError: a function that is not elementwise: NumPy calls it with a part.  In parts
+            any function: NumPy calls those whose part is not empty.
+        ShapeError: neither as many functions as conditions, nor one more.
+    """
+    conditions = list(condlist) if isinstance(condlist, tuple | list) else [condlist]
+    if any(getattr(condition, "ndim", 0) not in (0, x.ndim) for condition in conditions):
+        raise UnsupportedError("piecewise: conditions as rows of one array")
+    if len(funclist) == len(conditions) + 1:
+        *functions, default = funclist
+        found = _piece(default, x, args, kw)
+    else:
+        functions, found = list(funclist), x.dtype.type(0)
+    if len(functions) != len(conditions):
+        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(conditions)} conditions")
+    for condition, function in zip(conditions, functions, strict=True):
+        found = np.where(condition, _piece(function, x, args, kw), found)
+    return found
+
+
+def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
+    if not callable(function):
+        return x.dtype.type(function)
+    if not x.tracer.selects:
+        raise UnsupportedError("piecewise: functions, which NumPy calls with parts")
+    nodes = x.tracer.builder.nodes
+    before = len(nodes)
+    found = function(x, *args, **kw)
+    if not all(node.is_map for node in nodes[before:]):
+        raise UnsupportedError("piecewise: a function that is not elementwise")
+    return found.astype(x.dtype) if is_traced_array(found) else x.dtype.type(found)

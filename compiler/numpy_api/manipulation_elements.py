@@ -1,0 +1,290 @@
+"""Elements in other places, repeated, added and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
+from opweave.compiler.arrays.indexing import bounds
+from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.values import Extent
+from opweave.compiler.numpy_api.common import at_least_one, coordinates_along, part_along
+from opweave.compiler.numpy_api.manipulation_joining import _part, concatenate
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
+
+
+@numpy_function(np.flip, unboxed=True)
+def flip(m: Any, axis: Any = None) -> Any:
+    back = slice(None, None, -1)
+    return reduce(
+        lambda a, d: a[part_along(d, a.ndim, back)], counted_axes("flip", axis, m.ndim), m
+    )
+
+
+numpy_function(np.flipud)(lambda m: np.flip(m, 0))
+numpy_function(np.fliplr)(lambda m: np.flip(m, 1))
+
+
+@numpy_function(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        flat = a.reshape(-1)
+        return roll(flat, shift, 0).reshape(a.shape)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    shifts = shift if isinstance(shift, tuple | list) else (shift,)
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    count = max(len(shifts), len(axes))
+    total: dict[int, Any] = {}
+    for by, one in zip(_as_many(shifts, count), _as_many(axes, count), strict=True):
+        found = counted_axis("roll", one, a.ndim)
+        total[found] = total.get(found, 0) + by
+    dtype = place_type(a.tracer, *a.value.shape)
+    places: dict[int, Any] = {}
+    for d, by in sorted(total.items()):
+        n = a.shape[d]
+        by = by % at_least_one(n)
+        c, _ = coordinates_along(a, d, n)
+        if d == a.ndim - 1:  # two runs of consecutive places
+            upper = moved(a, {**places, d: c - by + n}, dtype)
+            return np.where(is_below(c, by), upper, moved(a, {**places, d: c - by}, dtype))
+        places[d] = np.where(is_below(c, by), c - by + n, c - by)
+    return moved(a, places, dtype)
+
+
+def _as_many(items: Sequence[Any], count: int) -> Sequence[Any]:
+    return items if len(items) == count else tuple(items) * count
+
+
+@numpy_function(np.rot90)
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    """Quarters of a turn from the first axis towards the second.
+
+    Raises:
+        ShapeError: not two axes of the array.
+    """
+    pair = counted_axes("rot90", tuple(axes), m.ndim)
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ShapeError(f"rot90: expected two axes, found {tuple(axes)}")
+    turns = k % 4
+    if turns == 0:
+        return m[:]
+    if turns == 2:
+        return np.flip(m, pair)
+    if turns == 1:
+        return np.swapaxes(np.flip(m, pair[1]), *pair)
+    return np.flip(np.swapaxes(m, *pair), pair[1])
+
+
+def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
+    pairs = np.broadcast_to(np.asarray(width), (rank, 2))
+    if pairs.dtype.kind not in "iu" or pairs.min(initial=0) < 0:
+        raise UnsupportedError("pad: expected widths of at least 0")
+    return [(int(a), int(b)) for a, b in pairs]
+
+
+# Copies of a row that are joined; of more, each element looks for its place.
+MOST_JOINED = 4
+# Places of a padded axis inside of it: of a place, the extent, and its period.
+MIRRORS: dict[str, Any] = {
+    "edge": lambda i, n: np.clip(i, 0, n - 1),
+    "wrap": lambda i, n: i % n,
+    "reflect": lambda i, n: _mirrored(i % at_least_one(2 * n - 2), n, 2 * n - 2),
+    "symmetric": lambda i, n: _mirrored(i % (2 * n), n, 2 * n - 1),
+}
+
+
+def _mirrored(i: Any, n: Any, last: Any) -> Any:
+    return np.where(is_below(i, n), i, last - i)
+
+
+@numpy_function(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
+    if mode not in ("constant", *MIRRORS) or isinstance(pad_width, dict):
+        raise UnsupportedError(f"pad: mode={mode!r}")
+    if type(constant_values) not in (int, float, bool) and not isinstance(
+        constant_values, np.generic
+    ):
+        raise UnsupportedError("pad: expected one number for constant_values")
+    tracer = array.tracer
+    widths = _pad_widths(pad_width, array.ndim)
+    places: dict[int, Any] = {}
+    outside = []
+    dtype = place_type(tracer, *array.value.shape)
+    for d, (before, after) in enumerate(widths):
+        if not before and not after:
+            continue
+        n = array.shape[d]
+        c, _ = coordinates_along(array, d, n + (before + after))
+        i = c - before
+        if mode == "constant":
+            outside.append(is_below(i, 0) | ~is_below(i, n))
+        else:
+            _nonempty(tracer, array.value.shape[d])
+            i = MIRRORS[mode](i, n)
+        places[d] = i
+    made = moved(array, places, dtype)
+    if not outside:
+        return made
+    with tracer.errors():
+        fill = np.asarray(constant_values).astype(array.dtype)[()]
+    return np.where(reduce(np.logical_or, outside), fill, made)
+
+
+def _nonempty(tracer: TracerLike, extent: Extent) -> None:
+    if tracer.builder.is_empty([extent]):
+        raise ShapeError("pad: an empty axis has no elements to repeat")
+
+
+@numpy_function(np.repeat, np.ndarray.repeat, counted=("axis",), flat=True)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    times = _number("repeat", a, repeats)
+    c, dtype = coordinates_along(a, axis, a.shape[axis] * times)
+    return moved(a, {axis: c // max(times, 1)}, dtype)
+
+
+def _number(name: str, a: Any, item: Any) -> int:
+    if getattr(item, "ndim", 0) or isinstance(item, list | tuple):
+        raise UnsupportedError(f"{name}: expected one number")
+    return index(a.tracer.concrete(item))
+
+
+@numpy_function(np.tile)
+def tile(A: Any, reps: Any) -> Any:
+    counts = list(reps) if isinstance(reps, tuple | list) else [reps]
+    rank = max(A.ndim, len(counts))
+    counts = [1] * (rank - len(counts)) + [_number("tile", A, c) for c in counts]
+    if rank > A.ndim:
+        A = A.tracer.hidden_view(A, (*[None] * (rank - A.ndim), *range(A.ndim)))
+    if counts and 1 < counts[-1] <= MOST_JOINED:  # runs of memory, where a remainder is none
+        A = concatenate([A] * counts[-1], -1)
+        counts[-1] = 1
+    places: dict[int, Any] = {}
+    dtype = place_type(A.tracer, *A.value.shape)
+    for d, times in enumerate(counts):
+        if times != 1:
+            c, _ = coordinates_along(A, d, A.shape[d] * times)
+            places[d] = c % at_least_one(A.shape[d])
+    return moved(A, places, dtype)
+
+
+@numpy_function(np.resize)
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements again and again; zeros where there are none."""
+    shape = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
+    flat, total = a.reshape(-1), reduce(lambda m, n: n * m, shape, 1)
+    tracer, builder = a.tracer, a.tracer.builder
+    made = tracer.extent_of(total)
+    sizes = [builder.extent_expr(extent) for extent in (flat.value.shape[0], made)]
+    has_some = [builder.require(Expr("gt", (size, literal(0)))) for size in sizes]
+    if not all(has_some):
+        return np.zeros_like(a, shape=tuple(shape))
+    dtype = place_type(tracer, flat.value.shape[0], made)
+    place = coordinate(tracer, made, 0, dtype) % flat.shape[0]
+    return moved(flat, {0: place}, dtype).reshape(tuple(shape))
+
+
+# So many places where something is inserted or deleted become code.
+MOST_PLACES = 16
+
+
+def _place(name: str, arr: Any, axis: int, place: Any, beyond: int) -> Any:
+    """A place along an axis, counted from its start.
+
+    Raises:
+        BoundsError: the axis has none.
+    """
+    extent, builder = arr.value.shape[axis], arr.tracer.builder
+    size, number = builder.extent_expr(extent), index(place)
+    found = literal(number) if number >= 0 else Expr("add", (size, literal(number)))
+    limits = (
+        Expr("ge", (found, literal(0))),
+        Expr("lt", (found, Expr("add", (size, literal(beyond))))),
+    )
+    holds = [builder.require(condition) for condition in limits]  # each is part of the guard
+    if not all(holds):
+        raise BoundsError(
+            f"{name}: index {number} is out of bounds for axis {axis} of size "
+            f"{builder.example(builder.find(extent))}"
+        )
+    return number if number >= 0 else arr.shape[axis] + number
+
+
+def _places(name: str, arr: Any, axis: int, obj: Any, beyond: int) -> list[Any]:
+    """Rising places of the function's own.
+
+    Raises:
+        UnsupportedError: traced ones, a mask, too many, or some counted from the end.
+    """
+    given = np.asarray(obj) if isinstance(obj, list | tuple) else obj
+    if is_traced(given) or getattr(given, "dtype", np.dtype(int)).kind not in "iu":
+        raise UnsupportedError(f"{name}: expected places as numbers")
+    numbers = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(numbers, list):
+        return [_place(name, arr, axis, numbers, beyond)]
+    if not 1 <= len(numbers) <= MOST_PLACES or (min(numbers) < 0 and len(numbers) > 1):
+        raise UnsupportedError(
+            f"{name}: expected up to {MOST_PLACES} places, counted from the start, found {numbers}"
+        )
+    return [_place(name, arr, axis, number, beyond) for number in numbers]
+
+
+@numpy_function(np.delete, counted=("axis",), flat=True)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """What is left, joined.
+
+    Raises:
+        UnsupportedError: places that are no numbers of the function's own.
+    """
+    if isinstance(obj, slice):
+        found = bounds(arr, obj, axis)
+        if found is None or found[1] != 1:
+            raise UnsupportedError("delete: expected a slice of step 1")
+        start, length = arr.tracer.scalar(found[0]), arr.tracer.extent(found[2])
+        parts = [_part(arr, axis, None, start), _part(arr, axis, start + length, None)]
+        return concatenate(parts, axis)
+    places = sorted(set(_places("delete", arr, axis, obj, 0)), key=_example)
+    pairs = zip([None, *(place + 1 for place in places)], [*places, None], strict=True)
+    return concatenate([_part(arr, axis, *ends) for ends in pairs], axis)
+
+
+def _example(number: Any) -> int:
+    return int(getattr(number, "example", number))
+
+
+@numpy_function(np.insert, counted=("axis",), flat=True)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Before places that are numbers, in the order in which they are given.
+
+    Raises:
+        UnsupportedError: places that are no numbers of the function's own.
+    """
+    places = _places("insert", arr, axis, obj, 1)
+    values = lifted(arr.tracer, values).astype(arr.dtype)
+    if len(places) == 1:
+        while values.ndim < arr.ndim:
+            values = values[None]
+        if not getattr(obj, "ndim", isinstance(obj, list | tuple)):
+            values = np.moveaxis(values, 0, axis)
+        shape = (*arr.shape[:axis], values.shape[axis], *arr.shape[axis + 1 :])
+        new = [np.broadcast_to(values, shape)]
+    else:
+        shape = (*arr.shape[:axis], len(places), *arr.shape[axis + 1 :])
+        whole = np.broadcast_to(values, shape)
+        new = [_part(whole, axis, n, n + 1) for n in range(len(places))]
+    order = sorted(range(len(places)), key=lambda n: _example(places[n]))
+    parts, begin = [], None
+    for n in order:
+        parts += [_part(arr, axis, begin, places[n]), new[n]]
+        begin = places[n]
+    return concatenate([*parts, _part(arr, axis, begin, None)], axis)

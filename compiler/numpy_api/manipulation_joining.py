@@ -1,0 +1,226 @@
+"""Arrays joined, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from itertools import accumulate, pairwise
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import coordinate, is_below, moved
+from opweave.compiler.arrays.indexing import rows
+from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.arrays.traced_operators import is_traced_number
+from opweave.compiler.ir.expr import Expr
+from opweave.compiler.numpy_api.common import coordinates_along
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.opcodes.dtypes import I32
+from opweave.opcodes.errors import DTypeError, ShapeError
+
+
+def _cast(name: str, array: Any, dtype: Any, casting: Any) -> Any:
+    if not np.can_cast(array.dtype, dtype, casting):
+        raise DTypeError(f"{name}: cannot store {array.dtype} in {dtype} by casting={casting!r}")
+    return array.astype(dtype)
+
+
+def _meet(tracer: TracerLike, first: Any, other: Any, axis: int) -> None:
+    """Extents off an axis are equal, here and at each later call.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    builder = tracer.builder
+    for d, (a, b) in enumerate(zip(first.value.shape, other.value.shape, strict=True)):
+        same = Expr("eq", (builder.extent_expr(a), builder.extent_expr(b)))
+        if d != axis and builder.find(a) != builder.find(b) and not builder.require(same):
+            shapes = [tuple(map(builder.example, x.value.shape)) for x in (first, other)]
+            raise ShapeError(
+                f"concatenate: extents along axis {d} differ: {shapes[0]} and {shapes[1]}"
+            )
+
+
+@numpy_function(
+    np.concatenate, each=True,
+    like=lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": 0,
+)  # fmt: skip
+def concatenate(
+    arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """
+    Raises:
+        ShapeError: ranks or extents differ.
+        DTypeError: a type that they cannot be converted to.
+    """
+    if dtype is not None:
+        arrays = [_cast("concatenate", a, dtype, casting) for a in arrays]
+    if axis is None:
+        return concatenate([a.reshape(-1) for a in arrays], 0)
+    first, tracer = arrays[0], arrays[0].tracer
+    if not all(a.ndim for a in arrays):
+        raise ShapeError("concatenate: zero-dimensional arrays cannot be joined; stack them")
+    axis = counted_axis("concatenate", axis, first.ndim)
+    if len({a.ndim for a in arrays}) > 1:
+        ranks = " and ".join(str(a.ndim) for a in arrays)
+        raise ShapeError(f"concatenate: arrays must have same number of dimensions, found {ranks}")
+    for other in arrays[1:]:
+        _meet(tracer, first, other, axis)
+    ends = list(accumulate(a.shape[axis] for a in arrays))
+    c, dtype = coordinates_along(first, axis, ends[-1])
+    made: Any = moved(first, {axis: c}, dtype)
+    for start, a in zip(ends, arrays[1:], strict=False):
+        made = np.where(is_below(c, start), made, moved(a, {axis: c - start}, dtype, like=first))
+    return made
+
+
+@numpy_function(np.stack, each=True)
+def stack(arrays: Any, axis: Any = 0) -> Any:
+    rank = arrays[0].ndim + 1
+    axis = counted_axis("stack", axis, rank)
+    axes = (*range(axis), None, *range(axis, rank - 1))
+    tracer = arrays[0].tracer
+    for other in arrays[1:]:
+        if other.ndim != rank - 1:
+            raise ShapeError("stack: expected arrays of one shape")
+        _meet(tracer, arrays[0], other, -1)
+    views = [tracer.hidden_view(a, axes) for a in arrays]
+    c = coordinate(tracer, len(views), rank - 1 - axis, I32)
+    at = [c == np.int32(place) for place in range(len(views))]
+    if len(views) == 1:
+        return views[0].copy()
+    common = np.result_type(*(a.dtype for a in arrays))
+    views = [v.astype(common) for v in views]
+    parts = list(enumerate(views))[-2::-1]
+    return reduce(lambda rest, part: np.where(at[part[0]], part[1], rest), parts, views[-1])
+
+
+def _joined(axis: int, new_axis: int) -> Callable[..., Any]:
+    """``vstack`` and its kin: arrays joined along an axis.
+
+    ``new_axis`` is where a vector gets another axis; -1 where it stays one.
+    """
+
+    def handler(tup: Any, **options: Any) -> Any:
+        made = []
+        for a in tup:
+            if not a.ndim:
+                a = a.reshape(*[1] * (1 if new_axis < 0 else 2))
+            elif a.ndim == 1 and new_axis >= 0:
+                a = a.tracer.hidden_view(a, (None, 0) if new_axis == 0 else (0, None))
+            made.append(a)
+        return concatenate(made, min(axis, made[0].ndim - 1), **options)
+
+    return handler
+
+
+numpy_function(np.vstack, each=True)(_joined(0, new_axis=0))
+numpy_function(np.hstack, each=True)(_joined(1, new_axis=-1))
+numpy_function(np.column_stack, each=True)(_joined(1, new_axis=1))
+
+
+@numpy_function(np.dstack, each=True)
+def dstack(tup: Any) -> Any:
+    return concatenate([np.atleast_3d(a) for a in tup], 2)
+
+
+@numpy_function(np.block, arrays=())
+def block(arrays: Any) -> Any:
+    """Lists within lists, the innermost along the last axis.
+
+    Raises:
+        ShapeError: lists of different depths.
+    """
+    tracer, depth = tracer_of(arrays), _depth(arrays)
+    leaves = [lifted(tracer, leaf) for leaf in _leaves(arrays)]
+    rank, waiting = max(depth, *(leaf.ndim for leaf in leaves)), iter(leaves)
+
+    def joined(item: Any, level: int) -> Any:
+        if isinstance(item, list):
+            return concatenate([joined(part, level + 1) for part in item], level - depth)
+        leaf = next(waiting)
+        return leaf if leaf.ndim == rank else leaf[(*[None] * (rank - leaf.ndim), ...)]
+
+    return joined(arrays, 0) if depth else leaves[0].copy()
+
+
+def _depth(item: Any) -> int:
+    if not isinstance(item, list):
+        return 0
+    found = {_depth(part) for part in item}
+    if len(found) != 1:
+        raise ShapeError("block: expected lists of one depth, none of them empty")
+    return 1 + found.pop()
+
+
+def _leaves(item: Any) -> list[Any]:
+    return [leaf for part in item for leaf in _leaves(part)] if isinstance(item, list) else [item]
+
+
+@numpy_function(np.append, arrays=("arr", "values"), numbers=True)
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return concatenate([arr.reshape(-1), values.reshape(-1)])
+    return concatenate([arr, values], axis)
+
+
+def _part(a: Any, axis: int, begin: Any, end: Any) -> Any:
+    return a[(*[slice(None)] * axis, slice(begin, end))]
+
+
+@numpy_function(np.array_split, counted=("axis",))
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Parts as views.
+
+    Raises:
+        ShapeError: not even one part.
+    """
+    given = ary.tracer.concrete(indices_or_sections)
+    if isinstance(given, list | tuple | np.ndarray):
+        ends = [None, *(index(ary.tracer.concrete(place)) for place in given), None]
+        return [_part(ary, axis, begin, end) for begin, end in pairwise(ends)]
+    count, extent = index(given), ary.shape[axis]
+    if count <= 0:
+        raise ShapeError("array_split: number sections must be larger than 0")
+    each, longer = extent // count, extent % count
+    starts = [each * k + _smaller(longer, k) for k in range(count)]
+    return [_part(ary, axis, begin, end) for begin, end in pairwise([*starts, None])]
+
+
+def _smaller(extent: Any, number: int) -> Any:
+    many = is_traced_number(extent)
+    return extent.__opweave_scalar__("min", number) if many else min(extent, number)
+
+
+@numpy_function(np.split, counted=("axis",))
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    given = ary.tracer.concrete(indices_or_sections)
+    if not isinstance(given, list | tuple | np.ndarray) and ary.shape[axis] % index(given):
+        raise ShapeError("split: array split does not result in an equal division")
+    return array_split(ary, given, axis)
+
+
+def _split_along(axis: int, rank: int) -> Callable[..., Any]:
+    def handler(ary: Any, indices_or_sections: Any) -> list[Any]:
+        if ary.ndim < rank:
+            raise ShapeError(f"split: expected at least {rank} dimensions, found {ary.ndim}")
+        return split(ary, indices_or_sections, 0 if ary.ndim == 1 else axis)
+
+    return handler
+
+
+numpy_function(np.vsplit)(_split_along(0, 2))
+numpy_function(np.hsplit)(_split_along(1, 1))
+numpy_function(np.dsplit)(_split_along(2, 3))
+
+
+@numpy_function("unstack")
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The parts along an axis, whose number becomes part of the guard."""
+    if not x.ndim:
+        raise ShapeError("unstack: expected an array of at least 1 dimension")
+    return tuple(rows(np.moveaxis(x, axis, 0)))

@@ -1,0 +1,277 @@
+"""Mathematical functions that are no ufuncs, of real and of complex numbers."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.complexes import conjugated, is_complex
+from opweave.compiler.arrays.gathering import gathered, place_type
+from opweave.compiler.arrays.lifting import weak_or_lifted
+from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.common import apply, has_nan
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.compiler.numpy_api.signatures import NONE
+from opweave.compiler.numpy_api.sorting import _found
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.complexes import IMAG, JOIN, REAL
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+
+
+@numpy_function(np.clip)
+def clip(a: Any, a_min: Any = NONE, a_max: Any = NONE, *, min: Any = NONE, max: Any = NONE) -> Any:
+    """
+    Raises:
+        UnsupportedError: a bound under both of its names, or one where NumPy asks for both.
+    """
+    if a_min is not NONE and a_max is not NONE:
+        if min is not NONE or max is not NONE:
+            raise UnsupportedError("clip: a bound under two names")
+        return _between(a, a_min, a_max)
+    if a_min is not NONE or a_max is not NONE:
+        raise UnsupportedError("clip: a_min and a_max belong together")
+    return _between(a, None if min is NONE else min, None if max is NONE else max)
+
+
+@numpy_function(np.ndarray.clip, like=lambda self, min=None, max=None, out=None, **kwargs: 0)
+def _between(a: Any, min: Any = None, max: Any = None) -> Any:
+    ends = [min, max]
+    low, high = (
+        _within(a, picks, end, other)
+        for picks, end, other in zip(("max", "min"), ends, reversed(ends), strict=True)
+    )
+    if low is None or high is None:
+        name, bound = ("minimum", high) if low is None else ("maximum", low)
+        return apply(OPERATORS["positive" if bound is None else name], *_pair(a, bound))
+    return apply(OPERATORS["clip"], a, low, high)
+
+
+def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
+    """A bound that limits nothing becomes the limit of the integers that it bounds.
+
+    NumPy leaves it out, which is the same unless the other bound lies beyond: with a float there,
+    it is left out here too.  One on the other side of all integers stays, and is refused.
+    """
+    if a.dtype.kind not in "iu" or bound.__class__ is not int:  # a traced number has its own class
+        return bound
+    limits = np.iinfo(a.dtype)
+    limit = int(limits.min if picks == "max" else limits.max)
+    if other is not None and other.__class__ is not int:
+        return None if (bound <= limit if picks == "max" else bound >= limit) else bound
+    if is_traced_number(bound):
+        traced: Any = bound
+        return traced.__opweave_scalar__(picks, limit)
+    return (builtins.max if picks == "max" else builtins.min)(bound, limit)
+
+
+def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
+    return (a,) if bound is None else (a, bound)
+
+
+@numpy_function(np.round, np.around, np.ndarray.round)
+def round_(a: Any, decimals: int = 0) -> Any:
+    if a.dtype.kind in "iu":  # bool becomes a float, as in NumPy
+        if decimals >= 0:
+            return apply(OPERATORS["positive"], a)
+        raise UnsupportedError("round: negative decimals of integers are not supported")
+    if decimals == 0:
+        return apply(OPERATORS["rint"], a)
+    if a.dtype.kind == "b":
+        raise DTypeError("round: bool is rounded to 0 decimals only, as by NumPy")
+    scale = 10.0 ** abs(decimals)
+    return _rescaled(a, scale, decimals > 0)
+
+
+def _rescaled(a: Any, scale: float, up: bool) -> Any:
+    if up:
+        return apply(OPERATORS["rint"], a * scale) / scale
+    return apply(OPERATORS["rint"], a / scale) * scale
+
+
+@numpy_function(np.nan_to_num, unboxed=True)
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    if not has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
+        return x.copy() if copy else x
+    if is_complex(x):
+        found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
+    else:
+        limits = _limits(x.dtype)
+        high = limits.max if posinf is None else posinf
+        low = limits.min if neginf is None else neginf
+        found = np.where(np.isnan(x), nan, x)
+        found = np.where(x == np.inf, high, np.where(x == -np.inf, low, found)).astype(x.dtype)
+    if copy:
+        return found
+    x[...] = found
+    return x
+
+
+def _limits(dtype: Any) -> Any:
+    if dtype.kind == "f":
+        return np.finfo(dtype)
+    raise UnsupportedError(f"nan_to_num: {dtype}")
+
+
+@numpy_function(np.sinc)
+def sinc(x: Any) -> Any:
+    """``sin(pi x) / (pi x)``, and 1 where x is 0.
+
+    As NumPy does, a tiny number takes the place of 0, so that nothing is divided by 0; the
+    quotient of it is 1 in the array's type.
+    """
+    scaled = np.pi * x
+    dtype = scaled.value.dtype
+    least = 2.0 ** (1 - dtype.digits) if dtype.kind == "f" else 1.0e-20
+    scaled = np.where(scaled == 0, least, scaled)
+    return np.sin(scaled) / scaled
+
+
+@numpy_function(np.fix)
+def fix(x: Any) -> Any:
+    return np.trunc(x)
+
+
+# Up to so many terms of a convolution or a polynomial become code.
+MOST_TERMS = 64
+
+
+def _terms(name: str, array: Any) -> int:
+    """How many terms there are, which becomes part of the guard."""
+    count = len(array)
+    if count > MOST_TERMS:
+        raise UnsupportedError(f"{name}: {count} terms, expected at most {MOST_TERMS}")
+    return count
+
+
+@numpy_function(np.polyval, arrays=("p", "x"))
+def polyval(p: Any, x: Any) -> Any:
+    """By Horner's rule.
+
+    Raises:
+        UnsupportedError: more coefficients than become code.
+    """
+    p = p if is_traced_array(p) else np.asarray(p)  # whose numbers have a dtype
+    found: Any = np.zeros_like(x)
+    for n in range(_terms("polyval", p)):
+        found = found * x + p[n]
+    return found
+
+
+@numpy_function(np.convolve, arrays=("a", "v"), numbers=True)
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Each term of the shorter one weighs the other, shifted: one kernel.
+
+    Raises:
+        UnsupportedError: more terms than become code.
+        ShapeError: an operand of other dimensions, or without elements.
+    """
+    a, v = np.atleast_1d(a), np.atleast_1d(v)
+    if a.ndim != 1 or v.ndim != 1:
+        raise ShapeError(f"convolve: expected vectors, found {a.ndim} and {v.ndim} dimensions")
+    a, v = _by_size(a, v)
+    count = _terms("convolve", v)
+    if not count:
+        raise ShapeError("convolve: an operand is empty")
+    before, kept = _margins(mode, count)
+    wide = np.pad(a, before) if before[0] or before[1] else a
+    length = a.shape[0] + kept
+    parts = [wide[count - 1 - n : count - 1 - n + length] * v[n] for n in range(count)]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found + part
+    return found
+
+
+def _by_size(a: Any, v: Any) -> tuple[Any, Any]:
+    tracer = next(x.tracer for x in (a, v) if is_traced(x))
+    sizes = [number_of(tracer, x.shape[0]) for x in (a, v)]
+    return (v, a) if tracer.builder.require(Expr("lt", tuple(sizes))) else (a, v)
+
+
+def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
+    """What is added in front and behind, and how much longer the result is."""
+    if mode == "full":
+        return (count - 1, count - 1), count - 1
+    if mode == "same":
+        return (count // 2, count - 1 - count // 2), 0
+    if mode == "valid":
+        return (0, 0), 1 - count
+    raise UnsupportedError(f"convolve: mode={mode!r}: expected full, same or valid")
+
+
+@numpy_function(np.correlate, arrays=("a", "v"))
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    if not all(getattr(x, "ndim", 0) for x in (a, v)):
+        raise UnsupportedError("correlate: expected two vectors")
+    if mode == "same":  # whose middle depends on which operand is longer
+        raise UnsupportedError("correlate: mode='same'; write it as a convolution")
+    return convolve(a, conjugated(v)[::-1], mode)
+
+
+@numpy_function(np.interp, arrays=("x", "xp", "fp"), numbers=True, unboxed=True)
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """Straight lines between points, as NumPy computes them, in float64, of each part alone.
+
+    Raises:
+        UnsupportedError: a period, which sorts the points; fewer than two points; complex numbers
+            where NumPy takes none.
+        ShapeError: not as many values as points.
+    """
+    if period is not None:
+        raise UnsupportedError("interp: period= sorts the points; do it outside")
+    reals = (x, xp) if is_complex(fp) else (x, xp, *filter(_is_given, (left, right)))
+    if any(map(np.iscomplexobj, reals)):
+        raise UnsupportedError("interp: complex numbers beside real values, which NumPy refuses")
+    x, xp = x.astype(np.float64), xp.astype(np.float64)
+    tracer, builder = xp.tracer, xp.tracer.builder
+    if (xp.ndim, fp.ndim) != (1, 1):
+        raise ShapeError("interp: data points must be 1-D sequences")
+    counts = [number_of(tracer, a.shape[0]) for a in (xp, fp)]
+    if counts[0] != counts[1] and not builder.require(Expr("eq", (counts[0], counts[1]))):
+        raise ShapeError("interp: fp and xp are not of the same length")
+    if not builder.require(Expr("ge", (counts[0], literal(2)))):
+        raise UnsupportedError("interp: fewer than two points")
+    if not is_complex(fp):
+        return _on_lines(x, xp, fp.astype(np.float64), left, right)
+    re, im = (
+        _on_lines(x, xp, part(fp).astype(np.float64), *(_part_of(e, part) for e in (left, right)))
+        for part in (OPERATORS["real"], OPERATORS["imag"])
+    )
+    return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
+
+
+def _is_given(end: Any) -> bool:
+    return end is not None
+
+
+def _part_of(end: Any, part: Operator) -> Any:
+    """A part of what stands beyond the points."""
+    return end if end is None else getattr(np, part.name)(end)
+
+
+def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    one = place_type(xp.tracer, *xp.value.shape).numpy.type(1)
+    last = xp.shape[0] - 1
+    above = _found(xp, x, "right")
+    low = np.clip(above - one, 0, last - 1)
+    points: list[Any] = [gathered(a, [place]) for a in (xp, fp) for place in (low, low + one)]
+    x0, x1, y0, y1 = points
+    slope = (y1 - y0) / (x1 - x0)
+    found = slope * (x - x0) + y0
+    again = slope * (x - x1) + y1
+    again = np.where(np.isnan(again) & (y0 == y1), y0, again)
+    found = np.where(np.isnan(found), again, found)
+    found = np.where(x == x0, y0, found)
+    ends = [weak_or_lifted(xp.tracer, end) for end in (left, right) if end is not None]
+    below, beyond = (fp[0] if left is None else ends[0]), (fp[-1] if right is None else ends[-1])
+    found = np.where(x == xp[-1], fp[-1], np.where(x > xp[-1], beyond, found))
+    return np.where(np.isnan(x), x, np.where(x < xp[0], below, found))

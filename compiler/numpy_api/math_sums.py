@@ -1,0 +1,230 @@
+"""Sums, products and differences, of all elements or running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.complexes import is_complex
+from opweave.compiler.arrays.lifting import lifted
+from opweave.compiler.arrays.reshaping import counted_axes, counted_axis, number_of
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.common import (
+    apply,
+    axis_of,
+    dtype_name,
+    is_empty,
+    mask_of,
+    of_type,
+    part_along,
+    reduced,
+    without_nan,
+)
+from opweave.compiler.numpy_api.manipulation_joining import concatenate
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.compiler.numpy_api.signatures import NONE
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.allowed import is_number, shown
+from opweave.opcodes.complexes import IMAG, JOIN, REAL
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import ShapeError, UnsupportedError
+
+
+def _total(
+    name: str, pair: np.ufunc, a: Any, axis: Any, dtype: Any, *,
+    keepdims: bool = False, initial: Any = NONE, where: Any = True,
+) -> Any:  # fmt: skip
+    """A sum or a product; ``pair`` adds or multiplies what it begins with."""
+    axis = axis_of(name, axis)
+    if initial is None and is_empty(a, axis):
+        raise ShapeError(f"{name}: initial=None of an axis without elements")
+    if initial is None and where is not True:
+        raise ShapeError(f"{name}: where= asks for a number as initial=")
+    neutral = a.dtype.type(pair.identity)
+    chosen = a if where is True else np.where(mask_of(where, a), a, neutral)
+    found = reduced(
+        name, chosen, axis, keepdims, dtype=None if dtype is None else dtype_name(dtype)
+    )
+    begins = initial is not NONE and initial is not None
+    return pair(found, of_type(found.dtype, initial)) if begins else found
+
+
+@numpy_function(np.sum, np.ndarray.sum, reduces=np.add)
+def sum_(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
+    return _total("sum", np.add, a, axis, dtype, **options)
+
+
+@numpy_function(np.prod, np.ndarray.prod, reduces=np.multiply)
+def prod(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
+    return _total("prod", np.multiply, a, axis, dtype, **options)
+
+
+@numpy_function(np.nansum)
+def nansum(a: Any, axis: Any = None, **options: Any) -> Any:
+    return without_nan(a, 0).sum(axis=axis, **options)
+
+
+@numpy_function(np.nanprod)
+def nanprod(a: Any, axis: Any = None, **options: Any) -> Any:
+    return without_nan(a, 1).prod(axis=axis, **options)
+
+
+# By a ufunc the scan that its ``accumulate`` is.
+ACCUMULATES: dict[np.ufunc, Operator] = {
+    np.add: OPERATORS["cumsum"],
+    np.multiply: OPERATORS["cumprod"],
+    np.maximum: OPERATORS["cummax"],
+    np.minimum: OPERATORS["cummin"],
+    np.logical_or: OPERATORS["cumany"],
+    np.logical_and: OPERATORS["cumall"],
+}
+
+
+def accumulated(operator: Operator, name: str, a: Any, axis: Any, dtype: Any = None) -> Any:
+    """A scan along one axis.
+
+    Raises:
+        AxisError: the array has no such axis.
+        UnsupportedError: a dtype, where the operator takes none.
+    """
+    attrs: dict[str, Any] = {"axis": counted_axis(name, axis, a.ndim)}
+    is_sum = operator.name == "cumsum"
+    if is_sum and (is_complex(a) if dtype is None else dtypes.of(dtype).is_complex):
+        # NumPy adds up the parts of complex numbers by themselves, too
+        a = a if dtype is None else a.astype(dtype)
+        return JOIN(*(apply(operator, part(a), **attrs, dtype=None) for part in (REAL, IMAG)))
+    if "dtype" in dict(operator.attrs):
+        attrs["dtype"] = None if dtype is None else dtype_name(dtype)
+    elif dtype is not None:
+        raise UnsupportedError(f"{name}: dtype= has no meaning here; convert with .astype(...)")
+    return apply(operator, a, **attrs)
+
+
+@numpy_function(np.cumsum, np.ndarray.cumsum, counted=("axis",), flat=True)
+def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return accumulated(OPERATORS["cumsum"], "cumsum", a, axis, dtype)
+
+
+@numpy_function(np.cumprod, np.ndarray.cumprod, counted=("axis",), flat=True)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return accumulated(OPERATORS["cumprod"], "cumprod", a, axis, dtype)
+
+
+@numpy_function(np.nancumsum)
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return np.cumsum(without_nan(a, 0), axis, dtype)
+
+
+@numpy_function(np.nancumprod)
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    return np.cumprod(without_nan(a, 1), axis, dtype)
+
+
+def _cumulative(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The array API's name of a scan, which asks for an axis where there are several."""
+
+    def handler(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+    ) -> Any:
+        if include_initial:
+            raise UnsupportedError("include_initial=True: concatenate the first element yourself")
+        if axis is None and x.ndim != 1:
+            raise ShapeError(f"expected an axis of an array of {x.ndim} dimensions")
+        return plain(x, axis, dtype)
+
+    return handler
+
+
+numpy_function("cumulative_sum")(_cumulative(np.cumsum))
+numpy_function("cumulative_prod")(_cumulative(np.cumprod))
+
+
+@numpy_function(np.diff, counted=("axis",))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> Any:
+    if prepend is None or append is None:
+        raise UnsupportedError("diff: None in front or behind")
+    if prepend is not NONE or append is not NONE:
+        a = _with_ends(a, axis, prepend, append)
+    if n < 0:
+        raise ShapeError(f"diff: order must be non-negative, found {shown(int(n))}")
+    for _ in range(n):
+        upper = a[part_along(axis, a.ndim, slice(1, None))]
+        lower = a[part_along(axis, a.ndim, slice(None, -1))]
+        a = upper != lower if a.dtype.kind == "b" else upper - lower
+    return a
+
+
+def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
+    """An array between two others, or numbers, along an axis."""
+    parts = [None if part is NONE else lifted(a.tracer, part) for part in (prepend, append)]
+    shape = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
+    parts = [np.broadcast_to(p, shape) if p is not None and not p.ndim else p for p in parts]
+    return np.concatenate([p for p in (parts[0], a, parts[1]) if p is not None], axis)
+
+
+@numpy_function(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    flat = ary.reshape(-1)
+    found = flat[1:] - flat[:-1]
+    parts = [to_begin, found, to_end]
+    if to_begin is None and to_end is None:
+        return found
+    joined = []
+    for part in parts:
+        if part is not None:
+            end = lifted(ary.tracer, part)
+            if not np.can_cast(end.dtype, ary.dtype, "same_kind"):
+                raise UnsupportedError("ediff1d: ends of another kind than the array")
+            joined.append(end.reshape(-1).astype(ary.dtype))
+    return concatenate(joined)
+
+
+@numpy_function(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Central differences, one-sided at the ends; points evenly spaced.
+
+    Raises:
+        UnsupportedError: distances that are arrays, ends of second order, or integers.
+        ShapeError: an axis with fewer than two points.
+    """
+    if edge_order != 1 or f.dtype.kind != "f" or not all(map(_is_step, varargs)):
+        raise UnsupportedError("gradient: expected floats, evenly spaced, and edge_order=1")
+    axes = counted_axes("gradient", axis, f.ndim)
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if len(steps) != len(axes):
+        raise ShapeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
+    found = tuple(_differences(f, d, h) for d, h in zip(axes, steps, strict=True))
+    return found[0] if len(found) == 1 else found
+
+
+def _is_step(distance: Any) -> bool:
+    return is_number(distance) or getattr(distance, "ndim", 1) == 0
+
+
+def _differences(f: Any, axis: int, step: Any) -> Any:
+    require = f.tracer.builder.require
+    if not require(Expr("lt", (literal(1), number_of(f.tracer, f.shape[axis])))):
+        raise ShapeError(f"gradient: axis {axis} has fewer than 2 points")
+
+    def part(begin: int | None, end: int | None) -> tuple[slice, ...]:
+        return (*[slice(None)] * axis, slice(begin, end))
+
+    out = np.empty_like(f)
+    out[part(1, -1)] = (f[part(2, None)] - f[part(None, -2)]) / (2.0 * step)
+    out[part(None, 1)] = (f[part(1, 2)] - f[part(None, 1)]) / step
+    out[part(-1, None)] = (f[part(-1, None)] - f[part(-2, -1)]) / step
+    return out
+
+
+@numpy_function(np.trapezoid, counted=("axis",))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    if x is not None:
+        x = lifted(y.tracer, x)
+        dx = np.diff(x) if x.ndim == 1 else np.diff(x, axis=axis)
+        if x.ndim == 1:
+            dx = dx[(slice(None), *[None] * (y.ndim - 1 - axis))]
+    ends = (slice(1, None), slice(None, -1))
+    upper, lower = (y[part_along(axis, y.ndim, part)] for part in ends)
+    return (dx * (upper + lower) / 2.0).sum(axis=axis)

@@ -1,0 +1,96 @@
+"""Places of elements: by bisection of a sorted table, and of the largest and smallest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
+from opweave.compiler.arrays.reshaping import counted_axis
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.numpy_api.registry import numpy_function
+from opweave.opcodes import dtypes
+from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+
+
+def _digits(table: Any) -> int:
+    """Binary digits of the number of elements, which are part of the guard."""
+    builder, count = table.tracer.builder, 0
+    size = builder.extent_expr(table.value.shape[0])
+    while builder.require(Expr("ge", (size, literal(1 << count)))):
+        count += 1
+    return count
+
+
+def _comes_before(a: Any, b: Any) -> Any:
+    """NumPy's order: NaN behind all numbers."""
+    if not dtypes.of(a.dtype).is_float:
+        return a < b
+    return (a < b) | ((b != b) & (a == a))
+
+
+def _found(table: Any, x: Any, side: str) -> Any:
+    """How many elements of a sorted table come before ``x``, or are equal to it (``right``)."""
+    places = place_type(table.tracer, *table.value.shape)
+    count = table.shape[0]
+    found = np.zeros_like(x, dtype=places.numpy)
+    for digit in reversed(range(_digits(table))):
+        further = found + places.numpy.type(1 << digit)
+        element = gathered(table, [further - places.numpy.type(1)]).astype(x.dtype)
+        goes = _comes_before(element, x) if side == "left" else ~_comes_before(x, element)
+        found = np.where(goes & (further <= count), further, found)
+    return found
+
+
+@numpy_function(
+    np.searchsorted, np.ndarray.searchsorted, arrays=("a", "v"), numbers=True, unboxed=True
+)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """
+    Raises:
+        UnsupportedError: a permutation that sorts the table.
+        ShapeError: a table of other than one dimension.
+    """
+    if sorter is not None or side not in ("left", "right"):
+        raise UnsupportedError(f"searchsorted: sorter=, or side={side!r}")
+    if a.ndim != 1:
+        raise ShapeError(f"searchsorted: expected a vector, found {a.ndim} dimensions")
+    try:
+        common = dtypes.promote(a.value.dtype, v.value.dtype)
+    except DTypeError:
+        common = dtypes.F64  # as NumPy finds for integers and bfloat16, which nothing promotes
+    return _found(a, v.astype(common.numpy), side).astype(np.int64)
+
+
+def _picked(a: Any, axis: Any, keepdims: bool, name: str) -> Any:
+    """The first place of what the reduction ``name`` finds; NaN comes before all."""
+    if axis is None:
+        found = _picked(a.reshape(-1), 0, False, name)
+        return found.reshape((1,) * a.ndim) if keepdims else found
+    axis = counted_axis(f"arg{name}", axis, a.ndim)
+    extent, builder = a.value.shape[axis], a.tracer.builder
+    if builder.is_empty([extent]):
+        raise ShapeError(f"arg{name}: of an empty axis")
+    best = a == getattr(a, name)(axis=axis, keepdims=True)
+    if dtypes.of(a.dtype).kind in "fc":
+        best = best | np.isnan(a)
+    c = coordinate(a.tracer, extent, a.ndim - 1 - axis, place_type(a.tracer, extent))
+    last = a.tracer.extent(extent)
+    return np.where(best, c, last).min(axis=axis, keepdims=keepdims).astype(np.int64)
+
+
+@numpy_function(np.argmax, np.ndarray.argmax)
+def argmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _picked(a, axis, keepdims, "max")
+
+
+@numpy_function(np.argmin, np.ndarray.argmin)
+def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _picked(a, axis, keepdims, "min")
+
+
+@numpy_function(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """An int64 scalar where NumPy, without an axis, gives a Python number."""
+    return (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
