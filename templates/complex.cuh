@@ -13,8 +13,10 @@ template <class R> struct Complex {
 typedef Complex<float> complex64;
 typedef Complex<double> complex128;
 
-// x, or else y: of a choice between two places in memory g++ makes no vectors.
-template <class T> OW_INLINE T chosen(bool first, T x, T y) { return first ? x : y; }
+// x as a y, or else y, for kernels of the host: of a choice between two places in memory g++ makes
+// no vectors.
+template <class T> struct Same { typedef T type; };
+template <class T> OW_INLINE T chosen(bool first, typename Same<T>::type x, T y) { return first ? x : y; }
 template <class R> OW_INLINE Complex<R> chosen(bool first, Complex<R> x, Complex<R> y) {
     return {first ? x.re : y.re, first ? x.im : y.im};
 }

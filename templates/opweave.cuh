@@ -6,10 +6,11 @@
 #define OW_COUNT_BITS(x) __popcll(x)
 #define OW_SPECIAL __device__ __forceinline__
 #define OW_UNROLL _Pragma("unroll")
-#define BRANCH_ON_GPU(condition) if (condition)
 #define OW_WHOLE(T, x) ((T)(x))
 #define OW_QUOTIENT(x, y) ((x) / (y))
 #define OW_UNROLL_CHANNELS OW_UNROLL
+#define OW_CALLED_FROM
+#define OW_CALLER
 // x - y as x + minus(y), for the sake of g++: see host/opweave.cuh.
 template <class R> OW_INLINE R minus(R x) { return -x; }
 // Some of N registers, which stay registers.

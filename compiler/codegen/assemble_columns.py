@@ -8,6 +8,7 @@ rows (``x.sum(axis=-1)`` of three columns) are columns of their transposed matri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -92,6 +93,9 @@ class ColumnsAssembler(MatrixAssembler):
         columns = 1 << (count(self.walk.cols, self.extents) - 1).bit_length()
         bounded = min(max(columns, COLUMNS_FROM), MOST_COLUMNS)
         return replace(super().facts(), large=False, row_chunks=1, columns=bounded)
+
+    def _chooses(self, reduced: Sequence[Node]) -> bool:
+        return False  # all elements of a column are inside
 
     def _bind(self, index: int, node: Node, phase: Phase) -> Line:
         if node.result.id not in self.row_level:

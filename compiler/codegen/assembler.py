@@ -29,6 +29,7 @@ from opweave.opcodes.core import Phase
 from opweave.opcodes.dtypes import DType
 
 RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes
+NARROW = ("int8", "uint8", "int16", "uint16")  # registers
 
 
 class Assembler(TableReads):
@@ -113,10 +114,13 @@ class Assembler(TableReads):
             if not reduced and not stored:
                 continue
             lines, loads = self._elements(reduced, stored)
-            reductions = tuple(r for i, n in reduced if (r := self._reduction(i, n)))
+            chooses = self._chooses([n for _, n in reduced])
+            found = (self._reduction(i, n, chooses=chooses) for i, n in reduced)
+            reductions = tuple(r for r in found if r)
             after = row_lines(level + 1)
             stores = tuple(self._store(v) for v in stored)
-            passes.append(Pass(loads, lines, reductions, stores, tuple(after)))
+            made = Pass(loads, lines, reductions, stores, tuple(after), chooses=chooses)
+            passes.append(made)
         return before, passes
 
     def _elements(
@@ -154,7 +158,16 @@ class Assembler(TableReads):
         )
         return lines, (*loads, *reversed(windows))
 
-    def _reduction(self, index: int, node: Node) -> Reduction | None:
+    def _chooses(self, reduced: Sequence[Node]) -> bool:
+        """Reductions are without branches.
+
+        What a branch writes is a masked store to a CPU, which waits for that before it loads
+        again.  (Over a choice between narrow numbers g++ 12 fails.)
+        """
+        kinds = {n.operator.accumulator(n.result.dtype) for n in reduced if n.operator.accumulator}
+        return self.device.is_host and bool(kinds) and not any(k.register in NARROW for k in kinds)
+
+    def _reduction(self, index: int, node: Node, *, chooses: bool) -> Reduction | None:
         """A reduction of a pass; None for one that differs from another in ``keepdims`` alone."""
         operand = self.text(node.operands[0], False)
         key = (node.operator.name, node.values[0].id, node.result.dtype)
@@ -164,7 +177,7 @@ class Assembler(TableReads):
             return None
         name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
         self.names[node.result.id] = f"{name}{self.ROW_VALUE}"
-        return bind_reduction(node, index, operand, name, self.RUNNING)
+        return bind_reduction(node, index, operand, name, self.RUNNING, chooses=chooses)
 
     def _count(self, operator: str) -> int:
         return sum(n.startswith(operator) and n[len(operator) :].isdigit() for n in self.used)

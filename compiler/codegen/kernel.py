@@ -111,10 +111,8 @@ class Kernel:
 
     @property
     def joins(self) -> list[Reduction]:
-        """One reduction per distinct pair of join functions."""
-        passes = [*self.passes, *([self.totals] if self.totals else [])]
-        found = {(r.operator, r.ctype): r for p in passes for r in p.reductions}
-        return list(found.values())
+        """One reduction or scan for each function object that joins partial results."""
+        return list({r.functor: r for p in self.passes for r in (*p.reductions, *p.scans)}.values())
 
     @property
     def partial_results(self) -> int:
@@ -125,11 +123,6 @@ class Kernel:
     def scans(self) -> list[Reduction]:
         """All scans, in order."""
         return [s for p in self.passes for s in p.scans]
-
-    @property
-    def scan_functions(self) -> list[Reduction]:
-        """One scan per distinct function."""
-        return list({s.operator: s for s in self.scans}.values())
 
     def turned(self, operand: Operand) -> Operand:
         """An operand as each turn of a loop in memory reads it: where the last one has stored."""

@@ -130,6 +130,17 @@ class Reduction:
     operator: str
 
     @property
+    def functor(self) -> str:
+        """Name of the function object that joins two partial results, such as ``Sum_f32``."""
+        return f"{self.operator[:1].upper()}{self.operator[1:]}"
+
+    @property
+    def call(self) -> str:
+        """What it does with them."""
+        t = self.ctype
+        return f"{t} operator()({t} x, {t} y) const {{ return {self.joined('x', 'y')}; }}"
+
+    @property
     def shared_ctype(self) -> str:
         """The type of partial results that other blocks read."""
         return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
@@ -162,7 +173,10 @@ class Keep:
 
 @dataclass(frozen=True)
 class Pass:
-    """One walk along the columns; of scans, one along the elements of a tile."""
+    """One walk along the columns; of scans, one along the elements of a tile.
+
+    ``chooses``: its reductions take each element, and choose whether it counts, without a branch.
+    """
 
     loads: tuple[Load, ...]
     lines: tuple[Line, ...]
@@ -171,6 +185,7 @@ class Pass:
     row_lines: tuple[Line, ...]
     scans: tuple[Reduction, ...] = ()
     keeps: tuple[Keep, ...] = ()
+    chooses: bool = False
 
     @property
     def uses_column(self) -> bool:
@@ -184,12 +199,6 @@ class Pass:
     @property
     def has_windows(self) -> bool:
         return any(load.access.kind == "window" for load in self.loads)
-
-    @property
-    def guard(self) -> str:
-        """What elements inside of the row are told apart by: g++ 12 fails over narrow choices."""
-        narrow = any(r.ctype in ("int8", "uint8", "int16", "uint16") for r in self.reductions)
-        return "if" if narrow else "BRANCH_ON_GPU"
 
     @property
     def title(self) -> str:

@@ -261,10 +261,14 @@ def bind_product(node: Node, index: int, name: str) -> BoundProduct:
     )
 
 
-def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -> Reduction:
+def bind_reduction(
+    node: Node, index: int, operand: str, name: str, lane: str, *, chooses: bool = False
+) -> Reduction:
     """Accumulate and reduce op-codes of a reduction; ``lane`` takes its running value.
 
-    sum  ->  const float sum0_next = sum0_acc[l] + x_v[l];  and  sum0 = sum0 + other;
+    sum  ->  sum0_acc[l] = sum0_acc[l] + x_v[l];  and  sum0 = sum0 + other;
+
+    With ``chooses`` the element counts where it is ``inside``.
     """
     operator, dtype = node.operator, node.result.dtype
     assert operator.accumulator is not None
@@ -275,7 +279,9 @@ def bind_reduction(node: Node, index: int, operand: str, name: str, lane: str) -
     join = operator.opcode_for(kind, Phase.REDUCE)
     running = f"{name}_acc{lane}"
     value = rename(accumulate.fragment, {"acc": running, "x": operand} | slots)
-    text = f"const {acc.register} {name}_next = {value};"
+    if chooses:
+        value = f"chosen(inside, {value}, {running})"
+    text = f"{running} = {value};"
     note = comment_for(node)
     plan = f"{node.plan}" if node.plan else ""
     return Reduction(

@@ -23,6 +23,8 @@ BUILT_IN = frozenset(
 DERIVED = re.compile(r"_(v|p|row|acc|all|next|parts?|kept|carry|turn|view|tile|s\d+)$")
 # What the compiler numbers itself.
 NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
+# Function objects of reductions: an operator and a dtype.
+FUNCTOR = re.compile(r"[A-Z]\w*_(b1|bf16|[cfiu]\d+)$")
 
 
 @cache
@@ -54,7 +56,7 @@ def is_taken(name: str) -> bool:
         or name in BUILT_IN
         or name in template_names()
         or any(name in called(row) for row in OPERATORS.values())
-        or bool(DERIVED.search(name) or NUMBERED.match(name))
+        or bool(DERIVED.search(name) or NUMBERED.match(name) or FUNCTOR.match(name))
     )
 
 

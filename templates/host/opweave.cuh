@@ -3,9 +3,6 @@
 
 #include "simt.cuh"
 #define OW_UNROLL
-// What a branch writes is a masked store to a CPU, and it waits for that before it loads again; so
-// all is computed, and what counts is chosen.
-#define BRANCH_ON_GPU(condition)
 #define OW_COUNT_BITS(x) __builtin_popcountll(x)
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
 #define OW_EACH_BETWEEN(l, begin, end, N) for (int l = begin; l < end; ++l)

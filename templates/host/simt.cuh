@@ -69,8 +69,12 @@ static char ow_dynamic[256 * 1024] __attribute__((aligned(1024)));
 extern "C" __attribute__((weak, visibility("hidden"))) char __start_ow_shared[];
 extern "C" __attribute__((weak, visibility("hidden"))) char __stop_ow_shared[];
 #endif
-// Where a meeting stands: its line, and a number of its own, for a line may have several.
-#define OW_SITE ((__COUNTER__ % 8192) << 18 | __LINE__)
+// Where a meeting stands: its line, and a number of its own, for a line may have several.  In
+// helpers it is the line of the kernel that calls them.
+#define OW_LINE __LINE__
+#define OW_SITE ((__COUNTER__ % 8192) << 18 | OW_LINE)
+#define OW_CALLED_FROM , int ow_line = __builtin_LINE()
+#define OW_CALLER , ow_line
 #define __syncthreads() (ow_host->barrier(OW_SITE))
 #define __syncwarp(...) ((void)ow_host->meet(ow_mask(__VA_ARGS__), 0, OW_WARP_BARRIER, OW_SITE))
 OW_INLINE unsigned ow_mask(unsigned mask = 0xffffffffu) { return mask; }
@@ -141,6 +145,8 @@ static thread_local uint3 gridDim;
 #define __shared__ static thread_local
 #define __syncthreads() ((void)0)
 #define __syncwarp(...) ((void)0)
+#define OW_CALLED_FROM
+#define OW_CALLER
 OW_INLINE void ow_check_aligned(const void*, int, int) {}
 
 #endif

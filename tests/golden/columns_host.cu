@@ -34,8 +34,7 @@ column_sum_row_f32(
         load_chunk(x_v, x + row * cols + j0, cols - j0);
         EACH_COLUMN {
             const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
-            const float sum0_next = sum0_acc[k][l] + v0;  // sum: f32[n1], line 2
-            sum0_acc[k][l] = sum0_next;
+            sum0_acc[k][l] = sum0_acc[k][l] + v0;  // sum: f32[n1], line 2
         }
     }
     // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out

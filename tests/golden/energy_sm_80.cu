@@ -14,56 +14,11 @@
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW
+#include "rows.cuh"
 
-// sum: 32 blocks x 256 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
-static __device__ __forceinline__ complex64 lanes_sum_c64(complex64 (&acc)[LANES])
-{
-    each_half<LANES / 2>([&](auto half) {
-        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
-    });
-    return acc[0];
-}
-
-// sum: 32 blocks x 256 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
-static __device__ __forceinline__ complex64 row_sum_c64(complex64 mine, const int lane)
-{
-#if THREADS_PER_ROW > 1
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        const complex64 other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        mine = mine + other;
-    }
-#if THREADS_PER_ROW > 32
-    __shared__ complex64 warps[BLOCK / 32];
-    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    mine = warps[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
-        mine = mine + warps[first + warp];
-    __syncthreads();  // warps may be written again
-#else
-    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ complex64 threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        if (lane % WARP_SHARE < offset)
-            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
-        __syncthreads();
-    }
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
-    mine = threads[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
-        mine = mine + threads[first + warp * WARP_SHARE];
-    __syncthreads();  // threads may be written again
-#endif
-#endif
-    return mine;
-}
+struct Sum_c64 {
+    __device__ complex64 operator()(complex64 x, complex64 y) const { return x + y; }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 energy_reduce_c64(
@@ -98,14 +53,12 @@ energy_reduce_c64(
         for (int l = 0; l < LANES; ++l) {
             const complex64 v0 = conjugate(z_v[l]);  // conjugate: c64[n0, n1], line 2
             const complex64 v1 = v0 * z_v[l];  // multiply: c64[n0, n1], line 2
-            const bool inside = j0 + l < cols;
-            BRANCH_ON_GPU (inside) {
-                const complex64 sum0_next = sum0_acc[l] + v1;  // sum: c64[], line 2
-                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
+            if (j0 + l < cols) {
+                sum0_acc[l] = sum0_acc[l] + v1;  // sum: c64[], line 2
             }
         }
     }
-    const complex64 sum0_part = row_sum_c64(lanes_sum_c64(sum0_acc), lane);
+    const complex64 sum0_part = join_row(sum0_acc, lane, Sum_c64());
     volatile_complex64* sum0_parts = part_results<complex64>(partials, 0, PARTS);
     if (lane == 0) sum0_parts[blockIdx.x] = sum0_part;
 
@@ -123,7 +76,7 @@ energy_reduce_c64(
         const complex64 other = sum0_parts[part];
         sum0_all = sum0_all + other;
     }
-    const complex64 sum0 = row_sum_c64(sum0_all, lane);
+    const complex64 sum0 = join_threads(sum0_all, lane, Sum_c64());
     if (lane == 0) {
         counter[row] = 0;  // ready for the next launch
         store(out, sum0);

@@ -27,55 +27,11 @@
 #define FRAGMENTS (THREAD_N / WIDTH)
 #define PAD (USE_PADDED_TILE ? 4 : 0)
 
-// sum: 8 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
-static __device__ __forceinline__ complex64 lanes_sum_c64(complex64 (&acc)[LANES])
-{
-    each_half<LANES / 2>([&](auto half) {
-        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
-    });
-    return acc[0];
-}
+#include "rows.cuh"
 
-// sum: 8 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
-static __device__ __forceinline__ complex64 row_sum_c64(complex64 mine, const int lane)
-{
-#if THREADS_PER_ROW > 1
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        const complex64 other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        mine = mine + other;
-    }
-#if THREADS_PER_ROW > 32
-    __shared__ complex64 warps[BLOCK / 32];
-    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    mine = warps[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
-        mine = mine + warps[first + warp];
-    __syncthreads();  // warps may be written again
-#else
-    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ complex64 threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        if (lane % WARP_SHARE < offset)
-            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
-        __syncthreads();
-    }
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
-    mine = threads[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
-        mine = mine + threads[first + warp * WARP_SHARE];
-    __syncthreads();  // threads may be written again
-#endif
-#endif
-    return mine;
-}
+struct Sum_c64 {
+    __device__ complex64 operator()(complex64 x, complex64 y) const { return x + y; }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 complex_rows_product_rows_c64(
@@ -233,14 +189,12 @@ complex_rows_product_rows_c64(
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const complex64 v0 = product_v[l] + b_v[l];  // add: c64[n0, n3], line 2
-                const bool inside = j0 + l < width;
-                BRANCH_ON_GPU (inside) {
-                    const complex64 sum0_next = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
-                    sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
+                if (j0 + l < width) {
+                    sum0_acc[l] = sum0_acc[l] + v0;  // sum: c64[n0, 1], line 3
                 }
             }
         }
-        const complex64 sum0 = row_sum_c64(lanes_sum_c64(sum0_acc), lane);
+        const complex64 sum0 = join_row(sum0_acc, lane, Sum_c64());
 
         // pass 1: store out
 #pragma unroll ROW_CHUNKS

@@ -13,68 +13,11 @@
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
+#include "rows.cuh"
 
-// cumsum_f32: each element joined to all before it; the carry then has the whole tile.
-static __device__ __forceinline__ void scan_cumsum_f32(float (&r)[LANES], float& carry, const int lane)
-{
-#if THREADS_PER_ROW == 1
-    r[0] = carry + r[0];
-#pragma unroll
-    for (int l = 1; l < LANES; ++l) r[l] = r[l - 1] + r[l];
-    carry = r[LANES - 1];
-#else
-#pragma unroll
-    for (int l = 1; l < LANES; ++l) r[l] = r[l - 1] + r[l];
-    float mine = r[LANES - 1];
-    float before = -float(0);
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
-        const float other = __shfl_up_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        if (lane % WARP_SHARE >= offset) mine = other + mine;
-    }
-    const float below = __shfl_up_sync(FULL_WARP, mine, 1, WARP_SHARE);
-    if (lane % WARP_SHARE > 0) before = below;
-#if THREADS_PER_ROW > 32
-    __shared__ float warps[BLOCK / 32];
-    if (lane % 32 == 31) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    float start = carry;
-    for (int warp = 0; warp < THREADS_PER_ROW / 32; ++warp) {
-        if (warp == lane / 32) start = carry;
-        carry = carry + warps[first + warp];
-    }
-    __syncthreads();  // warps may be written again
-#else
-    const float start = carry;
-    const float all = __shfl_sync(FULL_WARP, mine, WARP_SHARE - 1, WARP_SHARE);
-    carry = carry + all;
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ float threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
-        if (lane % WARP_SHARE >= offset) mine = threads[threadIdx.x - offset] + mine;
-        __syncthreads();
-        threads[threadIdx.x] = mine;
-        __syncthreads();
-    }
-    if (lane % WARP_SHARE > 0) before = threads[threadIdx.x - 1];
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW + WARP_SHARE - 1;
-    float start = carry;
-    for (int warp = 0; warp < THREADS_PER_ROW / WARP_SHARE; ++warp) {
-        if (warp == lane / WARP_SHARE) start = carry;
-        carry = carry + threads[first + warp * WARP_SHARE];
-    }
-    __syncthreads();  // threads may be written again
-#endif
-    before = start + before;
-#pragma unroll
-    for (int l = 0; l < LANES; ++l) r[l] = before + r[l];
-#endif
-}
+struct Cumsum_f32 {
+    __device__ float operator()(float x, float y) const { return x + y; }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 running_mean_scan_f32(
@@ -105,7 +48,7 @@ running_mean_scan_f32(
         for (int l = 0; l < LANES; ++l) {
             cumsum0[l] = x_v[l];  // cumsum: f32[n0, n1], line 2
         }
-        scan_cumsum_f32(cumsum0, cumsum0_carry, lane);
+        scan_tile(cumsum0, cumsum0_carry, lane, -float(0), Cumsum_f32());
 
         // store out
         float out_v[LANES];

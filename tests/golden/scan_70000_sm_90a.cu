@@ -14,118 +14,11 @@
 #include "opweave.cuh"
 
 #define BLOCK THREADS_PER_ROW
+#include "rows.cuh"
 
-// cummax: 32 blocks x tiles of 256 threads x 8 lanes, in order: the lanes of a thread, upper half onto lower half.
-static __device__ __forceinline__ float lanes_cummax_f32(float (&acc)[LANES])
-{
-    each_half<LANES / 2>([&](auto half) {
-        for (int l = 0; l < half; ++l) acc[l] = max_nan(acc[l], acc[l + half]);
-    });
-    return acc[0];
-}
-
-// cummax: 32 blocks x tiles of 256 threads x 8 lanes, in order: the threads of a row, likewise; each of them returns the result.
-static __device__ __forceinline__ float row_cummax_f32(float mine, const int lane)
-{
-#if THREADS_PER_ROW > 1
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        mine = max_nan(mine, other);
-    }
-#if THREADS_PER_ROW > 32
-    __shared__ float warps[BLOCK / 32];
-    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    mine = warps[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
-        mine = max_nan(mine, warps[first + warp]);
-    __syncthreads();  // warps may be written again
-#else
-    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ float threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        if (lane % WARP_SHARE < offset)
-            threads[threadIdx.x] = max_nan(threads[threadIdx.x], threads[threadIdx.x + offset]);
-        __syncthreads();
-    }
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
-    mine = threads[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
-        mine = max_nan(mine, threads[first + warp * WARP_SHARE]);
-    __syncthreads();  // threads may be written again
-#endif
-#endif
-    return mine;
-}
-
-// cummax_f32: each element joined to all before it; the carry then has the whole tile.
-static __device__ __forceinline__ void scan_cummax_f32(float (&r)[LANES], float& carry, const int lane)
-{
-#if THREADS_PER_ROW == 1
-    r[0] = max_nan(carry, r[0]);
-#pragma unroll
-    for (int l = 1; l < LANES; ++l) r[l] = max_nan(r[l - 1], r[l]);
-    carry = r[LANES - 1];
-#else
-#pragma unroll
-    for (int l = 1; l < LANES; ++l) r[l] = max_nan(r[l - 1], r[l]);
-    float mine = r[LANES - 1];
-    float before = -infinity<float>();
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
-        const float other = __shfl_up_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        if (lane % WARP_SHARE >= offset) mine = max_nan(other, mine);
-    }
-    const float below = __shfl_up_sync(FULL_WARP, mine, 1, WARP_SHARE);
-    if (lane % WARP_SHARE > 0) before = below;
-#if THREADS_PER_ROW > 32
-    __shared__ float warps[BLOCK / 32];
-    if (lane % 32 == 31) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    float start = carry;
-    for (int warp = 0; warp < THREADS_PER_ROW / 32; ++warp) {
-        if (warp == lane / 32) start = carry;
-        carry = max_nan(carry, warps[first + warp]);
-    }
-    __syncthreads();  // warps may be written again
-#else
-    const float start = carry;
-    const float all = __shfl_sync(FULL_WARP, mine, WARP_SHARE - 1, WARP_SHARE);
-    carry = max_nan(carry, all);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ float threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
-        if (lane % WARP_SHARE >= offset) mine = max_nan(threads[threadIdx.x - offset], mine);
-        __syncthreads();
-        threads[threadIdx.x] = mine;
-        __syncthreads();
-    }
-    if (lane % WARP_SHARE > 0) before = threads[threadIdx.x - 1];
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW + WARP_SHARE - 1;
-    float start = carry;
-    for (int warp = 0; warp < THREADS_PER_ROW / WARP_SHARE; ++warp) {
-        if (warp == lane / WARP_SHARE) start = carry;
-        carry = max_nan(carry, threads[first + warp * WARP_SHARE]);
-    }
-    __syncthreads();  // threads may be written again
-#endif
-    before = max_nan(start, before);
-#pragma unroll
-    for (int l = 0; l < LANES; ++l) r[l] = max_nan(before, r[l]);
-#endif
-}
+struct Cummax_f32 {
+    __device__ float operator()(float x, float y) const { return max_nan(x, y); }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 drawdown_scan_parts_f32(
@@ -164,14 +57,12 @@ drawdown_scan_parts_f32(
         load_chunk(x_v, x + j0, cols - j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            const bool inside = j0 + l < cols;
-            BRANCH_ON_GPU (inside) {
-                const float cummax0_next = max_nan(cummax0_acc[l], x_v[l]);  // cummax: f32[n0], line 2
-                cummax0_acc[l] = chosen(inside, cummax0_next, cummax0_acc[l]);
+            if (j0 + l < cols) {
+                cummax0_acc[l] = max_nan(cummax0_acc[l], x_v[l]);  // cummax: f32[n0], line 2
             }
         }
     }
-    const float cummax0_all = row_cummax_f32(lanes_cummax_f32(cummax0_acc), lane);
+    const float cummax0_all = join_row(cummax0_acc, lane, Cummax_f32());
     volatile float* cummax0_parts = part_results<float>(partials, 0, PARTS);
     if (lane == 0) {  // every thread has the totals
         cummax0_parts[part] = cummax0_all;
@@ -210,7 +101,7 @@ drawdown_scan_parts_f32(
         for (int l = 0; l < LANES; ++l) {
             cummax0[l] = x_v[l];  // cummax: f32[n0], line 2
         }
-        scan_cummax_f32(cummax0, cummax0_carry, lane);
+        scan_tile(cummax0, cummax0_carry, lane, -infinity<float>(), Cummax_f32());
 
         // store out
         float out_v[LANES];

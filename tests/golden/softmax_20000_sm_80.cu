@@ -15,106 +15,15 @@
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
+#include "rows.cuh"
 
-// max: 256 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
-static __device__ __forceinline__ float lanes_max_f32(float (&acc)[LANES])
-{
-    each_half<LANES / 2>([&](auto half) {
-        for (int l = 0; l < half; ++l) acc[l] = max_nan(acc[l], acc[l + half]);
-    });
-    return acc[0];
-}
+struct Max_f32 {
+    __device__ float operator()(float x, float y) const { return max_nan(x, y); }
+};
 
-// max: 256 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
-static __device__ __forceinline__ float row_max_f32(float mine, const int lane)
-{
-#if THREADS_PER_ROW > 1
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        mine = max_nan(mine, other);
-    }
-#if THREADS_PER_ROW > 32
-    __shared__ float warps[BLOCK / 32];
-    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    mine = warps[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
-        mine = max_nan(mine, warps[first + warp]);
-    __syncthreads();  // warps may be written again
-#else
-    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ float threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        if (lane % WARP_SHARE < offset)
-            threads[threadIdx.x] = max_nan(threads[threadIdx.x], threads[threadIdx.x + offset]);
-        __syncthreads();
-    }
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
-    mine = threads[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
-        mine = max_nan(mine, threads[first + warp * WARP_SHARE]);
-    __syncthreads();  // threads may be written again
-#endif
-#endif
-    return mine;
-}
-
-// sum: 256 threads x 4 lanes: the lanes of a thread, upper half onto lower half.
-static __device__ __forceinline__ float lanes_sum_f32(float (&acc)[LANES])
-{
-    each_half<LANES / 2>([&](auto half) {
-        for (int l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
-    });
-    return acc[0];
-}
-
-// sum: 256 threads x 4 lanes: the threads of a row, likewise; each of them returns the result.
-static __device__ __forceinline__ float row_sum_f32(float mine, const int lane)
-{
-#if THREADS_PER_ROW > 1
-#if USE_WARP_SHUFFLE
-#pragma unroll
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        const float other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
-        mine = mine + other;
-    }
-#if THREADS_PER_ROW > 32
-    __shared__ float warps[BLOCK / 32];
-    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
-    __syncthreads();
-    const int first = threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32);
-    mine = warps[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / 32; ++warp)
-        mine = mine + warps[first + warp];
-    __syncthreads();  // warps may be written again
-#else
-    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
-#endif
-#else  // the same pairs in the same order, through shared memory
-    __shared__ float threads[BLOCK];
-    threads[threadIdx.x] = mine;
-    __syncthreads();
-    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
-        if (lane % WARP_SHARE < offset)
-            threads[threadIdx.x] = threads[threadIdx.x] + threads[threadIdx.x + offset];
-        __syncthreads();
-    }
-    const int first = threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW;
-    mine = threads[first];
-    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
-        mine = mine + threads[first + warp * WARP_SHARE];
-    __syncthreads();  // threads may be written again
-#endif
-#endif
-    return mine;
-}
+struct Sum_f32 {
+    __device__ float operator()(float x, float y) const { return x + y; }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 softmax_row_f32(
@@ -162,14 +71,12 @@ softmax_row_f32(
 #endif
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            const bool inside = j0 + l < width;
-            BRANCH_ON_GPU (inside) {
-                const float max0_next = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
-                max0_acc[l] = chosen(inside, max0_next, max0_acc[l]);
+            if (j0 + l < width) {
+                max0_acc[l] = max_nan(max0_acc[l], x_v[l]);  // max: f32[n0, 1], line 2
             }
         }
     }
-    const float max0 = row_max_f32(lanes_max_f32(max0_acc), lane);
+    const float max0 = join_row(max0_acc, lane, Max_f32());
 
     // pass 1: sum_f32
     float sum0_acc[LANES];
@@ -190,14 +97,12 @@ softmax_row_f32(
         for (int l = 0; l < LANES; ++l) {
             const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
             const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
-            const bool inside = j0 + l < width;
-            BRANCH_ON_GPU (inside) {
-                const float sum0_next = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
-                sum0_acc[l] = chosen(inside, sum0_next, sum0_acc[l]);
+            if (j0 + l < width) {
+                sum0_acc[l] = sum0_acc[l] + v2;  // sum: f32[n0, 1], line 3
             }
         }
     }
-    const float sum0 = row_sum_f32(lanes_sum_f32(sum0_acc), lane);
+    const float sum0 = join_row(sum0_acc, lane, Sum_f32());
 
     // pass 2: store out
 #pragma unroll ROW_CHUNKS

@@ -34,8 +34,7 @@ standardise_row_f32(
         float x_v[COLUMNS];
         load_chunk(x_v, x + row * cols + j0, cols - j0);
         EACH_COLUMN {
-            const float sum0_next = sum0_acc[k][l] + x_v[l];  // sum: f32[n1], line 2
-            sum0_acc[k][l] = sum0_next;
+            sum0_acc[k][l] = sum0_acc[k][l] + x_v[l];  // sum: f32[n1], line 2
         }
     }
     // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out
@@ -58,8 +57,7 @@ standardise_row_f32(
         EACH_COLUMN {
             const float v4 = x_v[l] - v3[l];  // subtract: f32[n0, n1], line 2
             const float v5 = v4 * v4;  // multiply: f32[n0, n1], line 2
-            const float sum1_next = sum1_acc[k][l] + v5;  // sum: f32[n1], line 2
-            sum1_acc[k][l] = sum1_next;
+            sum1_acc[k][l] = sum1_acc[k][l] + v5;  // sum: f32[n1], line 2
         }
     }
     // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out

@@ -117,8 +117,22 @@ def with_template(mutant: Mutant):
             yield case, source
 
 
+def with_rows(source: str, rows: str = (TEMPLATES / "rows.cuh").read_text()) -> str:
+    """A source with the helpers of rows in it, as far as it calls them."""
+    before, joins = rows.replace("#pragma once", "").split("// The warps of a row")
+    joins, scans = joins.split("// What came before the warp")
+    parts = (before, joins * ("join_" in source), scans * ("scan_tile" in source))
+    return source.replace('#include "rows.cuh"', "//".join(parts))
+
+
 def with_helper(mutant: Mutant):
     """(case, source) of the cases that helpers are tried in, with the helpers inside."""
+    if mutant.file == "rows.cuh":
+        for case in CASES:
+            source = with_rows(program(case).source, mutant.text)
+            if source != with_rows(program(case).source):
+                yield case, source
+        return
     changed = mutant.text.replace("#pragma once", "")
     if mutant.file == "complex.cuh":
         plain, cases = '#include "complex.cuh"', COMPLEX_CASES

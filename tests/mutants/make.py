@@ -45,8 +45,10 @@ DECLARATION = re.compile(
 )
 # Reductions as they stand in a rendered kernel, where their operators come from op-codes.
 SWAPS = (
-    ("swap a reduction", r"(?<== )(mine|\w+\[[^\]]*\](?:\[\w+\])?) \+ (?=\w)", r"\1 - "),
+    ("swap a reduction", r"(?<== )(\w+\[[^\]]*\](?:\[\w+\])?) \+ (?=\w)", r"\1 - "),
     ("swap a reduction", r"(?<== )max_nan\(", "min_nan("),
+    ("swap a reduction", r"(?<=return )x \+ y;", "x - y;"),
+    ("swap a reduction", r"(?<=return )max_nan\(", "min_nan("),
     ("swap a reduction", r"(?<== )fma\(([^,]*), ([^,]*), ", r"fma(-\1, \2, "),
     ("drop a carry", r"fma\(([^,]*), ([^,]*), [^)]*\)", r"(\1 * \2)"),
 )
@@ -105,6 +107,6 @@ def of_helpers() -> list[Mutant]:
     """Mutants of the device helpers that are plain C++."""
     return [
         mutant
-        for file in ("common.cuh", "complex.cuh")
+        for file in ("common.cuh", "complex.cuh", "rows.cuh")
         for mutant in mutants(file, (TEMPLATES / file).read_text())
     ]

@@ -1,0 +1,139 @@
+// rows.cuh -- what the threads of a row do together: reductions join their partial results, scans
+// learn what came before.  Included behind the toggles and BLOCK, for both compilers.  `join` is a
+// function object over two partial results.  All threads of a block come to each call.
+#pragma once
+
+// Places in shared memory where warps meet, or without shuffles threads, by the bytes of each.  No
+// template over the type: g++ does not take shared variables of templates for the block's.
+#define MEETING (USE_WARP_SHUFFLE ? (BLOCK + 31) / 32 : BLOCK)
+#define OW_PLACES(BYTES) OW_INLINE void* places(Bytes<BYTES>) { \
+    __shared__ __align__(BYTES) char met[BYTES * MEETING]; return met; }
+template <int BYTES> struct Bytes {};
+OW_PLACES(1) OW_PLACES(2) OW_PLACES(4) OW_PLACES(8) OW_PLACES(16)
+
+template <class T> OW_INLINE T* places() { return (T*)places(Bytes<sizeof(T)>()); }
+// The first of a row's threads, and of its warps.
+OW_INLINE int first_thread() { return threadIdx.x / THREADS_PER_ROW * THREADS_PER_ROW; }
+OW_INLINE int first_warp() { return threadIdx.x / THREADS_PER_ROW * (THREADS_PER_ROW / 32); }
+
+// The lanes of a thread: upper half onto lower half.
+template <class T, class Join> OW_INLINE T join_lanes(T (&acc)[LANES], const Join join) {
+    each_half<LANES / 2>([&](auto half) {
+        for (int l = 0; l < half; ++l) acc[l] = join(acc[l], acc[l + half]);
+    });
+    return acc[0];
+}
+
+// The warps of a row, whose results lie `apart`: in rising order.
+template <class T, class Join> OW_INLINE T join_warps(const T* results, const int apart, const Join join) {
+    T all = results[0];
+    for (int warp = 1; warp < THREADS_PER_ROW / WARP_SHARE; ++warp)
+        all = join(all, results[warp * apart]);
+    return all;
+}
+
+// The threads of a row: of each warp upper half onto lower half, then the warps.  Each of them
+// returns the result.
+template <class T, class Join>
+OW_INLINE T join_threads(T mine, const int lane, const Join join OW_CALLED_FROM) {
+#if THREADS_PER_ROW > 1
+#if USE_WARP_SHUFFLE
+OW_UNROLL
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        const T other = __shfl_down_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        mine = join(mine, other);
+    }
+#if THREADS_PER_ROW > 32
+    T* const warps = places<T>();
+    if (lane % 32 == 0) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    mine = join_warps(warps + first_warp(), 1, join);
+    __syncthreads();  // the places may be written again
+#else
+    mine = __shfl_sync(FULL_WARP, mine, 0, WARP_SHARE);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    T* const threads = places<T>();
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = WARP_SHARE / 2; offset > 0; offset /= 2) {
+        if (lane % WARP_SHARE < offset)
+            threads[threadIdx.x] = join(threads[threadIdx.x], threads[threadIdx.x + offset]);
+        __syncthreads();
+    }
+    mine = join_warps(threads + first_thread(), WARP_SHARE, join);
+    __syncthreads();  // the places may be written again
+#endif
+#endif
+    return mine;
+}
+
+// All elements of a row.
+template <class T, class Join>
+OW_INLINE T join_row(T (&acc)[LANES], const int lane, const Join join OW_CALLED_FROM) {
+    return join_threads(join_lanes(acc, join), lane, join OW_CALLER);
+}
+
+// What came before the warp of `lane`; the carry then has the totals of all warps, which lie `apart`.
+template <class T, class Join>
+OW_INLINE T scan_warps(const T* totals, const int apart, T& carry, const int lane, const Join join) {
+    T start = carry;
+    for (int warp = 0; warp < THREADS_PER_ROW / WARP_SHARE; ++warp) {
+        if (warp == lane / WARP_SHARE) start = carry;
+        carry = join(carry, totals[warp * apart]);
+    }
+    return start;
+}
+
+// A tile of a row, LANES elements a thread: each joined to all before it.  `carry` is what came
+// before the tile, and then has the whole tile; joined to `identity` nothing changes.
+template <class T, class Join>
+OW_INLINE void scan_tile(T (&r)[LANES], T& carry, const int lane, const typename Same<T>::type identity,
+                         const Join join OW_CALLED_FROM) {
+#if THREADS_PER_ROW == 1
+    r[0] = join(carry, r[0]);
+OW_UNROLL
+    for (int l = 1; l < LANES; ++l) r[l] = join(r[l - 1], r[l]);
+    carry = r[LANES - 1];
+#else
+OW_UNROLL
+    for (int l = 1; l < LANES; ++l) r[l] = join(r[l - 1], r[l]);
+    T mine = r[LANES - 1], before = identity;
+#if USE_WARP_SHUFFLE
+OW_UNROLL
+    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
+        const T other = __shfl_up_sync(FULL_WARP, mine, offset, WARP_SHARE);
+        if (lane % WARP_SHARE >= offset) mine = join(other, mine);
+    }
+    const T below = __shfl_up_sync(FULL_WARP, mine, 1, WARP_SHARE);
+    if (lane % WARP_SHARE > 0) before = below;
+#if THREADS_PER_ROW > 32
+    T* const warps = places<T>();
+    if (lane % 32 == 31) warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const T start = scan_warps(warps + first_warp(), 1, carry, lane, join);
+    __syncthreads();  // the places may be written again
+#else
+    const T start = carry, all = __shfl_sync(FULL_WARP, mine, WARP_SHARE - 1, WARP_SHARE);
+    carry = join(carry, all);
+#endif
+#else  // the same pairs in the same order, through shared memory
+    T* const threads = places<T>();
+    threads[threadIdx.x] = mine;
+    __syncthreads();
+    for (int offset = 1; offset < WARP_SHARE; offset *= 2) {
+        if (lane % WARP_SHARE >= offset) mine = join(threads[threadIdx.x - offset], mine);
+        __syncthreads();
+        threads[threadIdx.x] = mine;
+        __syncthreads();
+    }
+    if (lane % WARP_SHARE > 0) before = threads[threadIdx.x - 1];
+    const T* const totals = threads + first_thread() + WARP_SHARE - 1;
+    const T start = scan_warps(totals, WARP_SHARE, carry, lane, join);
+    __syncthreads();  // the places may be written again
+#endif
+    before = join(start, before);
+OW_UNROLL
+    for (int l = 0; l < LANES; ++l) r[l] = join(before, r[l]);
+#endif
+}
