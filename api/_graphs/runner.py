@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from opweave._functions.fused import Fused
+from opweave._functions.preparing import constants_of
 from opweave._tracebacks import fold
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
@@ -198,7 +199,7 @@ class Runner:
         arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, place.device)
-        constants = tuple(map(place.upload, self._fused.constants(found, False)))
+        constants = tuple(map(place.upload, constants_of(found, False)))
         by_value = {
             item.value.id: array
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
