@@ -9,8 +9,8 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.traced.foreign import remedy
-from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.containers import is_container, is_object
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.structure import Identity, Structure
 from opweave.compiler.tracing.tree import CycleError, flatten, forget
 from opweave.opcodes.errors import ArgumentError

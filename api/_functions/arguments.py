@@ -12,7 +12,6 @@ from opweave._functions.layout import Call, Layout, _distinct, first_places
 from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
 from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.tracing.capture import (
-    Place,
     asks_for_its_class,
     classes_in,
     compares_objects,
@@ -22,6 +21,7 @@ from opweave.compiler.tracing.capture import (
     places_of,
     places_of_class,
 )
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.structure import Structure
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError

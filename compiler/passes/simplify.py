@@ -9,8 +9,9 @@ from typing import Any
 from opweave.compiler.ir.expr import value_key
 from opweave.compiler.ir.graph import Graph, Node, substitute
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
+from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.reads import read_through
-from opweave.compiler.passes.views import over_dense, settle_views
+from opweave.compiler.passes.views import settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import F32, F64

@@ -18,7 +18,8 @@ from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Loop, Plan, Prepared
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.simt.checker import Checked, Fault, run_sanitized
+from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import run_verify
 from opweave.runtime.simt.guarded import PATTERN, Guarded
 from opweave.runtime.simt.poisoning import aligned_empty, poisoned
