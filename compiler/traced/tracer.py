@@ -23,7 +23,8 @@ from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Kind, Operator, check_attrs
+from opweave.opcodes.allowed import check_attrs
+from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import (
     OpweaveError,
     SubclassError,
