@@ -86,16 +86,9 @@ class Runner:
     """
 
     def __init__(
-        self,
-        graph: GraphLike,
-        mode: str = "graph",
-        *,
-        fused: bool = True,
-        cached: bool = True,
-        device: str | None = None,
-        fast: bool = False,
-        staging: bool = True,
-    ):
+        self, graph: GraphLike, mode: str = "graph", *, fused: bool = True, cached: bool = True,
+        device: str | None = None, fast: bool = False, staging: bool = True,
+    ):  # fmt: skip
         if mode not in MODES:
             raise ArgumentError(f"mode={shown(mode)}: expected one of {', '.join(MODES)}")
         flags = {"fused": fused, "cached": cached, "fast": fast, "staging": staging}
@@ -116,9 +109,8 @@ class Runner:
         self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
-        self._fitted: dict[
-            str, Any
-        ] = {}  # what the caller passed, or a copy that kernels can take
+        # what the caller passed, or a copy that kernels can take
+        self._fitted: dict[str, Any] = {}
         self._bound: Bound | None = None
         self._ready: Any = None
         self._shared: Set[int] = frozenset()

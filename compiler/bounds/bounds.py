@@ -131,15 +131,11 @@ class _Bounds:
             return [self._gathered(node, operands, values[0])]
         if node.is_product:
             return [multiplied(node, operands[0], operands[1], values[0], self.extents)]
+        return self._mapped(node, operands, values)
+
+    def _mapped(self, node: Node, operands: list[Bounded], values: list[Array]) -> list[Bounded]:
         errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))
-        top = None
-        if node.operator.mixes is not None:
-            wide = _finite(np.abs(operands[0].value) + operands[0].error)
-            # an infinite amount of a difference that rounds to nothing may be anything
-            amounts = [np.abs(o.value) for o in operands[1:]]
-            top = np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts])
-        if node.operator.name in TERMS:
-            top = TERMS[node.operator.name](operands[0].value)
+        top = _top(node, operands)
         made = []
         for value, error, result in zip(values, errors, node.results, strict=True):
             made.append(Bounded(value, self._rounded(node, value, error, result.dtype, top)))
@@ -216,6 +212,18 @@ class _Bounds:
             loop = F32 if dtype.round else dtype
             overflows = overflows | (TERMS_OF_CHANNELS * top >= largest(loop))
         return np.where(overflows, np.inf, error)
+
+
+def _top(node: Node, operands: list[Bounded]) -> Array | None:
+    """The largest channel, or term, which the error of an operator refers to; see ``_rounded``."""
+    if node.operator.name in TERMS:
+        return TERMS[node.operator.name](operands[0].value)
+    if node.operator.mixes is None:
+        return None
+    wide = _finite(np.abs(operands[0].value) + operands[0].error)
+    # an infinite amount of a difference that rounds to nothing may be anything
+    amounts = [np.abs(o.value) for o in operands[1:]]
+    return np.asarray(np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts]))
 
 
 def _finite(sizes: Array) -> Array:

@@ -8,7 +8,7 @@ assignment to elements) what was noted becomes a graph, a *segment*, and runs as
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,26 +134,34 @@ class LazyTracer(TracerOfGiven):
         looked_at = [n.result for n in self.builder.nodes if self._may_raise(n)]
         if values or looked_at:
             self._looked_at |= {value.id for value in looked_at}
-            segment = cut(self, list(values.values()), looked_at)
-            there = {id(given.array) for given in self.given.values()}
-            for value, array in zip(values.values(), self.run(segment), strict=True):
-                # a view of all of an array is another object
-                self.there(value, array.view() if id(array) in there else array)
-                total += int(array.nbytes)
+            total = self._compute(list(values.values()), looked_at)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}
         for view in views:
             self.there(view.value, view.array(made))
-        # nothing is open, and what nobody holds is gone, as in Python
+        self._forget({a.value.id for a in held} | self.arguments)
+        return bool(values), total
+
+    def _compute(self, values: Sequence[Value], looked_at: Sequence[Value]) -> int:
+        """Run a segment that makes these values; returns the bytes that it wrote."""
+        total = 0
+        segment = cut(self, values, looked_at)
+        there = {id(given.array) for given in self.given.values()}
+        for value, array in zip(values, self.run(segment), strict=True):
+            # a view of all of an array is another object
+            self.there(value, array.view() if id(array) in there else array)
+            total += int(array.nbytes)
+        return total
+
+    def _forget(self, kept: Set[int]) -> None:
+        """Nothing is open, and what nobody holds is gone, as in Python."""
         self.builder.nodes.clear()
         self.aliases.clear()
         self._looked_at.clear()
-        kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}
         self.borrowed &= kept
         self.handed = {n: r for n, r in self.handed.items() if r() is not None}
-        return bool(values), total
 
     def settle(self) -> None:
         """Compute what nobody asked for, where it may raise."""

@@ -12,7 +12,7 @@ from typing import Any
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
-from opweave.compiler.scheduling.row_walk import RowWalk, extent_along
+from opweave.compiler.scheduling.row_walk import RowWalk, levels_of_scans
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
@@ -211,15 +211,8 @@ def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
     several_blocks = plan.parts > 1
     if several_blocks and walk.needs_row_result:
         return "a row is shared by several blocks; its result is known in the next kernel only"
-    return Form(
-        "reduce" if several_blocks else "row",
-        space,
-        axes,
-        plan,
-        walk.levels,
-        frozenset(walk.row_values),
-        frozenset(walk.kept),
-    )
+    kind, row_values = "reduce" if several_blocks else "row", frozenset(walk.row_values)
+    return Form(kind, space, axes, plan, walk.levels, row_values, frozenset(walk.kept))
 
 
 def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
@@ -239,19 +232,13 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
         return "a value is smaller than the scanned array and must be stored"
     if plan.parts * len(scans) > MOST_TOTALS:
         return f"more than {MOST_TOTALS} totals of parts do not fit the shared memory of a block"
-    levels: dict[int, int] = {}
-    row_values: set[int] = set()
-    for node in nodes:
-        along = extent_along(node.result.shape, space, axis)
-        if along is None:
-            return "extents differ"
-        level = max((levels.get(v.id, 0) for v in node.values), default=0) + node.is_scan
-        levels |= {value.id: level for value in node.results}
-        if along == 1 != space[axis]:
-            row_values |= {value.id for value in node.results}
+    found = levels_of_scans(nodes, space, axis)
+    if found is None:
+        return "extents differ"
+    levels, row_values = found
     if plan.parts > 1 and max(levels.values()) > 1:
         return "a row is shared by several blocks; its running values are known in the next kernel"
     if plan.abreast and plan.threads == 1:
         return Form("scan_columns", space, (axis,), plan, levels)
     kind = "scan" if plan.parts == 1 else "scan_parts"
-    return Form(kind, space, (axis,), plan, levels, frozenset(row_values))
+    return Form(kind, space, (axis,), plan, levels, row_values)

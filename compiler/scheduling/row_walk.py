@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extent, Shape, Value
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
 
-def extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
+def levels_of_scans(
+    nodes: Sequence[Node], space: Shape, axis: int
+) -> tuple[dict[int, int], frozenset[int]] | None:
+    """Scans before each value, and the values that are constant along the axis.
+
+    None where a value does not broadcast to the space.
+    """
+    levels: dict[int, int] = {}
+    row_values: set[int] = set()
+    for node in nodes:
+        along = _extent_along(node.result.shape, space, axis)
+        if along is None:
+            return None
+        level = max((levels.get(v.id, 0) for v in node.values), default=0) + node.is_scan
+        levels |= {value.id: level for value in node.results}
+        if along == 1 != space[axis]:
+            row_values |= {value.id for value in node.results}
+    return levels, frozenset(row_values)
+
+
+def _extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
     """Extent along an axis of a space that a shape broadcasts to; None if it does not."""
     try:
         fits = broadcast_shape([shape, space]) == space

@@ -25,12 +25,7 @@ from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_attrs
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.errors import (
-    OpweaveError,
-    SubclassError,
-    TraceError,
-    UnsupportedError,
-)
+from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
 # Whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
