@@ -2,7 +2,7 @@
 
 The bound is a running first-order error analysis against the wide values.  Each float operator
 adds its documented error in ULP and carries over the errors of its operands, found by moving
-them within their errors (carried.py); a sum adds gamma_n (n the depth of its accumulation plan)
+them within their errors (error_propagation.py); a sum adds gamma_n (n the depth of its accumulation plan)
 times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
 section 4.2).
 """
