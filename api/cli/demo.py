@@ -132,7 +132,7 @@ WEIGHTS = ("w1", "b1", "w2", "b2", "w3", "b3")
 
 
 def load_digits() -> dict[str, np.ndarray[Any, Any]]:
-    """Weights, test images and labels, as ``bench/train_digits.py`` wrote them.
+    """Weights, test images and labels, as ``bench/tools/train_digits.py`` wrote them.
 
     Raises:
         FileError: the package data is missing or damaged.
