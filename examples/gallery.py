@@ -371,7 +371,7 @@ Small programs as a NumPy user writes them, unmodified, and what becomes of each
 `sm_90a`, and memory traffic for arrays of about 4,000 elements against one kernel an operator. The
 page of a program has its code, the explanation, and the generated source.
 
-Made by `python examples/gallery.py --write docs/gallery`; `tests/test_gallery.py` holds each
+Made by `python examples/gallery.py --write docs/gallery`; `tests/docs/test_gallery.py` holds each
 program to NumPy's answer, on the host and in verify mode, and to its number of kernels. How fast
 each is on the host stands in [benchmarks.md](../benchmarks.md). No GPU has run them yet.
 

@@ -1,7 +1,8 @@
 """The matrix product, and views: what is neither a map nor a reduction.
 
-``acc`` is the running value of one element of the product, ``x`` and ``y`` the next pair.  Which
-pairs meet in which order is the product's accumulation plan (scheduling/accumulation_plans.py).
+``acc`` is the running value of one element of the product, ``x`` and ``y`` the next pair.  In
+which order the pairs meet is said by the product's accumulation plan
+(compiler/scheduling/accumulation_plans.py).
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ IEEE = "IEEE 754: correctly rounded"
 CUDA_GUIDE = "CUDA C++ Programming Guide 13.0, tables 17 (float) and 18 (double), plus 0.5"
 MEASURED = (
     "measured (x86-64, glibc 2.36; float32: every argument, of erf every one from 1/8 to 4.2, of "
-    "erfc each 17th, functions of two 3 * 10**8; float64: 5 * 10**6): tests/test_host_math.py"
+    "erfc each 17th, functions of two 3 * 10**8; float64: 5 * 10**6): "
+    "tests/opcodes/test_host_math.py"
 )
 COUNTED = "counted: the roundings of the fragment"
 STATED = "stated by the one who added the operator"

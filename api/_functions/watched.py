@@ -1,8 +1,8 @@
 """Floating-point errors as NumPy tells of them: ``config(errors="numpy")``.
 
-Kernels detect, NumPy tells: a function is compiled with alarms (``alarms.py``), and a
-call in which one is true is computed once more by the user's own function, under the caller's
-``np.errstate``.  So what is warned of, at which line, and what raises is NumPy's own.
+Kernels detect, NumPy tells.  A function is compiled with alarms (compiler/passes/alarms.py).  A
+call in which an alarm is true is computed once more, by the user's own function under the caller's
+``np.errstate``.  So NumPy itself says what is warned of, at which line, and what raises.
 """
 
 from __future__ import annotations

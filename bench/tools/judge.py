@@ -16,15 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-
 import numpy as np
-from mutants.cases import CASES
-from sanitized import CORRECT, FAULTY
 
 import opweave as ow
 from bench.measure.machine import describe
 from opweave.runtime.simt.executors import SanitizeExecutor
+from tests.mutants.cases import CASES
+from tests.support.sanitized import CORRECT, FAULTY
 
 ROOT = Path(__file__).parents[2]
 REPEATS = 3

@@ -1,10 +1,10 @@
 """The largest error that each result of a graph may have, against wide values.
 
 The bound is a running first-order error analysis against the wide values.  Each float operator
-adds its documented error in ULP and carries over the errors of its operands, found by moving
-them within their errors (error_propagation.py); a sum adds gamma_n (n the depth of its accumulation plan)
-times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
-section 4.2).
+adds its documented error in ULP.  It also carries over the errors of its operands, which are found
+by moving the operands within their errors (error_propagation.py).  A sum adds gamma_n (n the depth
+of its accumulation plan) times the sum of magnitudes (Higham, "Accuracy and Stability of Numerical
+Algorithms", 2nd ed., section 4.2).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Operand:
     Attributes:
         value: what it holds.
         name: its pointer's name.
-        layout: layout class, see ``ir.Input``.
+        layout: layout class, see ``Input`` of ir/graph.py.
         dims: dimension of the space that each of its own dimensions runs along.
         aligned: it starts on a 16-byte boundary.
     """

@@ -20,7 +20,7 @@ class ArrayType:
     Attributes:
         dtype: element type.
         shape: extents of the example.
-        layout: layout class, see ``ir.Input``.
+        layout: layout class, see ``Input`` of ir/graph.py.
         aligned: the first element lies on a 16-byte boundary.
         span: largest offset of the layout from the first element, in elements.
         library: whose array it is, as the function may ask: "numpy" or "cupy", or "memmap" for

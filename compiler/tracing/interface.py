@@ -55,7 +55,7 @@ class Sight(Protocol):
         """From now on this is what ``plain`` gives for a value."""
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
-        """What stands for a part of a module that has a stand-in, see ``modules.py``."""
+        """What stands for a part of a module that has a stand-in, see ``libraries.py``."""
 
     def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
         """The function assigns a part of such a module."""

@@ -68,7 +68,7 @@ def _is_numpys(kind: type) -> bool:
 
 
 def layout_of(array: Any) -> str:
-    """Layout class of an array, see ``compiler.ir.Input``."""
+    """Layout class of an array, see ``Input`` of compiler/ir/graph.py."""
     if array.flags.c_contiguous:
         return "C"
     out: list[str] = []

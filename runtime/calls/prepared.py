@@ -40,7 +40,7 @@ class Prepared:
     ):  # fmt: skip
         """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
 
-        ``replay``: what comes again may become a CUDA graph, see ``call_graphs.py``.
+        ``replay``: what comes again may become a CUDA graph, see runtime/cuda/call_graphs.py.
         """
         self.replay = replay
         self.constants = tuple(constants)

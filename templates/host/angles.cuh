@@ -1,4 +1,4 @@
-// Angles and their functions, for the host compiler: see math.cuh.  Polynomials: tests/fits.py.
+// Angles and their functions, for the host compiler: see math.cuh.  Polynomials: tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

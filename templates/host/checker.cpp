@@ -2,7 +2,7 @@
 //
 // A kernel that was compiled to be sanitized calls the functions at the end of this file, whose names
 // are those that the compilers' own instrumentation uses.  Faults are collected and the run goes on
-// as far as it means anything; runtime/findings.py turns them into lines and sentences.
+// as far as it means anything; runtime/simt/findings.py turns them into lines and sentences.
 #include "accesses.h"
 
 namespace {

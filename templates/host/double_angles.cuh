@@ -1,5 +1,5 @@
 // Angles of double and their functions, for the host compiler: see math.cuh and angles.cuh.
-// Polynomials and the table: tests/fits.py.
+// Polynomials and the table: tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

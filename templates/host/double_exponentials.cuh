@@ -1,7 +1,7 @@
 // Exponentials of double for the host compiler, and what is made of them: see math.cuh.
 //
 // What would lose bits is kept as a pair of numbers, the sum of which is meant.  Polynomials:
-// tests/fits.py.
+// tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

@@ -1,7 +1,7 @@
 // Exponentials of float for the host compiler, and what is made of them: see math.cuh.
 //
 // In float, which vectors hold twice as many of as of double, to less than 2 ULP; erfc alone, which
-// loses more, goes through double.  Polynomials: tests/fits.py.
+// loses more, goes through double.  Polynomials: tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

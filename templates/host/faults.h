@@ -12,7 +12,7 @@ const uint64 MOST_REPEATS = 20000;  // plain reads of one address at one place, 
 const uint64 MOST_STEPS = 400000000;  // of one thread without a meeting: it never ends
 const unsigned LINE = 0x80000000u;    // marks a "pc" that is a line number
 
-// One fault; the same struct as _Raw in runtime/checker.py.
+// One fault; the same struct as _Raw in runtime/simt/checker.py.
 struct Raw {
     int kind, line, other_line, access, other_access, bytes, region, crosses, count, examples;
     unsigned pc, other_pc;

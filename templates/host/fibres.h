@@ -46,7 +46,7 @@ extern "C" { Host ow_the_host; }
 namespace {
 
 enum State { READY, WAITING_FOR_MEMORY, AT_BARRIER, AT_MEETING, AT_GATHERING, FINISHED };
-// Kinds of faults, in the order of KINDS in runtime/findings.py.
+// Kinds of faults, in the order of KINDS in runtime/simt/findings.py.
 enum Fault {
     SHARED_RACE, GLOBAL_RACE, BARRIER_DIVERGENCE, OUT_OF_BOUNDS, MISALIGNED, UNINITIALISED,
     WARP_SYNC_MISSING, ASYNC_WAIT_MISSING, SHUFFLE_MASK, STOPPED, WAITS,

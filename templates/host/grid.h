@@ -272,7 +272,7 @@ void run_grid(int* orders, int blocks, int schedule) {
     }
 }
 
-struct Launch {  // the same struct as Launch in runtime/fibres.py
+struct Launch {  // the same struct as Launch in runtime/simt/fibres.py
     void (*bind)(Host*);
     void (*thread)(const char*);
     char *shared_begin, *shared_end, *dynamic_begin;
@@ -313,7 +313,7 @@ void grid_after_fork() {
 }
 __attribute__((constructor)) void grid_at_fork() { pthread_atfork(0, 0, grid_after_fork); }
 
-enum Outcome { WITHOUT_MEMORY = -2, INTERRUPTED = -1 };  // as in runtime/fibres.py; else how many faults
+enum Outcome { WITHOUT_MEMORY = -2, INTERRUPTED = -1 };  // as in runtime/simt/fibres.py; else how many faults
 int outcome(int found) { return out_of_memory ? WITHOUT_MEMORY : interrupted ? INTERRUPTED : found; }
 
 // Run a kernel under a schedule; faults go to `complain`.

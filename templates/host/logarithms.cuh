@@ -1,7 +1,7 @@
 // Logarithms of float and double for the host compiler, and what is made of them: see math.cuh.
 //
 // What would lose bits is kept as a pair.  Each function is one text for both types, over the
-// polynomial and the constants of each.  Polynomials: tests/fits.py.
+// polynomial and the constants of each.  Polynomials: tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

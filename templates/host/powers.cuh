@@ -1,6 +1,6 @@
 // Powers, roots and lengths of float and double for the host compiler: see math.cuh.
 //
-// Polynomials: tests/fits.py.
+// Polynomials: tests/support/fits.py.
 #pragma once
 OW_NO_CONTRACTION
 

@@ -69,7 +69,7 @@ struct Job {
     int working;
 };
 
-// Python's functions, see FOR_LAUNCHES in runtime/host.py.
+// Python's functions, see FOR_LAUNCHES in runtime/host/launcher.py.
 void* (*let_go)();
 void (*take_back)(void*);
 int (*handle_signals)();
@@ -233,7 +233,7 @@ extern "C" void ow_run(Run* run, const char* args) {
 
 namespace {
 
-struct Product {  // runtime/blas.py packs it
+struct Product {  // runtime/host/blas.py packs it
     const void *x, *y;
     void* out;
     long long m, n, k;

@@ -14,7 +14,7 @@ struct Slot {
 struct Granule { unsigned slot; unsigned char known, pending, raced; };
 
 enum RegionKind { GLOBAL, STATIC_SHARED, DYNAMIC_SHARED_MEMORY };
-// Memory of a kernel; the same struct as _Region in runtime/checker.py.
+// Memory of a kernel; the same struct as Region in runtime/simt/regions.py.
 struct Region {
     char *begin, *end;           // the array
     char *low, *high;            // with the guards around it
@@ -24,7 +24,7 @@ struct Region {
     Granule* granules;
 };
 
-// Owner of what the compiler put beside a kernel's variables; the same in runtime/checker.py.
+// Owner of what the compiler put beside a kernel's variables; the same in runtime/simt/checker.py.
 enum { COMPILERS_OWN = 0xffff };
 
 Region* regions;

@@ -15,12 +15,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from mutants.cases import CASES
-from mutants.judge import expected, judged, swapped, verdict
-from mutants.make import Mutant, of_helpers, of_templates
-from mutants.survivors import reason_of
+from tests.mutants.cases import CASES
+from tests.mutants.judge import expected, judged, swapped, verdict
+from tests.mutants.make import Mutant, of_helpers, of_templates
+from tests.mutants.survivors import reason_of
 
 # For one mutant; one that loops for ever is dead too.  Of the processor's time, so that a machine
 # with other work kills none; and of the clock, for one that waits for ever.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from data import dtype_of
-from variants import aligned, layer_norm, softmax
 
 import opweave as ow
+from tests.support.data import dtype_of
+from tests.support.variants import aligned, layer_norm, softmax
 
 
 def two_sums(x):

@@ -11,17 +11,17 @@ from functools import cache
 
 import jinja2
 import numpy as np
-from simt import flattened
 
 import opweave as ow
-from mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
-from mutants.make import SWAPS, Mutant, mutants
 from opweave._sanitizer import SEEN_TURNS, sanitize
 from opweave.compiler.codegen import render
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
 from opweave.templates import TEMPLATES
+from tests.mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
+from tests.mutants.make import SWAPS, Mutant, mutants
+from tests.support.simt import flattened
 
 SCHEDULES = (1, 0, 2)
 TARGET = "sm_80"

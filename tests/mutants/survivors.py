@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mutants.make import Mutant
+from tests.mutants.make import Mutant
 
 # pattern over "file:line: change: `before` -> `after`", reason
 EXPLAINED: tuple[tuple[str, str], ...] = (
@@ -35,7 +35,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     ),
     (
         r"int begin = first >= 0 \? 0 : first <= -N|\(first - l\) \* stride",
-        "No case here shows what a run before the table reads; tests/test_gathers.py fails of these.",
+        "No case here shows what a run before the table reads; tests/kernels/test_gathers.py fails of these.",
     ),
     (
         r"return n - \(n == 0\)",
@@ -92,7 +92,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (
         r"common\.cuh:\d+: .*(is_inside\(I i, N n\)|if \(is_inside\((i|counted), n\)\)|\(site \+ 1\))",
         "Only an index that has no element tells them apart; it raises, and the tests of "
-        "tests/test_gathers.py -k there_is_not die of each.",
+        "tests/kernels/test_gathers.py tests/frontend/test_missing_places.py -k there_is_not die of each.",
     ),
     (r"T\(-1\) <= T\(0\)", "T(-1) is never 0: the question is whether the type is signed."),
     (
@@ -104,7 +104,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (
         r"macros\.cu\.j2:\d+: .*const bool here = j (<=|>=)",
         "Only an index that has no element tells them apart; it raises, and the tests of "
-        "tests/test_gathers.py -k there_is_not die of each.",
+        "tests/kernels/test_gathers.py tests/frontend/test_missing_places.py -k there_is_not die of each.",
     ),
     (
         r"first > 0 && first <= extent - N|extent - first <= N",

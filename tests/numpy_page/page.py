@@ -14,7 +14,7 @@ from .rows import APART, APART_METHODS, CHAPTERS, SHOWN, ufunc_rows
 PAGE = Path(__file__).parent.parent.parent / "docs" / "numpy.md"
 HEAD = """# What of NumPy fuses
 
-Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/test_numpy_page.py` holds it to the code and each
+Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/docs/test_numpy_page.py` holds it to the code and each
 result to NumPy's. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none); others run *in parts*, by NumPy or
 CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in parts.
 

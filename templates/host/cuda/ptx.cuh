@@ -1,4 +1,4 @@
-// The PTX that runtime/ptx.py understands: asynchronous copies, ldmatrix, mma.sync.
+// The PTX that runtime/binaries/ptx.py understands: asynchronous copies, ldmatrix, mma.sync.
 //
 // Fragment layouts from the PTX ISA 9.0, "Matrix Fragments for mma" and "ldmatrix".
 OW_INLINE void ow_copy_async(void* to, const void* from, int bytes, int given, int line) {

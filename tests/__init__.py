@@ -1,0 +1,1 @@
+"""The tests of opweave, in rooms by what they judge: docs/testing.md."""

@@ -1,0 +1,1 @@
+"""The benchmarks: what they measure, write and refuse."""

@@ -1,0 +1,1 @@
+"""From a graph to sources: passes, fusion, memory, bounds."""

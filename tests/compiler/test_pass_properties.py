@@ -1,0 +1,170 @@
+"""Properties of the compiler's passes, over the programs of the fuzzer."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from opweave.compiler.ir.device import device_for
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.reference import run_reference
+from opweave.compiler.ir.values import Value
+from opweave.compiler.passes.dense import over_dense
+from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_common, simplify
+from opweave.compiler.passes.views import settle_views
+from opweave.compiler.pipeline.driver import Options, schedule_graph
+from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
+from opweave.compiler.tracing.trace import trace
+from opweave.runtime.calls.arrays import argument_type, array_type, is_array
+from tests.fuzz.generate import generate
+from tests.fuzz.oracles import ORDERED, OTHER_BITS, bits_of
+from tests.fuzz.sources import digest_of_sources
+
+programs = st.builds(generate, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+quick = settings(
+    max_examples=30, deadline=None, derandomize=True, database=None,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+PASSES = [settle_views, fill_in, fold, over_dense, share_common, drop_dead, simplify]
+
+
+def traced(program):
+    """The graph of a program, its extents, and the arrays that the program makes itself."""
+    values = program.given()
+    types = {
+        a.name: argument_type(a.name, v, False)
+        for a, v in zip(program.arguments, values, strict=True)
+    }
+    made = trace(program.function, types, describe=array_type)
+    return made.graph, made.extents, made.constants
+
+
+def numbered(graph: Graph) -> str:
+    """The graph as text, its values numbered in the order of their making."""
+    made = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
+    number = {v: n for n, v in enumerate(made)}
+
+    def shown(item):
+        return (number[item.id], str(item.type)) if isinstance(item, Value) else repr(item)
+
+    lines = [
+        (n.operator.name, [*map(shown, n.operands)], [*map(shown, n.results)], n.attrs)
+        for n in graph.nodes
+    ]
+    return repr((lines, [*map(shown, graph.outputs)]))
+
+
+def reference(program, graph, extents, constants):
+    values = program.given()
+    arrays = [*(v for v in values if is_array(v)), *constants]
+    numbers = [v for v in values if not is_array(v)]
+    held = {i.value.id: a for i, a in zip(graph.inputs, arrays, strict=True)}
+    return run_reference(
+        graph, held, {**extents, **dict(zip(graph.scalars, numbers, strict=True))}
+    )
+
+
+@quick
+@given(programs)
+@pytest.mark.parametrize("a_pass", PASSES, ids=lambda p: p.__name__)
+def test_a_second_time_changes_nothing(a_pass, program):
+    once = a_pass(traced(program)[0])
+
+    assert numbered(once) == numbered(a_pass(once))
+
+
+@quick
+@given(programs)
+@pytest.mark.parametrize("a_pass", PASSES, ids=lambda p: p.__name__)
+def test_the_verifier_holds_after_each_pass(a_pass, program):
+    verify_graph(a_pass(verify_graph(traced(program)[0])))
+
+
+@quick
+@given(programs)
+def test_simplifying_changes_no_bit_of_what_numpy_computes(program):
+    if any(s.op in ORDERED or s.op in OTHER_BITS or s.op == "power" for s in program.steps):
+        return  # their bits follow the layout, which views change
+    graph, extents, constants = traced(program)
+    before, after = (reference(program, g, extents, constants) for g in (graph, simplify(graph)))
+
+    for one, other in zip(before, after, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        assert np.array_equal(bits_of(np.asarray(one)), bits_of(np.asarray(other)))
+
+
+@quick
+@given(programs, st.sampled_from(["host", "sm_80"]), st.booleans())
+def test_each_node_is_in_one_group_and_groups_stand_in_order(program, target, fused):
+    graph, extents, _ = traced(program)
+    options = Options(fused=fused)
+    schedule = schedule_graph(simplify(graph), extents, device_for(target), options)
+    verify_schedule(schedule)
+    nodes = schedule.graph.nodes
+    placed = [i for group in schedule.groups for i in group.nodes]
+    place = {i: number for number, group in enumerate(schedule.groups) for i in group.nodes}
+    producers = schedule.graph.producers()
+
+    assert sorted(placed) == [i for i, n in enumerate(nodes) if not n.is_view]
+    for index in placed:
+        for value in nodes[index].values:
+            maker = producers.get(schedule.graph.base(value).id)
+            assert maker is None or place[maker] <= place[index]
+    assert fused or all(len(group.nodes) == 1 for group in schedule.groups)
+
+
+def reordered(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The same nodes in another order in which each comes after what it uses."""
+    known = {i.value.id for i in graph.inputs}
+    left, made = list(graph.nodes), []
+    while left:
+        ready = [n for n in left if all(v.id in known for v in n.values)]
+        node = ready[int(rng.integers(len(ready)))]
+        left.remove(node)
+        made.append(node)
+        known |= {r.id for r in node.results}
+    return graph.with_nodes(made)
+
+
+def operators(nodes):
+    return sorted(n.operator.name for n in nodes)
+
+
+def contents(schedule):
+    """The operators of each kernel."""
+    return [operators(schedule.graph.nodes[i] for i in g.nodes) for g in schedule.groups]
+
+
+@quick
+@given(programs, st.integers(0, 2**31))
+def test_the_order_of_independent_nodes_changes_no_result(program, seed):
+    graph, extents, constants = traced(program)
+    other = reordered(graph, np.random.default_rng(seed))
+    simple = [simplify(g) for g in (graph, other)]
+    device = device_for("sm_80")
+    schedules = [schedule_graph(g, extents, device, Options()) for g in simple]
+
+    for a, b in zip(*(reference(program, g, extents, constants) for g in simple), strict=True):
+        assert np.array_equal(bits_of(np.asarray(a)), bits_of(np.asarray(b)))
+    assert operators(simple[0].nodes) == operators(simple[1].nodes)
+    assert sorted(contents(schedules[0])) == sorted(contents(schedules[1]))
+
+
+def test_sources_do_not_depend_on_the_order_of_sets():
+    """Python orders sets of strings by a hash that differs from process to process."""
+    other = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.sources", "15"],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONHASHSEED": "1"},
+    )  # fmt: skip
+
+    assert other.stdout.strip() == digest_of_sources(15)
+
+
+def test_sources_are_the_same_when_traced_again():
+    assert digest_of_sources(10) == digest_of_sources(10)

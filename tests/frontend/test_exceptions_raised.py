@@ -1,0 +1,60 @@
+"""Exceptions that a function raises are those of the plain function."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from tests.support.differential import does_the_same
+
+X = np.arange(6.0, dtype=np.float32) + 1
+STATE = {"n": 0, "last": None}
+
+
+class Oops(Exception):
+    pass
+
+
+RAISING = {
+    "raised": lambda x: raising(Oops("mine")),
+    "raised behind an effect": lambda x: (print("before"), raising(Oops("mine")))[1],
+    "a key": lambda x: x * {}["nothing"],
+    "an index": lambda x: x * [1, 2][x.shape[0]],
+    "a division": lambda x: x * (1 / (x.ndim - 1)),
+    "a division that nobody reads": lambda x: (1 / (x.shape[0] - 6), x * 2)[1],
+    "an attribute": lambda x: x.nothing,
+    "a call of an array": lambda x: x(1),
+    "a method of int": lambda x: x * int.bit_length(x.shape[0]),
+    "an assertion": lambda x: asserted(x),
+    "a number's index": lambda x: np.int64(2)[0],
+    "a view of memory": lambda x: x * memoryview(x).nbytes,
+    "raised and caught": lambda x: x * caught_within(),
+}
+
+
+def raising(error):
+    raise error
+
+
+def asserted(x):
+    assert x.ndim == 2, "two dimensions"
+
+
+def caught_within():
+    try:
+        raising(Oops("inner"))
+    except Oops as error:
+        return len(str(error))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", RAISING)
+def test_exceptions_are_those_of_the_plain_function(name):
+    does_the_same(RAISING[name], X)
+
+
+@pytest.mark.host
+def test_a_container_of_the_arguments_is_returned_as_itself():
+    given = {"w": X}
+    for fn in (lambda x, d: d, lambda x, d: (np.sort(x), d)[1]):
+        assert ow.fuse(fn)(X, given) is given
+    assert ow.fuse(lambda x: (STATE, x))(X)[0] is STATE

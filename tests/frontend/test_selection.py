@@ -1,0 +1,119 @@
+"""Selections by a mask that nobody counts: elementwise on the whole array, in one kernel."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes import errors as e
+from tests.support.data import like_numpy
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 8)).astype(np.float32)
+Y = RNG.standard_normal((30, 8)).astype(np.float32)
+
+
+def in_place(x):
+    z = x * 2
+    z[x > 0] += 1
+    z[z < -1] *= 0.5
+    return z
+
+
+def from_another(x, y):
+    z, m = x * 2, y > 0
+    z[m] = y[m]
+    z[x > 1] = np.exp(y[x > 1]) * 2  # the same mask, computed twice
+    return z
+
+
+def a_copy(x):
+    z, m = x * 2, x > 0
+    part = z[m]
+    z[m] = 0
+    return z + part.sum()
+
+
+def of_integers(x):
+    z = (x * 10).astype(np.int32)
+    z[x > 0] //= 3
+    z[x < 0] = x[x < 0] * 7
+    return z
+
+
+def powers(x):
+    z = abs(x)
+    z[x > 0] **= 0.5
+    z[x < 0] = -z[x < 0]
+    z[x > 1] = 1 - z[x > 1].astype(np.float64)
+    return z
+
+
+FUSED = {
+    "in place": (in_place, X),
+    "from another": (from_another, X, Y),
+    "a copy": (a_copy, X),
+    "integers": (of_integers, X),
+    "powers": (powers, X),
+    "a sum": (lambda x: x[x > 0].sum(), X),
+    "a mean": (lambda x: np.mean(x[x > 0] * 2), X),
+    "a mean of integers": (lambda x: x.astype(np.int32)[x > 0].mean(), X),
+    "a spread": (lambda x: x[x > 0].std(ddof=1), X),
+    "truth": (lambda x: (x[x > 0] > 1e-9).all(), X),
+    "of nothing": (lambda x: x[x > 99].sum(), X),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_what_a_mask_selects_stays_in_the_kernel(name, target):
+    function, *args = FUSED[name]
+    program = like_numpy(function, *args, target=target)
+
+    assert len(program.kernels) == 1
+
+
+def mixed(x):
+    z = x * 1
+    z[x > 0] = z[x >= 0][:3].sum()
+    return z
+
+
+PARTS = {
+    "returned": lambda x: x[x > 0],
+    "counted": lambda x: len(x[x > 0]) + x[x > 1].size,
+    "the largest": lambda x: x[x > 0].max(),
+    "sorted": lambda x: np.sort(x[x > 0]),
+    "a part of it": mixed,
+    "rows": lambda x: x[x[:, 0] > 0] * 2,
+    "of two masks": lambda x: x[x > 0][:5] + x[x < 0][:5],
+    "beside a vector": lambda x: x[x > 0] + np.arange(np.count_nonzero(x > 0)),
+    "walked": lambda x: [float(v) for v in x[x > 2]],
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", PARTS)
+def test_what_asks_for_the_elements_runs_in_parts(name):
+    function = PARTS[name]
+
+    np.testing.assert_allclose(ow.fuse(function)(X), function(X), rtol=1e-6)
+    with pytest.raises((e.UnsupportedError, e.TraceError)):
+        ow.fuse(function, fullgraph=True)(X)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [
+    lambda x: x.astype(np.int32)[x > 0].__iadd__(1.5), lambda x: (x * 1)[x > 0].__iand__(1),
+])  # fmt: skip
+def test_a_type_that_numpy_refuses_is_refused(function):
+    with pytest.raises(TypeError):
+        function(X)
+    with pytest.raises(TypeError):
+        ow.fuse(function)(X)
+
+
+@pytest.mark.host
+def test_a_mask_of_another_shape_is_refused():
+    with pytest.raises(IndexError):
+        ow.fuse(lambda x, m: x[m].sum())(X, np.ones((30, 1), bool))

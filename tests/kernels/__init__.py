@@ -1,0 +1,1 @@
+"""Kernels: which variant is chosen, what it computes, and what its machine code shows."""

@@ -1,0 +1,1 @@
+"""Operators: types, special values, bounds, and what a fragment may be."""

@@ -1,0 +1,1 @@
+"""From a source to results: compilers, caches, executors, the SIMT checker."""

@@ -1,0 +1,155 @@
+"""The cuda executor's use of CuPy, against a stand-in that records launches (no GPU needed)."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes import errors as e
+from tests.runtime.conftest import Array, DriverError
+
+pytestmark = pytest.mark.nvrtc
+
+
+def test_a_launch_passes_pointers_scalars_and_extents(launches):
+    x = Array(np.ones((4, 1000), np.float32))
+    y = ow.fuse(lambda x, s: x * s)(x, 2.5)
+    ((name, grid, block, args),) = launches
+
+    assert (name, grid, block) == ("kernel_map_f32", (4, 1, 1), (256, 1, 1))
+    # an array is a pointer: CuPy takes its address without a call of Python's
+    assert [type(a) for a in args] == [Array, np.float32, Array, np.int32]
+    assert [*args] == [x, 2.5, y, 4000]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_arrays_map_to_the_kernels_of_numpys(launches, dtype):
+    z = Array(np.ones((4, 1000), dtype))
+    made = ow.fuse(lambda z, c: z * c)(z, 2.5 - 1j)
+    ((name, grid, _, args),) = launches
+    part = np.zeros((), dtype).real.dtype.type
+
+    assert made.dtype == dtype
+    assert name == f"kernel_map_c{8 * made.itemsize}"
+    assert grid == (4000 // (16 // made.itemsize) // 256 + 1, 1, 1)
+    assert [type(a) for a in args] == [Array, part, part, Array, np.int32]
+    assert args[1:3] == (2.5, -1.0)
+
+
+def test_a_row_kernel_and_its_grid(launches):
+    ow.fuse(lambda x: ow.softmax(x))(Array(np.ones((7, 1000), np.float32)))
+    ((_, grid, block, args),) = launches
+
+    assert (grid, block) == ((2, 1, 1), (128, 1, 1))
+    assert list(args[2:]) == [7, 1000]
+
+
+def test_counters_are_kept_and_partials_are_not(launches):
+    fused = ow.fuse(lambda x: (x * x).sum())
+    x = Array(np.ones((300, 500), np.float32))
+    fused(x)
+    fused(x)
+    first, second = (args for *_, args in launches)
+
+    assert first[3] == second[3]
+    assert launches[0][1:3] == ((32, 1, 1), (256, 1, 1))
+
+
+def test_blocks_that_share_a_scan_have_a_sign_each(launches):
+    from opweave.runtime.cuda import executor as runtime
+
+    fused = ow.fuse(lambda x: np.cumsum(x, axis=1))
+    x = Array(np.ones((3, 40_000), np.float32))
+    fused(x)
+    fused(x)
+    first, second = (args for *_, args in launches)
+    (executor,) = runtime._executors.values()
+    (counters,) = executor._counters.values()
+
+    assert first[3] == second[3]
+    assert launches[0][1:3] == ((32, 3, 1), (256, 1, 1))
+    assert (counters.shape, counters.dtype) == ((3 * (32 + 2),), np.uint32)
+
+
+def test_64_bit_indices_are_passed_as_such(launches):
+    fused = ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=1)
+    fused(Array(np.ones(100, np.uint8)))
+
+    assert type(launches[0][3][-1]) is np.int64
+
+
+def test_outputs_go_straight_into_a_fitting_out(launches):
+    x, out = (Array(np.ones(1024, np.float32)) for _ in range(2))
+    made = ow.fuse(lambda x: x + 1)(x, out=out)
+
+    assert made is out
+    assert launches[0][3][1] is out
+
+
+def test_arrays_of_two_devices_and_mixed_arrays_are_refused(launches):
+    x = Array(np.ones(5, np.float32))
+    add = ow.fuse(lambda x, y: x + y)
+
+    with pytest.raises(e.ArgumentError, match=r"devices \[0, 1\]"):
+        add(x, Array(np.ones(5, np.float32), device=1))
+    with pytest.raises(e.ArgumentError, match="mixed"):
+        add(x, np.ones(5, np.float32))
+    assert launches == []
+
+
+def test_numpy_arrays_are_copied_in_and_out_when_asked(launches):
+    with ow.config(device="cuda"):
+        made = ow.fuse(lambda x: {"y": x + 1, "s": x.sum()})(np.ones(8, np.float32))
+
+    assert isinstance(made["y"], np.ndarray)
+    assert isinstance(made["s"], np.float32)
+
+
+def test_a_failing_launch_is_a_typed_error(launches, monkeypatch):
+    def fail(self, name):
+        def launch(grid, block, args):
+            raise DriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+        return launch
+
+    monkeypatch.setattr(sys.modules["cupy"].cuda.function.Module, "get_function", fail)
+    with pytest.raises(e.LaunchError, match="launch of .* failed: CUDA_ERROR_ILLEGAL_ADDRESS"):
+        ow.fuse(lambda x: x + 3)(Array(np.ones(8, np.float32)))
+
+
+@pytest.mark.parametrize(("name", "bandwidth"), [
+    (b"NVIDIA H100 80GB HBM3", 3350), ("NVIDIA H200", 4800), (b"Tesla T4", 320),
+    (b"Stand-in", 4800),  # the one that stands for the architecture
+])  # fmt: skip
+def test_a_card_has_the_rates_of_its_data_sheet(launches, monkeypatch, name, bandwidth):
+    from opweave.runtime.cuda import executor as cuda
+
+    properties = {"name": name, "multiProcessorCount": 132, "l2CacheSize": 1 << 25}
+    runtime = sys.modules["cupy"].cuda.runtime
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda index: properties)
+
+    assert cuda.live_device(0).gigabytes_per_second == bandwidth
+
+
+def test_a_time_is_the_median_of_batches_between_events(launches, monkeypatch):
+    from opweave.runtime.cuda import executor as cuda
+
+    seconds = iter([9.0, 0.2, 0.4, 0.3])  # the first warms up
+
+    class Event:
+        def record(self):
+            pass
+
+        def synchronize(self):
+            pass
+
+    driver = sys.modules["cupy"].cuda
+    monkeypatch.setattr(driver, "Event", Event, raising=False)
+    monkeypatch.setattr(
+        driver, "get_elapsed_time", lambda start, stop: 1e3 * next(seconds), raising=False
+    )
+    calls = []
+
+    assert cuda.median_seconds(lambda: calls.append(0), 3, 10) == pytest.approx(0.03)
+    assert len(calls) == 40

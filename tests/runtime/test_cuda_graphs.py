@@ -1,0 +1,235 @@
+"""Calls and loops that come again become CUDA graphs over memory of their own."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from tests.runtime.conftest import Array
+
+pytestmark = pytest.mark.nvrtc
+
+
+def addressed(argument):
+    """The address that a kernel gets for an array, or for a place within one."""
+    return argument.data.ptr if isinstance(argument, Array) else int(argument)
+
+
+def chain():
+    """Two kernels with a temporary between them: a graph and its inputs."""
+    g = ow.Graph("chain")
+    x = g.host_to_device("x", (64, 64))
+    g.device_to_host(g.matmul(g.matmul(x, x), x), name="y")
+    return g, {"x": np.ones((64, 64), np.float32)}
+
+
+def test_temporaries_of_a_call_lie_in_one_arena(launches):
+    fused = ow.fuse(lambda x: (x @ x) @ x @ x)
+    fused(Array(np.ones((64, 64), np.float32)))
+    *_, first, second, third = (args for *_, args in launches)
+    pointers = [
+        [addressed(a) for a in args if isinstance(a, (Array, np.uint64))]
+        for args in (first, second, third)
+    ]
+
+    assert len(launches) == 3
+    assert pointers[0][-1] in pointers[1]  # what one writes the next one reads
+    assert pointers[1][-1] in pointers[2]
+    assert abs(pointers[0][-1] - pointers[1][-1]) == 64 * 64 * 4
+
+
+@pytest.mark.parametrize("staging", [True, False])
+def test_a_replay_is_captured_once_over_memory_of_its_own(launches, staging):
+    graph, arrays = chain()
+    run = graph.runner("replay", device="cuda", staging=staging)
+    run(**arrays)
+    launched = [entry if isinstance(entry, str) else entry[0] for entry in launches]
+    begin = launched.index("begin")
+    captured = launched[begin + 1 : launched.index("end")]
+
+    assert captured == launched[:begin]  # the same kernels, once before
+    assert list(launches[0][3]) == list(launches[begin + 1][3])
+    assert launched[-1] == "replay"
+    replay = run._ready
+    arrays["x"] *= 3
+    run(x=arrays["x"] + 1)
+    run()
+    assert launches[-2:] == ["replay", "replay"]
+    np.testing.assert_array_equal(replay._slots[0].array, np.full((64, 64), 4, np.float32))
+    run(x=arrays["x"])
+    arrays["x"] += 4
+    run(x=arrays["x"])  # the same array with other elements is copied again
+    np.testing.assert_array_equal(replay._slots[0].array, np.full((64, 64), 7, np.float32))
+    assert bool(replay._staged) == staging
+
+
+@pytest.mark.parametrize("mode", ["immediate", "graph"])
+def test_arrays_travel_to_the_gpu_and_back(launches, mode):
+    graph, arrays = chain()
+    found = graph.runner(mode, device="cuda")(**arrays)
+
+    assert type(found) is np.ndarray
+    assert found.shape == (64, 64)
+    assert len(launches) == 2
+
+
+def names_of(launches):
+    found = [entry if isinstance(entry, str) else "kernel" for entry in launches]
+    launches.clear()
+    return found
+
+
+CAPTURED = ["begin", "kernel", "kernel", "end", "replay"]
+
+
+def test_a_call_that_comes_again_becomes_a_graph(launches):
+    fused = ow.fuse(lambda x, s: (x @ x) @ x * s, replay=True)
+    x, y, out = (Array(np.ones((64, 64), np.float32)) for _ in range(3))
+    seen = []
+    for array, number in [(x, 2.0)] * 4 + [(y, 2.0), (x, 3.0), (x, 2.0)] + [(y, 2.0)] * 3:
+        fused(array, number, out=out)
+        seen.append(names_of(launches))
+    apart = ["kernel", "kernel"]
+
+    assert seen[:4] == [apart, apart, CAPTURED, ["replay"]]
+    assert seen[4:7] == [apart, apart, ["replay"]]  # moved, another number, and back
+    assert seen[7:] == [apart, CAPTURED, ["replay"]]
+
+
+def test_results_that_move_are_launched_as_ever(launches):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x = Array(np.ones((64, 64), np.float32))
+    results = [fused(x) for _ in range(5)]  # all are held, so no two lie in one place
+
+    assert len({r.array.ctypes.data for r in results}) == 5
+    assert names_of(launches) == ["kernel"] * 10
+
+
+def test_what_the_caller_captures_gets_the_kernels_themselves(launches, monkeypatch):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+    monkeypatch.setattr(stream, "is_capturing", lambda: True)
+    for _ in range(5):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 10
+
+
+def test_streams_have_graphs_of_their_own(launches, monkeypatch):
+    fused = ow.fuse(lambda x: (x @ x) @ x, replay=True)
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+    for _ in range(3):
+        fused(x, out=out)
+    names_of(launches)
+    monkeypatch.setattr(stream, "ptr", 4)
+    for _ in range(3):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 4 + CAPTURED
+
+
+def test_a_call_without_several_kernels_is_no_graph(launches):
+    x, out = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    fused = ow.fuse(lambda x: x @ x, replay=True)
+    for _ in range(5):
+        fused(x, out=out)
+
+    assert names_of(launches) == ["kernel"] * 5
+
+
+def executed(launches, since=0):
+    """The arrays of each kernel that runs, in order: (what it reads..., what it writes)."""
+    graph, inside, found = [], False, []
+    for number, entry in enumerate(launches):
+        if number == since:
+            found = []
+        if entry == "begin":
+            graph, inside = [], True
+        elif entry == "end":
+            inside = False
+        elif entry == "replay":
+            found += graph
+        else:
+            arrays = [addressed(a) for a in entry[3] if isinstance(a, (Array, np.uint64))]
+            (graph if inside else found).append(arrays)
+    return found
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 65, 66, 67, 130, 131, 1000])
+def test_steps_on_a_gpu_read_what_those_before_have_written(launches, n):
+    x, w = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    step = ow.repeat(lambda x, w: w @ x, n)  # each row of it reads all of the state
+    for _ in range(2):  # the graph of the first call serves the second
+        since = len(launches)
+        result = step(x, w)
+        ran = executed(launches, since)
+
+        assert isinstance(result, Array)
+        assert len(ran) == n
+        assert [a[0] for a in ran] == [w.data.ptr] * n
+        assert [a[1] for a in ran] == [x.data.ptr, *(a[2] for a in ran[:-1])]
+        assert ran[-1][2] == result.data.ptr
+        assert x.data.ptr not in {a[2] for a in ran}
+        assert all(a[1] != a[2] for a in ran)
+    assert launches[since:].count("replay") == max(0, n - 2) // 64
+    assert launches.count("begin") == (n >= 66)
+
+
+def test_a_step_of_elements_is_a_loop_of_the_kernel(launches):
+    x = Array(np.ones(1000, np.float32))
+    result = ow.repeat(lambda x, s: x * s + 1, 10_000)(x, 0.5)
+    ran = executed(launches)
+
+    assert [int(args[-1]) for *_, args in launches] == [4096, 4096, 1808]
+    assert [a[0] for a in ran] == [x.data.ptr, ran[0][1], ran[1][1]]
+    assert ran[-1][1] == result.data.ptr
+
+
+def test_two_states_of_several_kernels_a_step_take_turns(launches):
+    def step(u, v):
+        return u @ v @ v, v @ u
+
+    u, v = (Array(np.ones((64, 64), np.float32)) for _ in range(2))
+    ow.repeat(step, 50)(u, v)
+    ran = executed(launches)
+
+    assert len(ran) == 150
+    assert {"begin", "replay"} < set(names_of(launches))
+    for before, after in itertools.pairwise(ran[i : i + 3] for i in range(0, 150, 3)):
+        assert {a for *_, a in before} >= {after[0][0], after[0][1]}
+
+
+@pytest.mark.parametrize(("step", "shapes"), [
+    (lambda x: x / x.sum(), [(1 << 22) + 1]),
+    (lambda x, w: x + ((w @ w) @ w).sum(axis=0), [2049, (2049, 2049)]),  # w @ w is what is large
+])  # fmt: skip
+def test_what_takes_much_memory_is_kept_in_no_graph(launches, step, shapes):
+    ow.repeat(step, 100)(*(Array(np.ones(shape, np.float32)) for shape in shapes))
+
+    assert set(names_of(launches)) == {"kernel"}
+
+
+def test_graphs_of_a_loop_belong_to_arguments_numbers_and_streams(launches, monkeypatch):
+    x, w, other = (Array(np.ones((64, 64), np.float32)) for _ in range(3))
+    step = ow.repeat(lambda x, w, s: (w @ x) * s, 100)
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+
+    def captures(*args):
+        step(*args)
+        return "begin" in names_of(launches)
+
+    assert captures(x, w, 2.0)
+    assert not captures(other, w, 2.0)  # the state is read by the first step alone
+    assert captures(x, other, 2.0)
+    assert captures(x, w, 3.0)
+    assert not captures(x, w, 2.0)
+    monkeypatch.setattr(stream, "ptr", 4)
+    assert captures(x, w, 2.0)
+    monkeypatch.setattr(stream, "is_capturing", lambda: True)
+    assert not captures(x, other, 5.0)  # the caller's graph gets the kernels
+    step(x, other, 5.0)
+    assert names_of(launches) == ["kernel"] * 100
