@@ -23,7 +23,8 @@ from opweave.opcodes.registry import OPERATORS, cuda, operator
 
 if _TYPE_CHECKING:
     from opweave import bounds
-    from opweave._functions.fused import Fused, fuse
+    from opweave._functions.fuse import fuse
+    from opweave._functions.fused import Fused
     from opweave._functions.oplist import kernel, load, store
     from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
@@ -51,7 +52,7 @@ lgamma = OPERATORS["lgamma"]
 logsumexp = OPERATORS["logsumexp"]
 
 _LAZY = {
-    "fuse": "_functions.fused",
+    "fuse": "_functions.fuse",
     "Fused": "_functions.fused",
     "Graph": "_graphs.graph",
     "Program": "_programs.program",

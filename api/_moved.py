@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 MOVED = {
-    "opweave.fused": "opweave._functions.fused",
+    "opweave.fused": "opweave._functions.fuse",
     "opweave.named": "opweave._functions.named",
     "opweave.repeated": "opweave._functions.repeated",
     "opweave.graphs": "opweave._graphs.graph",

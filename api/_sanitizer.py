@@ -8,7 +8,7 @@ barrier, fence or atomic orders them, in whichever order they happened to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -155,8 +155,6 @@ def sanitize(
 
     _check_schedules(schedules)
     program = _lowered(fused, args, kwargs, target)
-    lowered = program.lowered
-    sources = {k.name: s for k, s in zip(lowered.kernels, lowered.sources, strict=True)}
     seen: dict[int, tuple[Any, list[Any]]] = {}
     results, complete = [], True
     for schedule in range(schedules):
@@ -167,14 +165,26 @@ def sanitize(
         for number, launch in enumerate(executor.seen):
             seen.setdefault(number, (launch, []))[1].extend(launch.faults)
             complete = complete and len(launch.faults) < MOST_FAULTS
+    made = _findings_of(program, seen.values())
+    outputs = [[leaf for _, leaf in flatten(r)[0]] for r in results]
+    return Report(made, list(args), schedules, _varying(outputs), complete, results[0])
+
+
+def _findings_of(program: Program, launches: Iterable[tuple[Any, list[Any]]]) -> list[Finding]:
+    """What the faults of each launch mean.
+
+    Raises:
+        LaunchError: a kernel stopped itself.
+    """
+    lowered = program.lowered
+    sources = {k.name: s for k, s in zip(lowered.kernels, lowered.sources, strict=True)}
     made: list[Finding] = []
-    for launch, faults in seen.values():
+    for launch, faults in launches:
         kernel = launch.kernel
         source = sources.get(kernel.name, "")
         made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1), source)
     _refuse_stopped(made)
-    outputs = [[leaf for _, leaf in flatten(r)[0]] for r in results]
-    return Report(made, list(args), schedules, _varying(outputs), complete, results[0])
+    return made
 
 
 def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:

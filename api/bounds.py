@@ -195,6 +195,11 @@ def judge(bound: Bound, array: Any) -> Judgement:
     if bound.dtype.kind == "c":
         array = np.asarray(array, np.result_type(array, np.complex64))
         return _merged(bound, *map(judge, bound.parts, (array.real, array.imag)))
+    return _judged(bound, array)
+
+
+def _judged(bound: Bound, array: Array) -> Judgement:
+    """Hold an array of real numbers to its bound."""
     allowed = np.broadcast_to(bound.error, bound.shape)
     error, unit = _errors(bound, array)
     with np.errstate(all="ignore"):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave._functions.fused import Fused, fuse
+from opweave._functions.fuse import fuse
+from opweave._functions.fused import Fused
 from opweave._programs.program import Program
 from opweave._programs.rates import Rates, Regime
 from opweave.compiler.pipeline.specialise import symbol_extents

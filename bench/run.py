@@ -11,7 +11,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from bench.measure.executors import Executor, find, measured_roofs, reason
 from bench.measure.machine import describe, pace, place
 from bench.measure.record import Options, Record, document
 from bench.report.document import PARTIAL, read, stored, write
+from bench.report.progress import Bar, report
 
 RESULTS = Path(__file__).parent / "results"
 BROKE_OFF, INTERRUPTED = "the experiment", 130
@@ -47,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
         "--limit", type=ratio, help="of --against: how many times longer a row may take; default: "
         "by experiment"
     )  # fmt: skip
+    measuring(made)
+    return made
+
+
+def measuring(made: argparse.ArgumentParser) -> None:
+    """Add the options of what is measured."""
     made.add_argument("--quick", action="store_true", help="small sizes, few samples")
     made.add_argument("--device", choices=("host", "cuda"), help="default: all that are there")
     made.add_argument("--peers", type=names, help="such as NumPy,JAX, or none; default: all that "
@@ -61,7 +67,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--no-figures", action="store_true", help="measure only; see --draw")
     made.add_argument("--note", default="", help="what a reader must know of the machine")
     made.add_argument("--commit", default="", help="where the folder is no clone")
-    return made
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -97,18 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
         if getattr(options, wanted):
             return act(options.results)
     if options.compare:
-        from bench.report.compare import pairs, table
-
-        if not options.compare.is_dir():
-            made.error(f"--compare {options.compare}: no such folder")
-
-        if not pairs(options.results, options.compare):
-            made.error(
-                f"--compare {options.compare}: no row of {options.results} is there: expected a "
-                "folder that holds host/, or a card's, as --results does"
-            )
-        print(table(options.results, options.compare, options.least_ms))
-        return 0
+        return compare_results(options, made.error)
     if options.against:
         return compare_builds(options, made.error)
     try:
@@ -116,6 +110,21 @@ def main(arguments: list[str] | None = None) -> int:
         return measure(options)
     except (ValueError, OSError) as error:
         made.error(str(error))
+
+
+def compare_results(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
+    """Print what rows take over what they took in another folder."""
+    from bench.report.compare import pairs, table
+
+    if not options.compare.is_dir():
+        refuse(f"--compare {options.compare}: no such folder")
+    if not pairs(options.results, options.compare):
+        refuse(
+            f"--compare {options.compare}: no row of {options.results} is there: expected a "
+            "folder that holds host/, or a card's, as --results does"
+        )
+    print(table(options.results, options.compare, options.least_ms))
+    return 0
 
 
 def compare_builds(options: argparse.Namespace, refuse: Callable[[str], Any]) -> int:
@@ -151,22 +160,29 @@ def measure(options: argparse.Namespace) -> int:
             print(f"absent: {device} ({reason(error)})")
             status |= int(options.device is not None)
             continue
-        print(f"{device}: measuring the roofs")
-        roofs = measured_roofs(executor)
-        listed = options.experiments or EXPERIMENTS
-        folder = options.results / place(device, describe(), quick=options.quick)
-        visits: dict[str, Any] = {name: {} for name in listed}
-        with Bar(rounds * len(listed)) as (advance, log):
-            for name in [*listed] * rounds:  # one round after the other
-                advance(name)
-                found = experiment(name, executor, roofs, chosen, folder, log, visits[name])
-                status |= found
-                if found == INTERRUPTED:
-                    break
-        if not options.no_figures:  # after all measuring, whose time is dearer
-            draw([folder / f"{name}.json" for name in listed])
+        status |= measure_on(executor, options, chosen)
         if status == INTERRUPTED:
             break
+    return status
+
+
+def measure_on(executor: Executor, options: argparse.Namespace, chosen: Options) -> int:
+    """Run the experiments on one device, round by round, and draw what was found."""
+    device, status = executor.name, 0
+    print(f"{device}: measuring the roofs")
+    roofs = measured_roofs(executor)
+    listed = options.experiments or EXPERIMENTS
+    folder = options.results / place(device, describe(), quick=options.quick)
+    visits: dict[str, Any] = {name: {} for name in listed}
+    with Bar(chosen.rounds * len(listed)) as (advance, log):
+        for name in [*listed] * chosen.rounds:  # one round after the other
+            advance(name)
+            found = experiment(name, executor, roofs, chosen, folder, log, visits[name])
+            status |= found
+            if found == INTERRUPTED:
+                break
+    if not options.no_figures:  # after all measuring, whose time is dearer
+        draw([folder / f"{name}.json" for name in listed])
     return status
 
 
@@ -193,16 +209,7 @@ def experiment(
         return found
 
     record = Record(options, executor, roofs, log=log, changed=keep, earlier=earlier)
-    status, complete = 0, True
-    try:
-        module.measure(record)
-    except KeyboardInterrupt:
-        status, complete = INTERRUPTED, False
-        record.note("interrupted: not all of it was measured")
-    except Exception as error:  # a device that is lost must not lose the rows before it
-        traceback.print_exc()
-        complete = False
-        record.refuse(BROKE_OFF, "ours", {}, error)
+    status, complete = run_to_end(module, record)
     if options.sizes and not record.is_sized:
         record.note("--sizes has no meaning for this experiment: its own were measured")
     machine["pace_ms"].append(pace())
@@ -212,20 +219,25 @@ def experiment(
     return status or int(any(row["role"] in ("ours", "variant") for row in record.refused))
 
 
-def report(found: dict[str, Any], log: Callable[[str], None]) -> None:
-    """Who was absent, and the limits."""
-    for name, why in found["absent"].items():
-        log(f"absent: {name} ({why})")
-    for limit in found["limits"]:
-        verdict = {True: "met", False: "MISSED", None: f"not measured: {limit['why']}"}
-        value = "-" if limit["value"] is None else f"{limit['value']:g} {limit['unit']}"
-        log(f"{limit['name']}: {value}, limit {limit['limit']}: {verdict[limit['met']]}")
+def run_to_end(module: Any, record: Record) -> tuple[int, bool]:
+    """Status, and whether all of an experiment was measured; what it broke off for is noted."""
+    try:
+        module.measure(record)
+    except KeyboardInterrupt:
+        record.note("interrupted: not all of it was measured")
+        return INTERRUPTED, False
+    except Exception as error:  # a device that is lost must not lose the rows before it
+        traceback.print_exc()
+        record.refuse(BROKE_OFF, "ours", {}, error)
+        return 0, False
+    return 0, True
 
 
 def draw(paths: Iterable[Path]) -> int:
     """Figures beside their files, and one with all kernels; without matplotlib, says so."""
     try:
         from bench.report import plots
+        from bench.report.roofline import roofline
     except ImportError as error:
         print(f"no figures: {error}", file=sys.stderr)
         return 1
@@ -240,43 +252,8 @@ def draw(paths: Iterable[Path]) -> int:
     for folder in folders:  # of all that lies there, whatever was measured now
         found = [d for p, d in stored(folder.parent) if p.parent == folder and isinstance(d, dict)]
         if any(row["flops"] for document in found for row in document["rows"]):
-            plots.save(lambda d=found: plots.roofline(d), folder / "roofline.svg")
+            plots.save(lambda d=found: roofline(d), folder / "roofline.svg")
     return 0
-
-
-class Bar:
-    """A progress bar over the experiments, where rich is there; otherwise a line each."""
-
-    def __init__(self, total: int):
-        self.total = total
-        self.done = 0
-        self.progress: Any = None
-        with suppress(ImportError):
-            from rich.progress import Progress
-
-            self.progress = Progress()
-
-    def __enter__(self) -> tuple[Callable[[str], None], Callable[[str], None]]:
-        if self.progress is None:
-            return self._line, print
-        self.progress.start()
-        self.task = self.progress.add_task("", total=self.total)
-        return self._advance, lambda text: self.progress.console.print(
-            text, markup=False, highlight=False, soft_wrap=True
-        )
-
-    def __exit__(self, *_: Any) -> None:
-        if self.progress is not None:
-            self.progress.update(self.task, completed=self.done)
-            self.progress.stop()
-
-    def _advance(self, name: str) -> None:
-        self.progress.update(self.task, completed=self.done, description=name)
-        self.done += 1
-
-    def _line(self, name: str) -> None:
-        self.done += 1
-        print(f"[{self.done}/{self.total}] {name}")
 
 
 def show_standing(results: Path) -> int:

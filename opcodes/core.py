@@ -9,7 +9,7 @@ must agree with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
-from opweave.opcodes.allowed import check_name, plain_attribute, plain_number, shown
+from opweave.opcodes.allowed import check_attrs, check_name, plain_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment
@@ -297,21 +297,3 @@ class BoundOperator:
 
     def __repr__(self) -> str:
         return f"<op-code {self.name}({', '.join(map(repr, self.operands))})>"
-
-
-def check_attrs(operator: Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as plain values.
-
-    Raises:
-        ArgumentError: an attribute that the operator does not have, or a value that it does not
-            take.
-    """
-    known = [name for name, _ in operator.attrs]
-    for name in attrs:
-        if name not in known:
-            raise ArgumentError(
-                f"{operator.name}: unknown attribute {shown(name)}: expected one of "
-                f"{known or 'none'}"
-            )
-    given = [name for name in known if name in attrs]
-    return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}

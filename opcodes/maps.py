@@ -44,26 +44,16 @@ def map_operator(
 ) -> Operator:
     """Make an elementwise operator from a row; a ufunc brings its own type rule."""
     names = tuple(params.split())
+    exact = name in EXACT
     codes = tuple(
-        OpCode(
-            name, Phase.EPILOGUE, text, names, dtypes=kinds, results=results, exact=name in EXACT
-        )
+        OpCode(name, Phase.EPILOGUE, text, names, kinds, results=results, exact=exact)
         for kinds, text in fragments.items()
     )
     if rule is None:
         assert isinstance(numpy, np.ufunc), f"{name} needs a type rule"
         rule = rules.as_ufunc(numpy)
     return Operator(
-        name,
-        Kind.MAP,
-        codes,
-        numpy,
-        rule,
-        params=names,
-        cost=cost,
-        ulp=ulp,
-        slope=slope,
-        attrs=attrs,
+        name, Kind.MAP, codes, numpy, rule, names, cost=cost, ulp=ulp, slope=slope, attrs=attrs
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,33 +11,21 @@ import numpy as np
 
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
+from opweave._functions.loops import Plan
 from opweave._functions.named import by_name
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.codegen.repeats import written_out
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
-from opweave.compiler.ir.values import TURNS, Value, extent_of
+from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.pipeline.specialise import Variant, lowered_for
-from opweave.compiler.scheduling.profit import LONGEST
 from opweave.compiler.tracing.structure import Leaf, Tree
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_array, pointer
-from opweave.runtime.calls.prepared import Prepared
 
-# Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
-# they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
-MOST_WRITTEN = 64
-WRITTEN = ("map", "pixel")  # forms of kernels of elements
-LONGEST_WRITTEN = LONGEST // 4
-# Steps of a kernel's own loop, at most, and those of a block times its elements: by then a launch
-# costs next to nothing, and the host can still be interrupted between two blocks.
-MOST_TURNED = 1 << 12
-LONGEST_TURNED = 1 << 22
 MOST = 1 << 63  # of a C loop
 MOST_PLANS = 64  # of prepared calls that are kept
 
@@ -88,7 +75,7 @@ class Repeated:
         self.__module__ = step.__module__
         self.__qualname__ = getattr(step, "__qualname__", "")
         self.given = step.given
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, Plan] = {}
 
     def __reduce__(self) -> Any:
         """Pickled by name, where it has one, as functions are."""
@@ -137,13 +124,13 @@ class Repeated:
         """
         return self.step.lower(*args, target=target, **kwargs)
 
-    def _plan(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> _Plan:
+    def _plan(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> Plan:
         found = self._plans.get(id(ready))
         if found is None or found.ready is not ready:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             like = [values[i] for i in ready.arrays]
-            found = _Plan(ready, self._state(ready, args), like, self.step.options, self.n)
+            found = Plan(ready, self._state(ready, args), like, self.step.options, self.n)
             self._plans[id(ready)] = found
         return found
 
@@ -188,9 +175,7 @@ class Repeated:
         Raises:
             ArgumentError: names the first that does not fit.
         """
-        prepared = ready.prepared
-        outputs = prepared.graph.outputs
-        structure = ready.structure
+        outputs, structure = ready.prepared.graph.outputs, ready.structure
         if not _is_leaf(structure) and not _is_tuple(structure):
             raise ArgumentError(
                 f"repeat: {self.name} returns neither an array nor a tuple of them"
@@ -199,100 +184,30 @@ class Repeated:
             raise ArgumentError(
                 f"repeat: {self.name} has {len(outputs)} results and {len(args)} arguments"
             )
-        names = [name for name, _ in self.step.parameters]
         for number, (output, given) in enumerate(zip(outputs, args, strict=False)):
-            name = names[min(number, len(names) - 1)]
-            found = "a number"
-            if isinstance(output, Value):
-                shape = tuple(extent_of(e, prepared.extents) for e in output.shape)
-                found = f"{output.dtype.numpy}{list(shape)}"
-                fits = is_array(given) and (given.shape, given.dtype) == (
-                    shape,
-                    output.dtype.numpy,
-                )
-                if fits:
-                    continue
+            made = _shape_and_dtype(output, ready.prepared.extents)
+            if is_array(given) and made == (given.shape, given.dtype):
+                continue
+            found = "a number" if made is None else f"{made[1]}{list(made[0])}"
             kind = f"{given.dtype}{list(given.shape)}" if is_array(given) else type(given).__name__
             raise ArgumentError(
-                f"repeat: result {number} of {self.name} is {found}, and argument {name!r}, which "
-                f"it becomes, {kind}; return what the step begins with"
+                f"repeat: result {number} of {self.name} is {found}, and argument "
+                f"{self._named(number)!r}, which it becomes, {kind}; return what the step begins "
+                "with"
             )
         return len(outputs)
 
-
-class _Plan:
-    """How so many steps of one prepared call run.
-
-    Attributes:
-        ready: the call of one step.
-        count: how many arguments the results take the place of.
-        segments: calls to run one after the other, each with turns of its kernel and launches;
-            none where a step cannot be looped.
-    """
-
-    def __init__(self, ready: Ready, count: int, like: Sequence[Any], options: Options, n: int):
-        """``like``: arrays that lie as those of the calls."""
-        self.ready, self.count, self.options = ready, count, options
-        self.segments: list[tuple[Prepared, int, int]] = []
-        if n and ready.prepared.loop() is not None:
-            most, prepared = self._together(min(n, MOST_WRITTEN), like)
-            self._add(prepared, most, n // most)
-            if n % most:
-                rest = self._written(n % most, like)
-                assert rest is not None  # fewer of what was written out before
-                self._add(rest, n % most, 1)
-
-    def _add(self, prepared: Prepared, steps: int, times: int) -> None:
-        """Run ``prepared``, which does so many steps, so often."""
-        turns = max(1, min(MOST_TURNED // steps, LONGEST_TURNED // _longest(prepared)))
-        turns = turns if any(step.kernel.carried for step in prepared.steps) else 1
-        launches = ((turns, times // turns), (times % turns, 1))
-        self.segments += [(prepared, each, many) for each, many in launches if each and many]
-
-    def __call__(self, arrays: Sequence[Any], numbers: Mapping[str, Any]) -> list[Any]:
-        """The state after all steps, given the arguments; it must lie as results do."""
-        for prepared, turns, launches in self.segments:
-            given = {**numbers, TURNS: turns}
-            loop = prepared.loop() if launches > 1 else None
-            if loop is None:
-                found = prepared(arrays, given)
-            else:
-                found = loop(arrays, {**prepared.extents, **given}, launches)
-            arrays = [*found, *arrays[self.count :]]
-        return list(arrays[: self.count])
-
-    def _together(self, most: int, like: Sequence[Any]) -> tuple[int, Prepared]:
-        """How many steps one kernel takes, while it is one and compiles in time; and it."""
-        one, lowered = self.ready.prepared, self.ready.found.lowered
-        if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
-            return 1, one
-        if lowered.kernels[0].carried and not lowered.device.is_host:
-            return 1, one  # registers hold the state as long as its loop lasts
-        slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
-        most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
-        made = self._written(most, like)
-        fits = made is not None and len(made.steps) == 1 and made.loop() is not None
-        return (most, made) if made is not None and fits else (1, one)
-
-    def _written(self, steps: int, like: Sequence[Any]) -> Prepared | None:
-        """So many steps as one call; None where they cannot be written as one."""
-        found, one = self.ready.found, self.ready.prepared
-        if steps == 1:
-            return one
-        graph = written_out(found.variant.graph, steps)
-        if graph is None:
-            return None
-        variant = Variant(found.variant.trace, graph, found.variant.static)
-        device = found.lowered.device
-        lowered = lowered_for(variant, found.extents, found.spans, device, self.options)
-        arrays = dict(zip(one.inputs, (*like, *one.constants), strict=True))
-        return Prepared(lowered, one.executor, found.extents, arrays, one.constants)
+    def _named(self, number: int) -> str:
+        """The parameter of an argument; the last may take many."""
+        names = [name for name, _ in self.step.parameters]
+        return names[min(number, len(names) - 1)]
 
 
-def _longest(prepared: Prepared) -> int:
-    """Elements that a block of a kernel takes, at most."""
-    kernels, extents = [step.kernel for step in prepared.steps], prepared.extents
-    return max(k.work(extents) // max(1, math.prod(k.grid(extents))) for k in kernels) or 1
+def _shape_and_dtype(output: Any, extents: Mapping[str, int]) -> tuple[Any, Any] | None:
+    """Shape and dtype of a result; None for a number."""
+    if not isinstance(output, Value):
+        return None
+    return tuple(extent_of(e, extents) for e in output.shape), output.dtype.numpy
 
 
 def _begun(array: Any) -> Any:

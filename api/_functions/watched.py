@@ -7,16 +7,14 @@ call in which an alarm is true is computed once more, by the user's own function
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 
 from opweave._functions.calls import Ready
+from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
@@ -24,14 +22,11 @@ from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.tracing.structure import packed
 from opweave.configuration import config
-from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
 
 # What alarms are for; of underflow none is.
 FOUND = ("divide", "over", "invalid")
-# What NumPy does unless it is asked for more.
-DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
 class FusedCalls(Protocol):
@@ -41,18 +36,13 @@ class FusedCalls(Protocol):
     static: tuple[str, ...]
     options: Options
     signature: Any
+    fallback: Fallback
 
     def called(self, call: Call, out: Any) -> Any:
         """Run a call: whole, or in parts."""
 
-    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None) -> Any:
-        """Run the user's own function, by NumPy."""
-
     def ready_for(self, call: Call) -> Ready | None:
         """A prepared call, if there is one."""
-
-    def prepare_or_not(self, call: Call) -> Ready | None:
-        """Prepare a call; None where the function has to run in parts."""
 
 
 class Watched:
@@ -69,7 +59,7 @@ class Watched:
             return self.fused.called(call, out)
         results = self._results(call)
         if results is None:
-            return self.fused.plainly(args, kwargs, out, None)
+            return self.fused.fallback.plainly(args, kwargs, out, None)
         structure, leaves = results
         return packed(structure, leaves if out is None else copied_into(out, leaves))
 
@@ -90,7 +80,7 @@ class Watched:
     @staticmethod
     def _ready(fused: FusedCalls, call: Call) -> Ready | None:
         """A prepared call; None for what would run in parts."""
-        return fused.ready_for(call) or fused.prepare_or_not(call)
+        return fused.ready_for(call) or fused.fallback.prepare_or_not(call)
 
     def _made(self) -> FusedCalls:
         """The function with alarms; strict, since they know what strict kernels compute."""
@@ -123,29 +113,3 @@ def _without_alarm(ready: Ready, call: Call) -> tuple[Any, list[Any]] | None:
 def _given(ready: Ready, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arrays and numbers of a call, as its kernels take them."""
     return [call.values[i] for i in ready.arrays], ready.numbers(call.values)
-
-
-def asked_for() -> str:
-    """What ``np.errstate`` asks for that kernels do not do, as a text; "" for nothing."""
-    state: Mapping[str, Any] = {**np.geterr()}
-    more = (kind for kind in DEFAULTS if state[kind] not in ("ignore", DEFAULTS[kind]))
-    return ", ".join(f"{kind}={state[kind]!r}" for kind in more)
-
-
-def tell_of_errors(name: str, asked: str) -> None:
-    """Say that kernels do not do what ``np.errstate`` asks for."""
-    warnings.warn(
-        f"{name} is compiled under np.errstate({asked}), and its kernels neither warn nor raise; "
-        'opweave.config(errors="numpy") makes calls do both, as NumPy does',
-        OpweaveWarning,
-        stacklevel=_levels(),
-    )
-
-
-def _levels() -> int:
-    """How far up the caller's line is from the function that asks."""
-    frame: FrameType | None = sys._getframe(1)
-    levels = 1
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "opweave":
-        frame, levels = frame.f_back, levels + 1
-    return levels

@@ -15,78 +15,34 @@ from __future__ import annotations
 
 import difflib
 import graphlib
-import inspect
-import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from opweave._graphs.entries import (
+    DOWNLOAD,
+    UPLOAD,
+    Entry,
+    GraphFunction,
+    Ref,
+    Typed,
+    check_free_name,
+    plain,
+)
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder
-from opweave.compiler.ir.values import Where
 from opweave.compiler.traced.made import users_line
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.allowed import check_name, is_number, shown
+from opweave.opcodes.allowed import is_number, shown
 from opweave.opcodes.core import Kind
-from opweave.opcodes.errors import GraphError, NameRefusedError, OpweaveError
+from opweave.opcodes.errors import GraphError, OpweaveError
 
 if TYPE_CHECKING:
     from opweave._graphs.runner import Runner
-
-UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
-
-
-@dataclass(frozen=True)
-class Ref:
-    """A value by its name; ``graph`` is None where only the name was given."""
-
-    name: str
-    graph: Graph | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One node of a graph.
-
-    Attributes:
-        operator: a registered operator, or a transfer.
-        operands: values by name, and numbers.
-        attrs: of the operator; shape and dtype of an upload.
-        where: the line that added it.
-    """
-
-    operator: str
-    operands: tuple[Any, ...]
-    attrs: Mapping[str, Any]
-    where: Where
-
-    @property
-    def sources(self) -> list[str]:
-        """Names of the values that it reads."""
-        return [o.name for o in self.operands if isinstance(o, Ref)]
-
-    def __str__(self) -> str:
-        texts = [o.name if isinstance(o, Ref) else repr(o) for o in self.operands]
-        texts += [f"{name}={value!r}" for name, value in self.attrs.items()]
-        return f"{self.operator}({', '.join(texts)})"
-
-
-@dataclass(frozen=True)
-class Typed:
-    """Shape and dtype of a value."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    def __str__(self) -> str:
-        return f"{self.dtype}{list(self.shape)}"
 
 
 class Graph:
@@ -100,7 +56,7 @@ class Graph:
     """
 
     def __init__(self, name: str = "graph"):
-        _check(name, "graph")
+        check_free_name(name, "graph")
         self.name = name
         self.entries: dict[str, Entry] = {}
 
@@ -167,14 +123,14 @@ class Graph:
     def _add(
         self, name: str, operator: str, operands: Sequence[Any], attrs: Mapping[str, Any]
     ) -> Ref:
-        _check(name, "value")
+        check_free_name(name, "value")
         if name in self.entries:
             raise GraphError(f"{name!r} is taken by {self.entries[name]}: give it another name")
         found = tuple(Ref(o) if isinstance(o, str) else o for o in operands)
         for operand in found:
             self._check_operand(operator, operand)
-        plain = {key: _plain(f"{operator}: {key}", value) for key, value in attrs.items()}
-        self.entries[name] = Entry(operator, found, plain, users_line())
+        kept = {key: plain(f"{operator}: {key}", value) for key, value in attrs.items()}
+        self.entries[name] = Entry(operator, found, kept, users_line())
         return Ref(name, self)
 
     def _check_operand(self, operator: str, operand: Any) -> None:
@@ -341,52 +297,3 @@ class Graph:
     def __str__(self) -> str:
         lines = [f"{name} = {entry}" for name, entry in self.entries.items()]
         return "\n".join([f"graph {self.name}", *(f"  {line}" for line in lines)])
-
-
-class GraphFunction:
-    """A graph as it was, as a function of its inputs: what ``fuse`` traces.  NumPy runs it too."""
-
-    __opweave_apart__ = True  # each result is an array of its own
-
-    def __init__(self, graph: Graph):
-        computed = (n for n in graph.order if graph.entries[n].operator not in (UPLOAD, DOWNLOAD))
-        self._nodes = [(name, graph.entries[name]) for name in computed]
-        self._outputs = [graph.entries[name].sources[0] for name in graph.outputs]
-        self.__name__ = graph.name
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in graph.inputs])
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        held = dict(self.__signature__.bind(*args, **kwargs).arguments)
-        for name, entry in self._nodes:
-            operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
-            held[name] = OPERATORS[entry.operator](*operands, **entry.attrs)
-        return tuple(held[name] for name in self._outputs)
-
-
-def _check(name: Any, what: str) -> None:
-    """Refuse what is no name in C and in Python.
-
-    Raises:
-        NameRefusedError: says which names may be.
-    """
-    check_name(name, what)
-    if keyword.iskeyword(name):
-        raise NameRefusedError(f"{what} name {name!r} refused: it is Python's; pick another")
-
-
-def _plain(what: str, value: Any) -> Any:
-    """An attribute as part of a graph, which nobody changes.
-
-    Raises:
-        GraphError: another object.
-    """
-    if isinstance(value, tuple | list):
-        return tuple(_plain(what, item) for item in value)
-    if isinstance(value, type | np.dtype):
-        return dtypes.of(value).numpy_name
-    if value is None or isinstance(value, str) or is_number(value):
-        return value
-    raise GraphError(
-        f"{what}={shown(value)}: expected a number, a text, a dtype, None, or a tuple of them"
-    )

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from opweave._functions.fused import Fused
+from opweave._functions.preparing import constants_of
 from opweave._tracebacks import fold
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
@@ -85,16 +86,9 @@ class Runner:
     """
 
     def __init__(
-        self,
-        graph: GraphLike,
-        mode: str = "graph",
-        *,
-        fused: bool = True,
-        cached: bool = True,
-        device: str | None = None,
-        fast: bool = False,
-        staging: bool = True,
-    ):
+        self, graph: GraphLike, mode: str = "graph", *, fused: bool = True, cached: bool = True,
+        device: str | None = None, fast: bool = False, staging: bool = True,
+    ):  # fmt: skip
         if mode not in MODES:
             raise ArgumentError(f"mode={shown(mode)}: expected one of {', '.join(MODES)}")
         flags = {"fused": fused, "cached": cached, "fast": fast, "staging": staging}
@@ -115,9 +109,8 @@ class Runner:
         self._copies = mode == "replay" and place.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
-        self._fitted: dict[
-            str, Any
-        ] = {}  # what the caller passed, or a copy that kernels can take
+        # what the caller passed, or a copy that kernels can take
+        self._fitted: dict[str, Any] = {}
         self._bound: Bound | None = None
         self._ready: Any = None
         self._shared: Set[int] = frozenset()
@@ -198,7 +191,7 @@ class Runner:
         arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, place.device)
-        constants = tuple(map(place.upload, self._fused.constants(found, False)))
+        constants = tuple(map(place.upload, constants_of(found, False)))
         by_value = {
             item.value.id: array
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)

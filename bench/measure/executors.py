@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.measure.harness import CudaTimer, Effort, Run, Runner, Sets, in_visits, sample_host
+from bench.measure.clock import CudaTimer, Effort, Run, Sets, in_visits, sample_host
+from bench.measure.harness import Runner
 from bench.measure.machine import caches
 
 # Several times the largest cache, so that a buffer has left it when its turn comes again.

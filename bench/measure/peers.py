@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from bench.measure import triton_peer
+from bench.measure.clock import Run, Sets
 from bench.measure.executors import reason
-from bench.measure.harness import Run, Runner, Sets
+from bench.measure.harness import Runner
 
 Function = Callable[..., Any]
 # Threads of a peer that spin while they wait would take the cores from whoever is timed next.

@@ -10,67 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from bench.measure.cases import Case, Options
+from bench.measure.clock import Effort, in_visits, sample_host, summary
 from bench.measure.executors import Executor
-from bench.measure.harness import (
-    Effort,
-    Expected,
-    Runner,
-    Sets,
-    WrongResult,
-    check_run,
-    in_visits,
-    sample_host,
-    summary,
-)
+from bench.measure.harness import Expected, Runner, WrongResult, check_run
 from bench.report.document import DOCUMENT, FORMAT, LIMIT
 from bench.report.figures import Figure
 
 QUICK_SECONDS = 0.05
 # Blocks from which glibc's malloc maps pages of their own, at most (M_MMAP_THRESHOLD, mallopt(3)).
 MAPPED = 32 << 20
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user asked for.
-
-    Attributes:
-        quick: smaller sizes and fewer samples, to see that all works.
-        sizes: in place of an experiment's own; their meaning is the experiment's.
-        peers: names; None for all that are there.
-        rounds: how often all was measured, minutes apart.
-    """
-
-    quick: bool = False
-    sizes: tuple[int, ...] | None = None
-    peers: tuple[str, ...] | None = None
-    note: str = ""
-    commit: str = ""
-    rounds: int = 1
-
-
-@dataclass(frozen=True)
-class Case:
-    """One problem that several runners solve.
-
-    Attributes:
-        parameters: what tells this case from others, such as ``{"length": 8}``.
-        sets: arguments; several sets of equal values where the cache must not serve them.
-        dtype: of the result.
-        nbytes: bytes that any algorithm must read and write: inputs and outputs, once each.
-        flops: operations that any algorithm must do.
-        special: special functions among them.
-        unit: "fp32" or "matrix": which roof the operations lie under.
-    """
-
-    parameters: Mapping[str, Any]
-    sets: Sets
-    dtype: Any
-    expected: Expected
-    nbytes: int
-    flops: int = 0
-    special: int = 0
-    unit: str = "fp32"
 
 
 @dataclass

@@ -153,6 +153,10 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     assign(target, _replaced(target, key, value), "assignment to elements")
 
 
+# Of a dimension of a part of an array: its place in the array, and its extent.
+Along = tuple[Any, Extent]
+
+
 def _replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array with other elements in some places."""
     tracer, dtype = target.tracer, target.value.dtype
@@ -164,31 +168,34 @@ def _replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     items = expanded(target, key)
     if any(item is None or getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
+    inside: list[Any] = []
+    along: list[Along] = []
+    for axis, item in enumerate(items):
+        tests, place = _part_along(target, axis, item)
+        inside += tests
+        along += place
+    return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any], list[Along]]:
+    """Of one axis: what holds inside of a part, and the part's dimension there, if it has one."""
+    tracer, extent = target.tracer, target.value.shape[axis]
     places = place_type(tracer, *target.value.shape)
     zero = places.numpy.type(0)
-    inside: list[Any] = []
-    along: list[tuple[Any, Extent]] = []  # of each dimension of the part: its place, its extent
-    for axis, item in enumerate(items):
-        extent = target.value.shape[axis]
-        c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
-        if is_place(item):
-            _nonempty(target)
-            inside.append(c == checked(tracer, item, extent))
-            continue
-        found = bounds(target, item, axis)
-        if found is None:
-            along.append((c, extent))
-            continue
-        start, step, length = found
-        i = c - tracer.scalar(start)
-        if isinstance(item, slice):
-            inside += [i % abs(step) == zero] if abs(step) != 1 else []
-            i = i // step if step != 1 else i
-            along.append((i, length))
-            inside.append(~is_below(i, 0) & is_below(i, tracer.extent(length)))
-        else:
-            inside.append(i == zero)
-    return _pasted(target, inside, _placed(tracer, value, along), dtype)
+    c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
+    if is_place(item):
+        _nonempty(target)
+        return [c == checked(tracer, item, extent)], []
+    found = bounds(target, item, axis)
+    if found is None:
+        return [], [(c, extent)]
+    start, step, length = found
+    i = c - tracer.scalar(start)
+    if not isinstance(item, slice):
+        return [i == zero], []
+    in_step = [i % abs(step) == zero] if abs(step) != 1 else []
+    i = i // step if step != 1 else i
+    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], [(i, length)]
 
 
 def _nonempty(target: TracedArrayLike) -> None:

@@ -19,17 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.bounds.complex_parts import (
-    ARITHMETIC,
-    PICKS,
-    TESTS,
-    Pair,
-    Parts,
-    Real,
-    Walk,
-    computed,
-    open_zero,
-)
+from opweave.compiler.bounds.complex_choices import PICKS, TESTS, open_zero
+from opweave.compiler.bounds.complex_parts import ARITHMETIC, Pair, Parts, Real, Walk, computed
 from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.ir.expr import Expr

@@ -12,7 +12,8 @@ from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extent, Operand, Scalar, Shape, Symbol, Value, Where
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Operator, check_attrs
+from opweave.opcodes.allowed import check_attrs
+from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
 from opweave.opcodes.shapes import ShapeRule

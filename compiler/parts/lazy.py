@@ -7,43 +7,29 @@ assignment to elements) what was noted becomes a graph, a *segment*, and runs as
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.traced_operators import is_traced_array
-from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value, Where
-from opweave.compiler.parts.interface import Given
-from opweave.compiler.parts.lazy_array import LazyArray
+from opweave.compiler.parts.given import Describe, TracerOfGiven
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import TracedScalar
-from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.results import boxed
-from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import (
-    ArgumentError,
-    DTypeError,
     OpweaveError,
-    SubclassError,
-    UnsupportedError,
 )
 
 # Operations that are noted before they are computed, whether or not anybody asks for a value.
 MOST_PENDING = 1000
 
-Describe = Callable[[str, Any], Any]
 Run = Callable[[Segment], Sequence[Any]]
 
 
@@ -64,7 +50,7 @@ class Break:
     ran: bool
 
 
-class LazyTracer(Tracer):
+class LazyTracer(TracerOfGiven):
     """Notes operations on arrays that are there, and runs them when a value is needed.
 
     Args:
@@ -76,21 +62,14 @@ class LazyTracer(Tracer):
     selects = False  # the arrays are there, and NumPy counts
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
-        super().__init__(Builder({}), {}, first_line, describe)
+        super().__init__(first_line, describe)
         self.name = name
         self.run = run
-        self.given: dict[int, Given] = {}
         self.arguments: set[int] = set()
         self.breaks: list[Break] = []
         self.asking = 0  # NumPy's own functions that take an array and give back another
         self.leaked = False  # somebody has an array itself and may write to it unseen
-        self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
         self._looked_at: set[int] = set()
-        self.views: dict[int, Any] = {}  # what other stand-ins for one value are, by theirs
-        self.first: dict[int, int] = {}  # of each value the stand-in that is its array
-        self._live: dict[int, weakref.ref[LazyArray]] = {}
-        # of arrays that NumPy was given the stand-ins, by the arrays' identities
-        self.handed: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
@@ -129,118 +108,11 @@ class LazyTracer(Tracer):
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
         """Python compares numbers themselves where it matters, see ``told``."""
 
-    # What goes in
-
-    @unwatched
-    def wrapped(self, value: Value) -> LazyArray:
-        made = LazyArray(self, value)
-        number = id(made)
-        self._live[number] = weakref.ref(made, lambda _: self._live.pop(number, None))
-        return made
-
-    def truth(self, array: TracedArray, what: str) -> Any:
-        """The bool itself, which Python may ask anything."""
-        return bool(array)
-
-    @unwatched
-    def taken(self, item: Any, name: str = "") -> Any:
-        """What the function sees of an array, of a number, or of anything else."""
-        if not is_array(item):
-            return item
-        known = self.handed.get(id(item), _nothing)()
-        if known is not None and known.value.id in self.given and self._array_of(known) is item:
-            return known
-        try:
-            value = self._input(item, name)
-        except (DTypeError, ArgumentError, SubclassError):
-            return item  # NumPy computes with it
-        made = self.wrapped(value)
-        self.first[value.id] = id(made)
-        return made
-
-    def _input(self, array: Any, name: str = "") -> Value:
-        assert self.describe is not None
-        kind = self.describe(name, array)
-        value = self.builder.new_input(kind.dtype, kind.shape)
-        self._there(value, array, name)
-        self.mapped |= {value.id} if type(array) is np.memmap else set()
-        self.array_class = np.ndarray if isinstance(array, np.ndarray) else type(array)
-        return value
-
     def class_of(self, value: Value) -> type:
         if self.mapped and value.id not in self.given:
             self.broken("the class of what may be a view of a np.memmap")
         given = self.given.get(value.id)
         return self.array_class if given is None else type(given.array)
-
-    def _there(self, value: Value, found: Any, name: str = "") -> None:
-        """A value becomes an input of all that follows."""
-        assert self.describe is not None
-        array = found if is_array(found) else np.asarray(found)
-        self.given[value.id] = Given(value, name, self.describe(name, array), array, found)
-        self.inputs.add(value.id)
-        if array is not found:
-            self.unboxed.add(value.id)
-
-    def reshaped(self, array: Any) -> None:
-        """An array that has another shape or type from now on, under each of its names."""
-        for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
-            given = self.given.get(held.value.id)
-            if given is not None and given.found is array:
-                held.value = self._input(array, given.name)
-
-    def number(self, item: Any) -> TracedScalar:
-        """A number, which no kernel holds: another one at the next call is no other kernel."""
-        name = f"number{len(self.env)}"
-        self.env[name] = item
-        return TracedScalar(self, Expr("argument", (name,)), item)
-
-    def literal(self, item: Any) -> Expr:
-        return self.number(item).expr
-
-    def indices(self, places: Any) -> Value:
-        """Indices beside arrays on the host; elsewhere the arrays' own module takes them.
-
-        Raises:
-            UnsupportedError: the arrays lie elsewhere.
-        """
-        if not all(isinstance(given.array, np.ndarray) for given in self.given.values()):
-            raise UnsupportedError("indices on the host of arrays that lie elsewhere")
-        return self.constant(places)
-
-    def constant(self, array: Any, follows: bool = False) -> Value:
-        """An array that the function got past us, and may write to: as it is now."""
-        return self._input(array.copy())
-
-    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
-        there = self.given.keys() >= {made.value.id, array.value.id}
-        if made.value is not array.value and there:  # computed at once, see ``leaked``
-            view = of(self.given[array.value.id].found, self.given[made.value.id].array.shape)
-            self._there(made.value, view)
-        elif made.value is not array.value:
-            self.aliases[made.value.id] = (array.value, of)
-        return super().alias(array, made, of)
-
-    def lies_in_rows(self, value: Value) -> bool:
-        given = self.given.get(value.id)
-        if value.id in self.aliases:
-            return False  # NumPy's view lies as its array does
-        if given is None:
-            return super().lies_in_rows(value)
-        return bool(given.array.flags.c_contiguous)
-
-    def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
-        if is_number(item) and not is_traced(item):
-            return self.literal(item), scalar_type(item)
-        return super()._operand(operator, item, where)
-
-    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
-        """Outputs of a segment that NumPy returns as arrays without dimensions.
-
-        ``ids`` maps our numbers of values to the segment's.
-        """
-        return boxed(graph, *({n for old, n in ids.items() if old in known}
-                              for known in (self.hidden, self.unboxed)))  # fmt: skip
 
     # What comes out
 
@@ -250,7 +122,7 @@ class LazyTracer(Tracer):
 
         Returns whether a segment ran, and the bytes that it wrote.
         """
-        held = [a for a in (r() for r in list(self._live.values())) if a is not None]
+        held = self.held()
         values = {a.value.id: a.value for a in held if a.value.id not in self.given}
         views = shared_views(self, values, {a.value.id for a in held})
         roots = [view.root for view in views if view.root.id not in self.given]
@@ -262,26 +134,34 @@ class LazyTracer(Tracer):
         looked_at = [n.result for n in self.builder.nodes if self._may_raise(n)]
         if values or looked_at:
             self._looked_at |= {value.id for value in looked_at}
-            segment = cut(self, list(values.values()), looked_at)
-            there = {id(given.array) for given in self.given.values()}
-            for value, array in zip(values.values(), self.run(segment), strict=True):
-                # a view of all of an array is another object
-                self._there(value, array.view() if id(array) in there else array)
-                total += int(array.nbytes)
+            total = self._compute(list(values.values()), looked_at)
         # of a number NumPy makes an array for each of them
         made = {view.root.id: self.given[view.root.id].found for view in views}
         for view in views:
-            self._there(view.value, view.array(made))
-        # nothing is open, and what nobody holds is gone, as in Python
+            self.there(view.value, view.array(made))
+        self._forget({a.value.id for a in held} | self.arguments)
+        return bool(values), total
+
+    def _compute(self, values: Sequence[Value], looked_at: Sequence[Value]) -> int:
+        """Run a segment that makes these values; returns the bytes that it wrote."""
+        total = 0
+        segment = cut(self, values, looked_at)
+        there = {id(given.array) for given in self.given.values()}
+        for value, array in zip(values, self.run(segment), strict=True):
+            # a view of all of an array is another object
+            self.there(value, array.view() if id(array) in there else array)
+            total += int(array.nbytes)
+        return total
+
+    def _forget(self, kept: Set[int]) -> None:
+        """Nothing is open, and what nobody holds is gone, as in Python."""
         self.builder.nodes.clear()
         self.aliases.clear()
         self._looked_at.clear()
-        kept = {a.value.id for a in held} | self.arguments
         self.given = {n: g for n, g in self.given.items() if n in kept}
         self.families = {n: f for n, f in self.families.items() if n in kept}
         self.borrowed &= kept
         self.handed = {n: r for n, r in self.handed.items() if r() is not None}
-        return bool(values), total
 
     def settle(self) -> None:
         """Compute what nobody asked for, where it may raise."""
@@ -302,9 +182,9 @@ class LazyTracer(Tracer):
         if isinstance(item, TracedArray):
             if item.value.id not in self.given:
                 self.flush()  # all: views and their arrays share memory from now on
-            found = self._array_of(item)
+            found = self.array_of(item)
             if is_array(found):
-                self.handed[id(found)] = self._live[id(item)]
+                self.handed[id(found)] = self.live[id(item)]
             return found
         if isinstance(item, TracedScalar):
             return item.example
@@ -317,16 +197,6 @@ class LazyTracer(Tracer):
         if type(item) is slice:
             return slice(*map(self.concrete, (item.start, item.stop, item.step)))
         return item
-
-    def _array_of(self, item: TracedArray) -> Any:
-        """The array of a stand-in; of a second one for the same value a view, which is another."""
-        found = self.given[item.value.id].found
-        if not is_array(found) or self.first.setdefault(item.value.id, id(item)) == id(item):
-            return found
-        known = self.views.get(id(item))
-        if known is None or known[0]() is not item or known[1] is not found:
-            known = self.views[id(item)] = weakref.ref(item), found, found[...]
-        return known[2]
 
     @staticmethod
     def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
@@ -367,15 +237,6 @@ class LazyTracer(Tracer):
         if isinstance(result, tuple) and hasattr(result, "_fields"):
             return type(result)(*map(self.seen_of, result))
         return self.taken(result)
-
-
-def _nothing() -> None:
-    """What a reference to nothing gives."""
-
-
-def is_traced(item: Any) -> bool:
-    """True for a traced number, which says of itself that it is of the number's class."""
-    return issubclass(type(item), TracedScalar)
 
 
 def _short(error: Exception) -> str:

@@ -27,11 +27,12 @@ from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.compiler.tracing.bytecode import asks_truth, names_in
-from opweave.compiler.tracing.capture import KEEPING, Place
+from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.containers import is_container
 from opweave.compiler.tracing.interface import ChangesLike, Seen
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.purity import is_pure_in_c
 from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
 from opweave.compiler.tracing.structure import Identity

@@ -55,7 +55,27 @@ def cut(
     builder = tracer.builder
     nodes = _needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
     outputs = tuple(replace(v, shape=tuple(map(builder.find, v.shape))) for v in wanted)
-    used = {v.id for n in nodes for v in n.values} | {v.id for v in wanted}
+    names = _names(tracer, nodes, outputs)
+    scalars = {new: tracer.env[old] for old, new in names.scalars.items()}
+    known = [g.name or f"array{n}" for n, g in enumerate(names.inputs)]
+    called = c_names([*scalars, *known])[len(scalars) :]
+    inputs = tuple(
+        Input(names.value(g.value), name, g.type.layout, g.type.aligned)
+        for g, name in zip(names.inputs, called, strict=True)
+    )
+    graph = Graph(
+        tracer.name, inputs, tuple(scalars), tuple(map(names.node, nodes)),
+        tuple(map(names.value, outputs)), derived=tuple(names.derived.items()),
+    )  # fmt: skip
+    return Segment(
+        replace(graph, boxed=tracer.boxed(graph, names.ids)),
+        tuple(g.type for g in names.inputs), tuple(g.array for g in names.inputs), scalars,
+    )  # fmt: skip
+
+
+def _names(tracer: LazyTracerLike, nodes: Sequence[Node], outputs: Sequence[Value]) -> _Names:
+    """The names of all that some nodes and outputs are made of."""
+    used = {v.id for n in nodes for v in n.values} | {v.id for v in outputs}
     exprs = [e for n in nodes for e in _exprs(n)]
     symbols = {e for v in outputs for e in v.shape if isinstance(e, Symbol)}
     symbols |= {s for n in nodes for s in _symbols(n)}
@@ -72,21 +92,7 @@ def cut(
         str(leaf.args[0]) for e in exprs for leaf in e.leaves() if leaf.op == "argument"
     )
     names.scalars = {name: f"number{position}" for position, name in enumerate(asked)}
-    scalars = {new: tracer.env[old] for old, new in names.scalars.items()}
-    known = [g.name or f"array{n}" for n, g in enumerate(names.inputs)]
-    called = c_names([*scalars, *known])[len(scalars) :]
-    inputs = tuple(
-        Input(names.value(g.value), name, g.type.layout, g.type.aligned)
-        for g, name in zip(names.inputs, called, strict=True)
-    )
-    graph = Graph(
-        tracer.name, inputs, tuple(scalars), tuple(map(names.node, nodes)),
-        tuple(map(names.value, outputs)), derived=tuple(names.derived.items()),
-    )  # fmt: skip
-    return Segment(
-        replace(graph, boxed=tracer.boxed(graph, names.ids)),
-        tuple(g.type for g in names.inputs), tuple(g.array for g in names.inputs), scalars,
-    )  # fmt: skip
+    return names
 
 
 class Step(NamedTuple):

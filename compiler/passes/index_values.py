@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Operand, Value, operand_key
@@ -28,41 +29,50 @@ def apart(graph: Graph) -> Graph:
     places = places_of(graph)
     if not places:
         return graph
-    makers = {r.id: n for n in graph.nodes for r in n.results if r.id in places}
-    ids = [*(i.value.id for i in graph.inputs), *(r.id for n in graph.nodes for r in n.results)]
-    fresh = max(ids) + 1
-    nodes: list[Node] = []
-
-    def copied(value: Value, known: dict[int, Value]) -> Value:
-        nonlocal fresh
-        if value.id not in known:
-            node = makers[value.id]
-            operands = tuple(own(o, known) for o in node.operands)
-            for result in node.results:
-                known[result.id] = replace(result, id=fresh)
-                fresh += 1
-            results = tuple(known[r.id] for r in node.results)
-            nodes.append(replace(node, operands=operands, results=results))
-        return known[value.id]
-
-    def own(operand: Operand, known: dict[int, Value]) -> Operand:
-        if isinstance(operand, Value) and operand.id in places:
-            return copied(operand, known)
-        return operand
-
     needed = {o.id for o in graph.outputs if isinstance(o, Value)}
     needed |= {v.id for n in graph.nodes if n.is_view for v in n.values}
     kept = _cone(graph, needed & places)
+    copies = _Copies(graph, places)
     for node in graph.nodes:
         if node.result.id in places:
-            nodes += [node] if node.result.id in kept else []
+            copies.nodes += [node] if node.result.id in kept else []
         elif node.is_view:
-            nodes.append(node)
+            copies.nodes.append(node)
         else:
             known: dict[int, Value] = {}
-            operands = tuple(own(o, known) for o in node.operands)
-            nodes.append(replace(node, operands=operands))
-    return graph.with_nodes(nodes)
+            operands = tuple(copies.own(o, known) for o in node.operands)
+            copies.nodes.append(replace(node, operands=operands))
+    return graph.with_nodes(copies.nodes)
+
+
+class _Copies:
+    """The nodes so far, with copies of those that make places."""
+
+    def __init__(self, graph: Graph, places: set[int]):
+        self.places = places
+        self.makers = {r.id: n for n in graph.nodes for r in n.results if r.id in places}
+        ids = [
+            *(i.value.id for i in graph.inputs),
+            *(r.id for n in graph.nodes for r in n.results),
+        ]
+        self.fresh = count(max(ids) + 1)
+        self.nodes: list[Node] = []
+
+    def own(self, operand: Operand, known: dict[int, Value]) -> Operand:
+        """An operand of a node whose own copies are ``known``."""
+        if isinstance(operand, Value) and operand.id in self.places:
+            return self._copied(operand, known)
+        return operand
+
+    def _copied(self, value: Value, known: dict[int, Value]) -> Value:
+        if value.id not in known:
+            node = self.makers[value.id]
+            operands = tuple(self.own(o, known) for o in node.operands)
+            for result in node.results:
+                known[result.id] = replace(result, id=next(self.fresh))
+            results = tuple(known[r.id] for r in node.results)
+            self.nodes.append(replace(node, operands=operands, results=results))
+        return known[value.id]
 
 
 def _cone(graph: Graph, wanted: set[int]) -> set[int]:

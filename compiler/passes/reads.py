@@ -16,14 +16,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import count
 
-from opweave.compiler.ir.expr import literal
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes
-from opweave.compiler.ir.rewriting import Rewriter
-from opweave.compiler.ir.values import Axes, Operand, Scalar, Value, operand_key
-from opweave.opcodes.core import Kind
-from opweave.opcodes.shapes import broadcast_shape
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.values import Operand, Value
+from opweave.compiler.passes.partial_reads import PartialReader
 
 # Operations that may be done again for one value, over all that read it: about what the memory
 # traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
@@ -35,26 +31,21 @@ MOST_MOVED = 400
 SPECIAL = 16
 SCATTERED = 5
 
-Places = tuple[Operand, ...]
-ZERO = operand_key(literal(0))
-
 
 def read_through(graph: Graph) -> Graph:
     """Move slices and gathers of cheap maps to what the maps read."""
     return _Reads(graph).graph()
 
 
-class _Reads(Rewriter):
+class _Reads(PartialReader):
     """What is read of the nodes so far."""
 
     def __init__(self, graph: Graph):
         super().__init__(graph)
-        self.stored = {i.value.id for i in graph.inputs}
         self.reduced: set[int] = set()  # what follows from a reduction
         self.places: set[int] = set()  # what follows from coordinates: next to nothing
         self.replaced: dict[int, Value] = {}
         self.costs: dict[int, int] = {}
-        self.known: dict[object, Operand | None] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.roots: dict[int, int] = {}  # of what is a view of another value: that
         self.shown = self._shown_views()
@@ -120,9 +111,9 @@ class _Reads(Rewriter):
             return None
         before_it = len(self.nodes)
         if node.operator.name == "view":
-            made = self._viewed(table, node.attr("axes"))
+            made = self.viewed(table, node.attr("axes"))
         else:
-            made = self._part(node, table) if node.is_view else self._at(table, node.operands[1:])
+            made = self.part(node, table) if node.is_view else self.at(table, node.operands[1:])
         fits = isinstance(made, Value) and (made.shape, made.dtype) == (
             node.result.shape,
             node.result.dtype,
@@ -185,163 +176,6 @@ class _Reads(Rewriter):
             place = maker.operands[0]
         return False
 
-    # Reading a value at places, one for each of its axes
-
-    def _at(self, value: Value, places: Places) -> Operand | None:
-        key = ("at", value.id, *map(operand_key, places))
-        if key not in self.known:
-            self.known[key] = self._at_anew(value, places)
-        return self.known[key]
-
-    def _at_anew(self, value: Value, places: Places) -> Operand | None:
-        node = self.makers.get(value.id)
-        if self._is_own(value, places):
-            return value
-        if value.id in self.stored:
-            return self._gathered(value, places)
-        if node is None or node.operator.notes_faults or node.operator.mixes:
-            return None
-        if node.is_coordinate:
-            return self._cast(places[0], value)
-        if node.operator.name == "full":
-            return node.operands[0]
-        if node.operator.name == "view":
-            axes = node.attr("axes")
-            by_axis = {a: p for a, p in zip(axes, places, strict=True) if a is not None}
-            source = node.values[0]
-            zero = _zero(places)
-            return self._at(source, tuple(by_axis.get(d, zero) for d in range(len(source.shape))))
-        if not node.is_map:
-            return None
-        return self.mapped(node, value, lambda o: self._at_operand(o, value, places))
-
-    def _is_own(self, value: Value, places: Places) -> bool:
-        """Every element is read at its own place."""
-        for axis, (place, extent) in enumerate(zip(places, value.shape, strict=True)):
-            if extent == 1:
-                at_start = isinstance(place, Scalar) and operand_key(place.expr) == ZERO
-            else:
-                made = self.makers.get(place.id) if isinstance(place, Value) else None
-                shape = (extent, *[1] * (len(value.shape) - 1 - axis))
-                at_start = made is not None and made.is_coordinate and made.result.shape == shape
-            if not at_start:
-                return False
-        shapes = [place.shape for place in places if isinstance(place, Value)]
-        return broadcast_shape(shapes) == value.shape
-
-    def _at_operand(self, operand: Operand, value: Value, places: Places) -> Operand | None:
-        """An operand of the node that makes a value, where the value is read."""
-        if isinstance(operand, Scalar):
-            return operand
-        rank = len(operand.shape)
-        own = places[len(places) - rank :]
-        shape = value.shape[len(value.shape) - rank :]
-        zero = _zero(places)
-        met = zip(own, operand.shape, shape, strict=True)
-        return self._at(operand, tuple(zero if e == 1 != of else p for p, e, of in met))
-
-    def _gathered(self, value: Value, places: Places) -> Operand | None:
-        if not any(isinstance(p, Value) for p in places):
-            if any(e != 1 for e in value.shape):
-                return None
-            return value if not value.shape else self.made("view", (value,), axes=())
-        return self.made(f"gather_{len(places)}d", (value, *places))
-
-    def _cast(self, place: Operand, like: Value) -> Operand:
-        if place.dtype is like.dtype:
-            return place
-        if isinstance(place, Scalar):
-            return Scalar(place.expr, like.dtype)
-        found = self.made("cast", (place,), dtype=like.dtype.numpy_name)
-        assert found is not None
-        return found
-
-    # Slicing a value along an axis
-
-    def _part(self, node: Node, value: Value) -> Operand | None:
-        """What ``slice`` makes of an operand of its own value, by the slice's attributes."""
-        key = ("part", value.id, operand_key(node.operands[1]), node.attrs)
-        if key not in self.known:
-            self.known[key] = self._part_anew(node, value)
-        return self.known[key]
-
-    def _part_anew(self, cut: Node, value: Value) -> Operand | None:
-        axis, node = cut.attr("axis"), self.makers.get(value.id)
-        if value.id in self.stored:
-            return self._sliced(cut, value, axis)
-        if node is None or node.operator.notes_faults or node.operator.mixes:
-            return None
-        if node.is_coordinate:
-            return self._counted(cut, node) if axis == 0 else value
-        if node.operator.name == "full":
-            return node.operands[0]
-        if not node.is_map:
-            return None
-
-        def part(operand: Operand) -> Operand | None:
-            if isinstance(operand, Scalar):
-                return operand
-            own = axis - (len(value.shape) - len(operand.shape))
-            if own < 0 or (operand.shape[own] == 1 != value.shape[axis]):
-                return operand
-            attrs = tuple(sorted({**dict(cut.attrs), "axis": own}.items()))
-            return self._part(replace(cut, attrs=attrs), operand)
-
-        return self.mapped(node, value, part)
-
-    def _sliced(self, cut: Node, value: Value, axis: int) -> Operand | None:
-        shape = (*value.shape[:axis], cut.attr("extent"), *value.shape[axis + 1 :])
-        return self.varied(replace(cut, operands=(value, *cut.operands[1:])), value.dtype, shape)
-
-    def _counted(self, cut: Node, node: Node) -> Operand | None:
-        """Coordinates from another start, in other steps."""
-        dtype, start = node.result.dtype, cut.operands[1]
-        assert isinstance(start, Scalar)
-        shape = (cut.attr("extent"), *node.result.shape[1:])
-        found: Operand = self.varied(node, dtype, shape, shape=shape)
-        if cut.attr("step") != 1:
-            step = Scalar(literal(cut.attr("step")), dtype)
-            found = self.made("multiply", (found, step)) or found
-        if start.expr.op == "literal" and start.expr.args[0] == 0:
-            return found
-        return self.made("add", (found, Scalar(start.expr, dtype)))
-
-    # Giving a value other dimensions of extent 1
-
-    def _viewed(self, value: Value, axes: Axes) -> Operand | None:
-        key = ("viewed", value.id, axes)
-        if key not in self.known:
-            self.known[key] = self._viewed_anew(value, axes)
-        return self.known[key]
-
-    def _viewed_anew(self, value: Value, axes: Axes) -> Operand | None:
-        node = self.makers.get(value.id)
-        if node is not None and node.is_reduction and axes == _other_axes(node):
-            shape = tuple(1 if a is None else value.shape[a] for a in axes)
-            return self.varied(node, value.dtype, shape, keepdims=not node.attr("keepdims"))
-        if value.id in self.stored:
-            return self.made("view", (value,), axes=axes)
-        if node is None or not node.is_map or node.operator.mixes:
-            return None
-        if node.operator.kind is Kind.CREATE:
-            return self._counted_in(node, axes) if node.is_coordinate else None
-
-        def viewed(operand: Operand) -> Operand | None:
-            if isinstance(operand, Scalar):
-                return operand
-            lead = len(value.shape) - len(operand.shape)
-            own = tuple(None if a is None or a < lead else a - lead for a in axes)
-            return self._viewed(operand, own)
-
-        return self.mapped(node, value, viewed)
-
-    def _counted_in(self, node: Node, axes: Axes) -> Operand | None:
-        """Coordinates with other dimensions behind them; those in front come by broadcasting."""
-        if 0 not in axes:
-            return None
-        shape = (node.result.shape[0], *[1] * (len(axes) - 1 - axes.index(0)))
-        return self.varied(node, node.result.dtype, shape, shape=shape)
-
 
 def _read_values(node: Node) -> tuple[Value, ...]:
     """What a node reads at other places than its own, or in other dimensions."""
@@ -349,17 +183,3 @@ def _read_values(node: Node) -> tuple[Value, ...]:
         kept = [a for a in node.attr("axes") if a is not None]
         return node.values if kept == sorted(kept) else ()
     return node.values[:1] if node.operator.name == "slice" else node.tables
-
-
-def _other_axes(node: Node) -> Axes:
-    """The axes that bring back what a reduction dropped, or drop what it kept."""
-    kept = count()
-    rank, reduced = len(node.values[0].shape), reduced_axes(node)
-    if node.attr("keepdims"):
-        return tuple(d for d in range(rank) if d not in reduced)
-    return tuple(None if d in reduced else next(kept) for d in range(rank))
-
-
-def _zero(places: Places) -> Scalar:
-    dtypes = [p.dtype for p in places]
-    return Scalar(literal(0), dtypes[0])

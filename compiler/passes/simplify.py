@@ -9,8 +9,9 @@ from typing import Any
 from opweave.compiler.ir.expr import value_key
 from opweave.compiler.ir.graph import Graph, Node, substitute
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
+from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.reads import read_through
-from opweave.compiler.passes.views import over_dense, settle_views
+from opweave.compiler.passes.views import settle_views
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import F32, F64
@@ -118,17 +119,15 @@ def fold(graph: Graph) -> Graph:
         source = node.operands[0] if node.operands else None
         # An output that NumPy would copy stays a node, so that a caller never gets its own input,
         # or one array twice.
-        is_copy = (
-            node.result.id in outputs
-            and isinstance(source, Value)
-            and memory(source) in inputs | outputs
-        )
-        if is_identity(node) and isinstance(source, Value) and not is_copy:
-            replaced[node.result.id] = source
-            if node.result.id in outputs:
-                outputs.add(memory(source))
-        else:
+        is_returned = node.result.id in outputs
+        if not (isinstance(source, Value) and is_identity(node)) or (
+            is_returned and memory(source) in inputs | outputs
+        ):
             kept.append(node)
+            continue
+        replaced[node.result.id] = source
+        if is_returned:
+            outputs.add(memory(source))
     return substitute(graph.with_nodes(kept), replaced)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
 
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
@@ -45,39 +44,6 @@ def settle_views(graph: Graph) -> Graph:
     z = relu((x @ w).T)     ->  z = relu(x @ w).T
     """
     return _Settling(graph).graph()
-
-
-def over_dense(graph: Graph) -> Graph:
-    """Reshape only what lies densely in rows, and a copy of anything else.
-
-    y = reshape(x.T, (n,))  ->  t = copy(x.T); y = reshape(t, (n,))
-
-    After all passes that put one value in the place of another: an input in the place of a map of
-    it may lie in any order.
-    """
-    dense = {i.value.id for i in graph.inputs if i.layout == "C"}
-    ids = [*(i.value.id for i in graph.inputs), *(r.id for n in graph.nodes for r in n.results)]
-    fresh = count(max(ids, default=-1) + 1)
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        if node.operator.name == "reshape" and node.values[0].id not in dense:
-            (source,) = node.values
-            copied = replace(source, id=next(fresh))
-            nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
-            node = replace(node, operands=(copied,))
-        if not node.is_view or node.operator.name == "reshape" or _keeps_rows(node, dense):
-            dense |= {r.id for r in node.results}
-        nodes.append(node)
-    return graph.with_nodes(nodes)
-
-
-def _keeps_rows(node: Node, dense: set[int]) -> bool:
-    """A view of rows that only adds or drops dimensions of extent 1."""
-    source = node.values[0]
-    if node.operator.name != "view" or source.id not in dense:
-        return False
-    kept = [a for a in node.attr("axes") if a is not None and source.shape[a] != 1]
-    return kept == sorted(kept)
 
 
 class _Settling:

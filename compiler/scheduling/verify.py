@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Scalar, Value
-from opweave.compiler.passes.views import over_dense
+from opweave.compiler.passes.dense import over_dense
 from opweave.opcodes.errors import OpweaveError, VerifierError
 from opweave.opcodes.shapes import broadcast_shape
 

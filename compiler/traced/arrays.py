@@ -31,24 +31,15 @@ from opweave.compiler.numpy_api.registry import Row
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.numbers import TracedScalar
+from opweave.compiler.traced.refused import Refused
 from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import OpweaveError, PowerError, TraceError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, PowerError, UnsupportedError
 
 
-def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
-    def method(self: TracedArray, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self.tracer.noted(TraceError(
-            f"{what} of a traced array: expected an operation that can become part of a kernel, "
-            f"found {self.value.type} ({self.tracer.where()}); {hint}"
-        ))  # fmt: skip
-
-    return method
-
-
-class TracedArray(ArrayOperators):
+class TracedArray(Refused, ArrayOperators):
     """Stands for an array of known dtype and rank and of symbolic extents."""
 
     __opweave_traced__ = "array"
@@ -296,19 +287,6 @@ class TracedArray(ArrayOperators):
             "the fused function, or express it through supported operators "
             "(sorted(opweave.OPERATORS) lists them)"
         ))  # fmt: skip
-
-    __repr__ = _refuse("the text", "print it outside the fused function")
-    __format__ = _refuse("formatting", "print it outside the fused function")
-    __hash__ = _refuse("the hash", "compute the key outside the fused function")
-    __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
-    __float__ = _refuse("float()", "keep it an array, or compute it outside")
-    __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
-    __index__ = _refuse("an index", "compute it outside the fused function")
-    __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
-    __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
-    __trunc__ = _refuse("math.trunc()", "use np.trunc")
-    __contains__ = _refuse("'in'", "use (x == value).any()")
-    __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
 
 TracedArray.__name__ = "numpy.ndarray"  # which stands in texts of Python's errors

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import defined
-from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
 from opweave.compiler.arrays.traced_operators import COMPARISONS
@@ -18,19 +16,16 @@ from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
-from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
+from opweave.compiler.traced.refused import check_order, refusal_of
 from opweave.compiler.traced.selection import MaskSelection
+from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.core import Kind, Operator, check_attrs
-from opweave.opcodes.errors import (
-    OpweaveError,
-    SubclassError,
-    TraceError,
-    UnsupportedError,
-)
+from opweave.opcodes.allowed import check_attrs
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
 # Whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
@@ -40,7 +35,7 @@ COMPARED = frozenset(name for _, name in COMPARISONS)
 MOST_NODES = 20_000
 
 
-class Tracer:
+class Tracer(SharedMemory):
     """One trace: the builder, the scalar arguments' example values, and what became static.
 
     Attributes:
@@ -61,17 +56,12 @@ class Tracer:
         first_line: int = 0,
         describe: Callable[[str, Any], Any] | None = None,
     ):
-        self.builder = builder
+        super().__init__(builder)
         self.env = env
         self.static: set[str] = set()
         self.first_line = first_line
         self.describe = describe
         self.constants: list[Made] = []
-        self.inputs: set[int] = set()
-        # arrays that share memory, by the id of the value that each was then
-        self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
-        self.borrowed: set[int] = set()  # views of arguments
-        self.strided: set[int] = set()  # arguments that do not lie row by row
         self.mapped: set[int] = set()  # arguments that are files in memory
         self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
         self.watches = False  # what NumPy computes at once is asked for errors
@@ -82,7 +72,6 @@ class Tracer:
         self.sets_errors = False  # the function has settings of NumPy's errors itself
         self.asks_identity = False  # the function asks whether two things are one
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
-        self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
         self.holds_made = False  # arrays that NumPy would make are traced, see ``trace``
         self.made = False  # the function made one
 
@@ -138,15 +127,7 @@ class Tracer:
         Raises:
             UnsupportedError: of one of NumPy's numbers with one that answers itself.
         """
-        kinds = [type(o) for o in operands if issubclass(type(o), int | float | complex)]
-        kinds = [k for k in kinds if k not in (bool, int, float) and not issubclass(k, np.generic)]
-        if not kinds:
-            return
-        if all(self.is_number(o.value) for o in operands if isinstance(o, TracedArray)):
-            raise self.noted(UnsupportedError(
-                f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
-                f"Python's bool or NumPy's, by the order ({self.where()}); compare with float(c)"
-            ))  # fmt: skip
+        check_order(self, operator, operands)
 
     def check_length(self, where: Where) -> None:
         """Refuse a function whose loops are written out to more than a compiler takes.
@@ -199,42 +180,6 @@ class Tracer:
         self.hide(made)
         return made
 
-    def hide(self, view: TracedArray) -> None:
-        """A view that is none to NumPy: a number, or a step of our own."""
-        self.families.pop(view.value.id, None)
-        self.hidden.add(view.value.id)
-
-    def relate(self, array: TracedArray, view: TracedArray) -> None:
-        """Note that two arrays share memory, as long as somebody holds both."""
-        family = self.families.setdefault(array.value.id, [])
-        family += [weakref.ref(array), weakref.ref(view)]
-        self.families[view.value.id] = family
-        if array.value.id in self.inputs | self.borrowed:
-            self.borrowed.add(view.value.id)
-
-    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
-        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
-        self.relate(array, made)
-        return made
-
-    def lies_in_rows(self, value: Value) -> bool:
-        """Known to lie row by row without a gap, so that NumPy copies it for no order."""
-        node = next((n for n in self.builder.nodes if value in n.results), None)
-        if node is None:
-            return value.id not in self.strided
-        if not node.is_view:
-            return True
-        is_run = (
-            node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1
-        )
-        return is_run and self.lies_in_rows(node.values[0])
-
-    def relatives(self, array: TracedArray) -> list[TracedArray]:
-        """Other arrays with the same memory that somebody still holds."""
-        family = self.families.get(array.value.id, [])
-        held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
-        return [a for a in held.values() if self.families.get(a.value.id) is family]
-
     def scalar(self, expr: Expr) -> TracedScalar:
         """A number that follows from extents."""
         return TracedScalar(self, expr, evaluate(expr, self.builder.extents))
@@ -282,15 +227,7 @@ class Tracer:
             if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
                 item = np.asarray(item)[()]  # a class of its own, whose type NumPy does not weaken
             return self.literal(item), scalar_type(item)
-        getattr(item, "shape", None)  # what stands for another object refuses by itself
-        written = "the array as an argument" if is_array(item) else remedy(item)
-        hint = f"pass {written}" if written else "it has no meaning here"
-        error = TraceError(
-            f"{operator.name}: expected an argument of the function or a number, found "
-            f"{type(item).__name__} ({where}); {hint}"
-        )
-        # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
-        raise error if type(item).__module__ == "builtins" else self.noted(error)
+        raise refusal_of(self, operator, item, where)
 
     def literal(self, item: Any) -> Expr:
         """A number of the function's own."""

@@ -14,7 +14,7 @@ import dis
 import functools
 import types
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -29,6 +29,7 @@ from opweave.compiler.tracing.owners import (
     is_own_class,
     is_own_module,
 )
+from opweave.compiler.tracing.places import Missing, Place
 from opweave.compiler.tracing.structure import Identity, Tree
 
 # Functions that remember what they returned.
@@ -37,62 +38,6 @@ CONSTANT = (
     int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, Enum, type, slice, Function,
     types.BuiltinFunctionType, types.ModuleType,
 )  # fmt: skip
-
-
-class Missing:
-    """The value of a name that is not there."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A name outside of a function, which holds a value at each call.
-
-    Attributes:
-        name: as the function's source spells it.
-        number: identity of the scope.
-        scope: a module's or function's dict, the cell of a variable, a class, or a function whose
-            defaults are meant.
-        watched: the traced function sees what is there itself, no copy: arrays there are known by
-            their identity.
-    """
-
-    name: str
-    number: int
-    scope: Any = field(compare=False, repr=False)
-    watched: bool = False
-
-    @classmethod
-    def of(cls, name: str, scope: Any, watched: bool = False) -> Place:
-        return cls(name, id(scope), scope, watched)
-
-    @property
-    def label(self) -> str:
-        """The name for a message."""
-        is_attribute = isinstance(self.scope, type | Function)
-        return f"{self.scope.__name__}.{self.name}" if is_attribute else self.name
-
-    def read(self) -> Any:
-        """The value now; ``Missing`` where there is none."""
-        scope = self.scope
-        if isinstance(scope, dict):
-            return scope.get(self.name, Missing)
-        if isinstance(scope, Function):
-            return getattr(scope, self.name)
-        if isinstance(scope, type):
-            return vars(scope).get(self.name, Missing)
-        try:
-            return scope.cell_contents
-        except ValueError:  # an empty cell
-            return Missing
-
-    def write(self, value: Any) -> None:
-        """Put a value back."""
-        if isinstance(self.scope, dict):
-            self.scope[self.name] = value
-        elif isinstance(self.scope, type | Function):
-            setattr(self.scope, self.name, value)
-        else:
-            self.scope.cell_contents = value
 
 
 def places_of(fn: Any) -> tuple[Place, ...]:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from opweave.compiler.tracing.capture import Missing
+from opweave.compiler.tracing.places import Missing
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import ArgumentError

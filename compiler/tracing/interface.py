@@ -6,9 +6,9 @@ import types
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
-from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.owners import is_own_class
+from opweave.compiler.tracing.places import Place
 
 
 class ChangesLike(Protocol):

@@ -7,8 +7,6 @@ function runs in parts, where it sees the value itself.
 from __future__ import annotations
 
 import builtins
-import datetime
-import random
 import sys
 import types
 from collections.abc import Mapping, Set
@@ -23,7 +21,7 @@ from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.bytecode import asks_identity, asks_truth
-from opweave.compiler.tracing.capture import KEEPING, Place
+from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.errstates import checked
 from opweave.compiler.tracing.interface import ChangesLike, Seen, Sight
 from opweave.compiler.tracing.leaving import Departure
@@ -39,6 +37,7 @@ from opweave.compiler.tracing.libraries import (
     has_stand_in,
 )
 from opweave.compiler.tracing.owners import is_of_library, is_own_module
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.purity import OURS, is_pure_in_c
 from opweave.compiler.tracing.questions import QUESTIONS
 from opweave.compiler.tracing.refusing import (
@@ -51,42 +50,11 @@ from opweave.compiler.tracing.refusing import (
     Remembering,
     refusing,
 )
+from opweave.compiler.tracing.steady import CLOCKS, is_steady, varies
 from opweave.compiler.tracing.structure import Identity
 from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import TraceError
 
-# Modules whose functions give another value at each call.
-VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
-# Functions that do so, or that read what nobody can tell beforehand.
-UNFORESEEN = tuple(
-    getattr(builtins, name)
-    for name in (
-        "globals",
-        "eval",
-        "exec",
-        "open",
-        "input",
-        "print",
-        "id",
-        "vars",
-        "breakpoint",
-        "memoryview",
-    )
-)
-CLOCKS = (datetime.datetime, datetime.date)
-# Types of the standard library and NumPy whose objects stay what they are; none is imported here.
-STEADY = frozenset(
-    """
-    builtins.object builtins.range builtins.frozenset builtins.NotImplementedType
-    builtins.property datetime.datetime datetime.date datetime.time datetime.timedelta
-    datetime.timezone decimal.Decimal fractions.Fraction re.Pattern uuid.UUID
-    types.GenericAlias types.UnionType pathlib.PosixPath pathlib.PurePosixPath
-    pathlib._local.PosixPath zoneinfo.ZoneInfo operator.itemgetter operator.attrgetter
-    operator.methodcaller logging.Logger logging.RootLogger
-    numpy.finfo numpy.iinfo numpy._globals._NoValueType
-    """.split()
-)
-STEADY_MODULES = ("opweave", "typing", "numpy.lib")
 # Types of what a module holds that are no objects which may change.
 FIXED = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
@@ -203,7 +171,7 @@ class Traced:
         if is_array(found):
             return found
         name = name_of(found)
-        if _varies(found):
+        if varies(found):
             return Refusing(found, name, VARIES, self.tracer)
         if type(found) is KEEPING and str(found.__module__).split(".")[0] not in OURS:
             return Remembering(found, name, KEEPS, self.tracer)
@@ -271,36 +239,3 @@ def changes(found: Any) -> bool:
 def name_of(found: Any) -> str:
     name = getattr(found, "__name__", None)
     return name if isinstance(name, str) else f"an object of type {type(found).__name__}"
-
-
-def is_steady(value: Any) -> bool:
-    """True for what does not change, as far as what a function asks of it goes."""
-    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
-        owner = value.__self__
-        return owner is None or isinstance(owner, types.ModuleType | type) or is_steady(owner)
-    kind = type(value)
-    if f"{kind.__module__}.{kind.__qualname__}" in STEADY:
-        return True
-    if kind.__module__.startswith(STEADY_MODULES):
-        return True
-    name = getattr(value, "__name__", None)  # as functions have, of whatever making
-    return isinstance(value, str | bytes | int | float | complex | np.generic) or (
-        callable(value) and isinstance(name, str)
-    )
-
-
-def _varies(value: Any) -> bool:
-    """True for clocks, generators of random numbers, their functions and modules."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__ in VARYING
-    if value is memoryview:
-        return True
-    if isinstance(value, types.BuiltinFunctionType | types.MethodType):
-        owner = getattr(value, "__self__", None)
-        if any(owner is clock for clock in CLOCKS):
-            return value.__name__ in ("now", "utcnow", "today")
-        is_unforeseen = any(value is function for function in UNFORESEEN)
-        return is_unforeseen or getattr(value, "__module__", None) in VARYING or _varies(owner)
-    return isinstance(value, random.Random) or (
-        type(value).__module__.startswith("numpy.random") and not isinstance(value, type)
-    )

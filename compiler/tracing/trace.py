@@ -19,10 +19,10 @@ from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth
 from opweave.compiler.tracing.arguments import Argument, ArrayType, Static, Trace
 from opweave.compiler.tracing.calling import called, passed
-from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.changes import Changes
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.results import (
     CONSTANTS,
     _copies,

@@ -112,7 +112,6 @@ class _Taker:
             return NOTHING
         if self.constants and is_constant(type(value), self.constants):
             return Constant(value)
-        leaves = self.leaves
         if id(value) in self.seen:
             return Again(list(self.seen).index(id(value)))
         if type(value) in FLAT and not self.marks and depth < DEEPEST:
@@ -121,14 +120,8 @@ class _Taker:
                 return tree
         is_attributed = is_object(value) or is_namespace(type(value))
         if not (is_attributed or is_container(value)):
-            if len(leaves) == MOST_LEAVES:
-                raise self._too_many()
-            leaves.append((path, value))
-            if id(value) not in self.marks:
-                return None
-            self.seen[id(value)] = value
-            return Leaf(self.marks[id(value)])
-        start = len(leaves)
+            return self._leaf(value, path)
+        start = len(self.leaves)
         if id(value) in self.open:
             raise CycleError(f"argument {path[:40]}: a container that holds itself")
         self.open.add(id(value))
@@ -139,8 +132,18 @@ class _Taker:
         if has_identity(tree):
             self.seen[id(value)] = value
         if is_attributed:
-            leaves[start:] = [(p, self.attribute(v)) for p, v in leaves[start:]]
+            self.leaves[start:] = [(p, self.attribute(v)) for p, v in self.leaves[start:]]
         return tree
+
+    def _leaf(self, value: Any, path: Path) -> Leaf | None:
+        """Add what is not taken apart; what a mark tells from others is a leaf by its number."""
+        if len(self.leaves) == MOST_LEAVES:
+            raise self._too_many()
+        self.leaves.append((path, value))
+        if id(value) not in self.marks:
+            return None
+        self.seen[id(value)] = value
+        return Leaf(self.marks[id(value)])
 
     def _flat(self, value: Any, path: Path) -> Tree | None:
         """The structure of a dict, list or tuple of arrays and numbers alone; None for others.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.capture import Missing, Place
 from opweave.compiler.tracing.containers import MAPPINGS, is_namespace, is_object
+from opweave.compiler.tracing.places import Missing, Place
 from opweave.compiler.tracing.tree import DEEPEST
 
 

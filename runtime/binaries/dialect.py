@@ -82,7 +82,13 @@ def host_source(source: str, kernel: str) -> str:
             f"the source defines no __global__ function called {wanted!r}: "
             f"it has {', '.join(names) or 'none'}"
         )
-    text = rewritten(tokens)
+    text = _each_header_once(rewritten(tokens))
+    own = "#define OW_OWN_STDINT\n" if OWN_STDINT.search(text) else ""
+    return f"{own}{PRELUDE}{text}\n}}\nOW_SIGNATURE({kernel})\n"
+
+
+def _each_header_once(text: str) -> str:
+    """The text with our headers in the places of their marks."""
     included: set[str] = set()
 
     def once(match: re.Match[str]) -> str:
@@ -91,9 +97,7 @@ def host_source(source: str, kernel: str) -> str:
         included.add(match[1])
         return f'#include "{match[1]}"{match[2]}'
 
-    text = re.sub(r"^#pragma ow_include (\S+)(.*)$", once, text, flags=re.MULTILINE)
-    own = "#define OW_OWN_STDINT\n" if OWN_STDINT.search(text) else ""
-    return f"{own}{PRELUDE}{text}\n}}\nOW_SIGNATURE({kernel})\n"
+    return re.sub(r"^#pragma ow_include (\S+)(.*)$", once, text, flags=re.MULTILINE)
 
 
 def preprocessed(source: str) -> str:

@@ -6,95 +6,38 @@ strides, packing formats.  A prepared call then only packs pointers and scalars,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import Graph
-from opweave.compiler.ir.values import TURNS, Extents, Value, extent_of
+from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.pipeline.driver import Lowered
-from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.compilers import at_once
+from opweave.runtime.calls.interface import Executor, Loop
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
-from opweave.runtime.calls.steps import Launch, Step, by_library, scalar_value, step_of
-
-# What NumPy returns besides numbers of its own: an array, or Python's bool.
-BOXED, TRUTH = "boxed", "truth"
-# (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
-Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
-# (arrays, numbers, how often) -> the results of the last call, in new arrays
-Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
-
-
-class Executor(Protocol):
-    """What launching needs of an executor."""
-
-    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
-        """A function that makes arrays for an output or a temporary."""
-
-    def arena(self, nbytes: int) -> Callable[[], Any]:
-        """A function that makes memory for the temporaries of a call, see ``plan``."""
-
-    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
-        """Memory for partial results and zeroed counters of a reduce kernel."""
-
-    def faults(self) -> Any:
-        """A zeroed 64-bit word, in which kernels note an index that has no element."""
-
-    def noted(self, faults: Any) -> int:
-        """What was noted: 0 for nothing, and where nobody looks."""
-
-    def build(self, kernel: Kernel, source: str) -> Any:
-        """The binary of a kernel; may be called from several threads."""
-
-    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
-        """A function of packed arguments and the arrays behind their pointers."""
-
-    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., Any]:
-        """A function that packs the values of slots for ``launcher``."""
-
-    def address(self, array: Any, offset: int = 0) -> Any:
-        """What a slot holds for an array, or for so many bytes behind its first element."""
-
-    def plan(self, prepared: Prepared) -> Plan | None:
-        """How all steps run at once; None for one after the other."""
-
-    def loop(self, prepared: Prepared) -> Loop | None:
-        """How a call whose results become its arguments runs many times; None where it cannot."""
-
-    def result(self, array: Any, boxed: bool) -> Any:
-        """What a caller gets for an array."""
-
-
-class Single(NamedTuple):
-    """A call of one kernel: its results, and places among arguments and results.
-
-    Attributes:
-        makes: each result with a function that makes it.
-        pointers: slot, place and offset in bytes of each array that the kernel takes.
-        returned: places of the outputs.
-    """
-
-    step: Step
-    makes: tuple[tuple[int, Callable[[], Any]], ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    returned: tuple[int, ...]
+from opweave.runtime.calls.results import (
+    BOXED,
+    TRUTH,
+    Makes,
+    Single,
+    kinds_of,
+    last_uses,
+    shared_places,
+    single_of,
+)
+from opweave.runtime.calls.steps import Launch, by_library, scalar_value, step_of
 
 
 class Prepared:
     """A call that is ready but for pointers and scalars."""
 
     def __init__(
-        self,
-        lowered: Lowered,
-        executor: Executor,
-        extents: Mapping[str, int],
-        arrays: Mapping[int, Any],
-        constants: Sequence[Any] = (),
-        replay: bool = False,
-    ):
+        self, lowered: Lowered, executor: Executor, extents: Mapping[str, int],
+        arrays: Mapping[int, Any], constants: Sequence[Any] = (), replay: bool = False,
+    ):  # fmt: skip
         """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
 
         ``replay``: what comes again may become a CUDA graph, see runtime/cuda/call_graphs.py.
@@ -109,70 +52,47 @@ class Prepared:
         check_nonempty(self.graph, extents)
         self.layouts = Layouts(lowered.schedule, extents, arrays)
         self.shapes = self.layouts.shapes
-        self.inputs = tuple(i.value.id for i in self.graph.inputs)
-        # shape and dtype of every output that arrays can be given for
-        self.fitting = {
-            o.id: (tuple(extent_of(e, extents) for e in o.shape), o.dtype.numpy)
-            for o in self.graph.outputs
-            if isinstance(o, Value) and self.graph.base(o).id in self.shapes
-        }
-        self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in self.graph.outputs)
-        # of outputs without dimensions
-        self.kinds = tuple(
-            BOXED if n in self.graph.boxed else TRUTH if n in self.graph.truths else None
-            for n in range(len(self.outputs))
-        )
-        # places of outputs that may be one array, of which NumPy makes a view
-        self.shared = self._shared()
-        # arrays of the last call that was given some, and which are written straight
-        self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
         self.needs_env = (
             loops
             or any(isinstance(o, Expr) for o in self.graph.outputs)
             or any(s.expr.op != "argument" for k in lowered.kernels for s in k.scalars())
         )
-        self._build(lowered)
-        self.steps = tuple(
-            step_of(kernel, self._launcher(kernel, source), self.layouts, executor.packer)
-            for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
-        )
-        self.makes = tuple(
-            tuple((v.id, executor.allocator(*self.shapes[v.id])) for v in group.outputs)
-            for group in lowered.schedule.groups
-        )
-        self.drops = self._last_uses()
-        self.notes_faults = any(step.faults >= 0 for step in self.steps)
-        self.single = self._single()
+        self._look_at_outputs(extents)
+        self._prepare_steps(lowered)
         self._loop: Loop | None = None
         self.plan = executor.plan(self) if self.single is None else None
 
-    def _single(self) -> Single | None:
-        """How to call a kernel that is alone, and whose results are what it writes."""
-        if len(self.steps) != 1 or self.constants or self.shared:
-            return None
-        ((step,), (makes,)) = self.steps, self.makes
-        if step.partials >= 0 or step.faults >= 0 or step.launch is None:
-            return None
-        places = {value: n for n, value in enumerate((*self.inputs, *(m[0] for m in makes)))}
-        plain = all(isinstance(o, Value) and o.shape for o in self.graph.outputs)
-        written = {value for value, *_ in makes}
-        if not plain or not written.issuperset(self.outputs):
-            return None
-        pointers = tuple((slot, places[value], offset) for slot, value, offset in step.pointers)
-        return Single(step, makes, pointers, tuple(places[o] for o in self.outputs))
+    def _look_at_outputs(self, extents: Mapping[str, int]) -> None:
+        graph = self.graph
+        self.inputs = tuple(i.value.id for i in graph.inputs)
+        self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in graph.outputs)
+        # shape and dtype of every output that arrays can be given for
+        self.fitting = {
+            o.id: (tuple(extent_of(e, extents) for e in o.shape), o.dtype.numpy)
+            for o in graph.outputs
+            if isinstance(o, Value) and graph.base(o).id in self.shapes
+        }
+        # of outputs without dimensions
+        self.kinds = kinds_of(graph)
+        # places of outputs that may be one array, of which NumPy makes a view
+        self.shared = shared_places(graph)
+        # arrays of the last call that was given some, and which are written straight
+        self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
 
-    def _last_uses(self) -> tuple[tuple[int, ...], ...]:
-        """After each step, the temporaries that no later one reads: their memory serves again."""
-        outputs = {self.graph.base(o).id for o in self.graph.outputs if isinstance(o, Value)}
-        last: dict[int, int] = {}
-        for number, (step, makes) in enumerate(zip(self.steps, self.makes, strict=True)):
-            ids = [*(value for _, value, _ in step.pointers), *(value for value, *_ in makes)]
-            last |= dict.fromkeys(ids, number)
-        kept = {*outputs, *self.inputs}
-        return tuple(
-            tuple(v for v, at in last.items() if at == number and v not in kept)
-            for number in range(len(self.steps))
+    def _prepare_steps(self, lowered: Lowered) -> None:
+        self._build(lowered)
+        self.steps = tuple(
+            step_of(kernel, self._launcher(kernel, source), self.layouts, self.executor.packer)
+            for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
         )
+        self.makes: Makes = tuple(
+            tuple((v.id, self.executor.allocator(*self.shapes[v.id])) for v in group.outputs)
+            for group in lowered.schedule.groups
+        )
+        self.drops = last_uses(self.graph, self.steps, self.makes)
+        self.notes_faults = any(step.faults >= 0 for step in self.steps)
+        is_apart = not (self.constants or self.shared)
+        self.single = single_of(self.graph, self.steps, self.makes) if is_apart else None
 
     def _build(self, lowered: Lowered) -> None:
         """Compile what has several kernels on several threads: compilers are processes."""
@@ -207,20 +127,6 @@ class Prepared:
         run = self._run_apart if self.plan is None else self.plan
         found = self.results(run(arrays, env, out, faults), env, faults)
         return self._apart(found) if self.shared and not out else found
-
-    def _shared(self) -> tuple[tuple[int, int], ...]:
-        """Places of outputs and of earlier ones that may be the same array.
-
-        Not of an argument, which may be returned itself: who calls knows what is a view of it.
-        """
-        places: dict[int, int] = {}
-        found = []
-        for place, output in enumerate(self.graph.outputs):
-            if isinstance(output, Value) and output.shape:
-                base = self.graph.base(output).id
-                first = places.setdefault(base, place)
-                found += [(place, first)] if first != place and base not in self.inputs else []
-        return tuple(found)
 
     def _apart(self, results: list[Any]) -> list[Any]:
         """Results of which none is another: a view of all of it takes its place."""
@@ -264,13 +170,9 @@ class Prepared:
         return held
 
     def run_step(
-        self,
-        number: int,
-        held: dict[int, Any],
-        env: Mapping[str, Any],
-        out: Mapping[int, Any] = {},
-        faults: Any = None,
-    ) -> None:
+        self, number: int, held: dict[int, Any], env: Mapping[str, Any],
+        out: Mapping[int, Any] = {}, faults: Any = None,
+    ) -> None:  # fmt: skip
         """One launch, of what ``held`` has; its results are added to that."""
         step = self.steps[number]
         for value_id, make in self.makes[number]:

@@ -14,6 +14,7 @@ from opweave.compiler.codegen.kernel_parts import Param
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Extents, Scalar, extent_of, product
+from opweave.opcodes import dtypes
 from opweave.runtime.calls.layouts import Layouts
 
 # (packed arguments, the arrays behind their pointers) -> started
@@ -162,3 +163,14 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
         return 0, 0
     _, rows, _ = kernel.elements(extents)
     return partial_bytes(kernel, rows), 4 * counters(kernel, rows)
+
+
+def number_types(kernel: Kernel) -> list[Any]:
+    """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
+    registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
+    index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
+    kinds = {"extent": index, "stride": index}
+    return [
+        registers[param.ctype] if param.kind == "scalar" else kinds.get(param.kind)
+        for param in kernel.params
+    ]

@@ -22,7 +22,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.steps import Launch, counters, partial_bytes
+from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
 from opweave.runtime.cuda.device_loops import DeviceLoop
 from opweave.runtime.cuda.device_plans import DevicePlan
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
@@ -197,7 +197,7 @@ class CudaExecutor:
 
     def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
         """Arguments as CuPy takes them: its own arrays for pointers, NumPy's numbers."""
-        types = _number_types(kernel)
+        types = number_types(kernel)
 
         def packed(*slots: Any) -> tuple[Any, ...]:
             return tuple([v if t is None else t(v) for t, v in zip(types, slots, strict=True)])
@@ -234,17 +234,6 @@ class CudaExecutor:
         """A result as NumPy has it, behind what a stream does."""
         is_ours = isinstance(array, self.cupy.ndarray)
         return copied_out(array.get(stream=stream) if is_ours else array)
-
-
-def _number_types(kernel: Kernel) -> list[Any]:
-    """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
-    registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
-    index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
-    kinds = {"extent": index, "stride": index}
-    return [
-        registers[param.ctype] if param.kind == "scalar" else kinds.get(param.kind)
-        for param in kernel.params
-    ]
 
 
 def median_seconds(run: Callable[[], Any], samples: int = 7, batch: int = 20) -> float:

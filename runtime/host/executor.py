@@ -12,8 +12,9 @@ from opweave.compiler.ir.values import Extents
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.interface import Loop, Plan
 from opweave.runtime.calls.outcomes import array_scalar
-from opweave.runtime.calls.prepared import Loop, Plan, Prepared
+from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch
 from opweave.runtime.host.plans import HostPlan, held_at

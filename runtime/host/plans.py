@@ -26,7 +26,8 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import Step, product_by_library, scalar_value, workspace
 from opweave.runtime.host.blas import native_product
-from opweave.runtime.host.launcher import HostLaunch, planner
+from opweave.runtime.host.launcher import HostLaunch
+from opweave.runtime.host.native import NativeSteps, Patch
 
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
@@ -41,42 +42,6 @@ def planned(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> 
     """The memory plan of a schedule, with what its kernels need for themselves."""
     needs = {n: sum(workspace(kernel, extents)) for n, kernel in enumerate(kernels)}
     return memory_plan(schedule, extents, {n: nbytes for n, nbytes in needs.items() if nbytes})
-
-
-class _Step(ctypes.Structure):
-    """``Step`` of runtime.cpp."""
-
-    _fields_ = (
-        ("run", ctypes.c_void_p),
-        *((name, ctypes.c_longlong) for name in ("args", "zero", "zero_bytes")),
-    )
-
-
-class _Patch(ctypes.Structure):
-    """``Patch`` of runtime.cpp."""
-
-    _fields_ = (
-        *((name, ctypes.c_int) for name in ("at", "word", "held", "unused")),
-        ("offset", ctypes.c_longlong),
-    )
-
-
-class _Plan(ctypes.Structure):
-    """``Plan`` of runtime.cpp."""
-
-    _fields_ = (
-        ("steps", ctypes.c_void_p),
-        ("patches", ctypes.c_void_p),
-        ("args", ctypes.c_char_p),
-        *((name, ctypes.c_longlong) for name in ("step_count", "patch_count", "args_bytes")),
-        ("arena", ctypes.c_int),
-    )
-
-
-class Turn(ctypes.Structure):
-    """``Turn`` of runtime.cpp."""
-
-    _fields_ = (("in_", ctypes.c_int), ("out", ctypes.c_int), ("spare", ctypes.c_uint64))
 
 
 @cache
@@ -156,7 +121,7 @@ class HostPlan:
         packed = [self._packed(n, step) for n, step in enumerate(prepared.steps)]
         self._parts = tuple(self._joined(packed))
         self.pack = self.words.packer()
-        self._asks_numpy = not all(isinstance(part, _Native) for part in self._parts)
+        self._asks_numpy = not all(isinstance(part, NativeSteps) for part in self._parts)
         self._keeps = self.memory.nbytes <= MOST_KEPT
         self._spare: list[_Arena] = []
 
@@ -182,10 +147,10 @@ class HostPlan:
         return [scalar_value(scalar, env) for scalar in self.numbers]
 
     @property
-    def whole(self) -> _Native | None:
+    def whole(self) -> NativeSteps | None:
         """The only part, if it is kernels alone."""
         part = self._parts[0] if len(self._parts) == 1 else None
-        return part if isinstance(part, _Native) else None
+        return part if isinstance(part, NativeSteps) else None
 
     def start(self, words: Any, every: Sequence[Any]) -> None:
         """Run all parts; ``every``: arguments, results, and arrays in the arena."""
@@ -218,7 +183,7 @@ class HostPlan:
         )
         return _Arena(memory, pointer(memory), views)
 
-    def _packed(self, number: int, step: Step) -> tuple[Step, list[_Patch], tuple[int, int]]:
+    def _packed(self, number: int, step: Step) -> tuple[Step, list[Patch], tuple[int, int]]:
         """A step, what of its arguments a call fills in, and what of the arena begins at zero."""
         held, words = held_at(), self.words
         if step.kernel.template == "vendor":
@@ -227,19 +192,19 @@ class HostPlan:
         for slot, value, offset in step.pointers:
             word, at = self.places[value]
             in_array = held if word < words.faults else 0
-            patches.append(_Patch(8 * slot, word, in_array, 0, at + offset))
+            patches.append(Patch(8 * slot, word, in_array, 0, at + offset))
         for slot, scalar in step.scalars:
             self.numbers.append(scalar)
-            patches.append(_Patch(8 * slot, words.number(step.formats[slot]), 0, 0, 0))
+            patches.append(Patch(8 * slot, words.number(step.formats[slot]), 0, 0, 0))
         zero = (0, 0)
         if step.partials >= 0 and step.launch is not None:  # a grid without blocks needs none
             at = self.memory.workspaces[number]
             partials, counters = workspace(step.kernel, self.prepared.extents)
-            patches.append(_Patch(8 * step.partials, words.arena, 0, 0, at))
-            patches.append(_Patch(8 * step.counter, words.arena, 0, 0, at + partials))
+            patches.append(Patch(8 * step.partials, words.arena, 0, 0, at))
+            patches.append(Patch(8 * step.counter, words.arena, 0, 0, at + partials))
             zero = (at + partials, counters)
         if step.faults >= 0:
-            patches.append(_Patch(8 * step.faults, words.faults, 0, 0, 0))
+            patches.append(Patch(8 * step.faults, words.faults, 0, 0, 0))
         return step, patches, zero
 
     def _joined(self, packed: Sequence[Any]) -> list[Part]:
@@ -248,7 +213,7 @@ class HostPlan:
         some = [p for p in packed if p[0].launch is not None]
         for native, group in groupby(some, lambda p: isinstance(p[0].launch, HostLaunch)):
             if native:
-                parts.append(_Native(list(group), self.words))
+                parts.append(NativeSteps(list(group), self.words.arena))
             else:
                 parts += [self._by_library(step) for step, *_ in group]
         return parts
@@ -270,40 +235,3 @@ class HostPlan:
         if value not in self._viewed:
             self._viewed.append(value)
         return self.words.faults + self._viewed.index(value)
-
-
-class _Native:
-    """Kernels, one after the other, by one call."""
-
-    def __init__(
-        self, packed: Sequence[tuple[Step, list[_Patch], tuple[int, int]]], words: _Words
-    ):
-        args = bytearray()
-        steps, patches = [], []
-        for step, fills, (zero, zero_bytes) in packed:
-            at = len(args)
-            filled = [0 if value is None else value for value in step.fixed]
-            args += step.pack(*filled)
-            assert isinstance(step.launch, HostLaunch)
-            steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
-            patches += [_Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
-        all_steps, all_patches = (_Step * len(steps))(*steps), (_Patch * len(patches))(*patches)
-        self.kernels = len(steps)
-        self._plan = _Plan(
-            ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
-            len(steps), len(patches), len(args), words.arena,
-        )  # fmt: skip
-        self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
-        self._start, self._address = planner(), ctypes.addressof(self._plan)
-
-    def __call__(self, words: Any, every: Sequence[Any]) -> None:
-        if self._start(self._address, words, 1, None, 0):
-            raise self._no_memory()
-
-    def loop(self, words: Any, times: int, turns: Any) -> None:
-        """Run several times; ``turns``: the words that change in between, see ``Turn``."""
-        if self._start(self._address, words, times, turns, len(turns)):
-            raise self._no_memory()
-
-    def _no_memory(self) -> MemoryError:
-        return MemoryError(f"no memory for the arguments of {self.kernels} kernels")

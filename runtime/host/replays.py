@@ -16,7 +16,8 @@ from typing import Any
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
-from opweave.runtime.host.plans import HostPlan, Turn, held_at
+from opweave.runtime.host.native import Turn
+from opweave.runtime.host.plans import HostPlan, held_at
 
 
 class Bound:

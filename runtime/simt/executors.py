@@ -15,10 +15,12 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.prepared import Loop, Plan, Prepared
+from opweave.runtime.calls.interface import Loop, Plan
+from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.simt.checker import Checked, Fault, run_sanitized
+from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import run_verify
 from opweave.runtime.simt.guarded import PATTERN, Guarded
 from opweave.runtime.simt.poisoning import aligned_empty, poisoned

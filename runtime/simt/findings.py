@@ -108,8 +108,27 @@ def findings(
     source: str = "",
 ) -> list[Finding]:
     """Merge the faults of all schedules: one finding for each kind and place of a source."""
+    merged = _merged(list(faults))
+    # one missing barrier shows in several arrays: in one of them it may be lanes of a warp only
+    wide = {
+        line
+        for (kind, lines, _), m in merged.items()
+        for line in lines
+        if kind == "shared-race" and m.crosses
+    }
+    for (_, lines, _), m in merged.items():
+        m.crosses |= bool(wide.intersection(lines))
+    made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
+    texts = source.split("\n")
+    quoted = [
+        replace(f, text=_text(texts, f.line), other_text=_text(texts, f.other_line)) for f in made
+    ]
+    return sorted(quoted, key=lambda f: (f.line, f.kind))
+
+
+def _merged(faults: Sequence[Fault]) -> dict[tuple[str, tuple[int, int], str], _Merged]:
+    """Faults by kind, lines and array; without what follows from others, or is meant."""
     merged: dict[tuple[str, tuple[int, int], str], _Merged] = {}
-    faults = list(faults)
     outside = {f.line for f in faults if KINDS[f.kind] == "out-of-bounds" and not f.text}
     waits = {f.line for f in faults if KINDS[f.kind] == "waits"}
     for fault in faults:
@@ -126,21 +145,7 @@ def findings(
         at.crosses |= fault.crosses
         at.count += fault.count
         at.threads |= dict.fromkeys(fault.threads)
-    # one missing barrier shows in several arrays: in one of them it may be lanes of a warp only
-    wide = {
-        line
-        for (kind, lines, _), m in merged.items()
-        for line in lines
-        if kind == "shared-race" and m.crosses
-    }
-    for (_, lines, _), m in merged.items():
-        m.crosses |= bool(wide.intersection(lines))
-    made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
-    texts = source.split("\n")
-    quoted = [
-        replace(f, text=_text(texts, f.line), other_text=_text(texts, f.other_line)) for f in made
-    ]
-    return sorted(quoted, key=lambda f: (f.line, f.kind))
+    return merged
 
 
 def _text(lines: Sequence[str], number: int) -> str:

@@ -14,7 +14,8 @@ from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy
-from opweave.runtime.simt.checker import Checked, Fault, run_sanitized
+from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.poisoning import aligned_empty
 from opweave.runtime.simt.regions import Memory, memories
 

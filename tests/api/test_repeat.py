@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._functions.repeated import MOST_WRITTEN
+from opweave._functions.loops import MOST_WRITTEN
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.prepared import Prepared

@@ -179,7 +179,7 @@ def test_messages_and_notes_stay():
 
 def test_a_fault_of_ours_says_how_to_see_it(monkeypatch):
     monkeypatch.setattr(
-        "opweave._functions.fused.Calls.quickly", _of_opweave("def f(*a): raise RuntimeError")
+        "opweave._functions.calls.Calls.quickly", _of_opweave("def f(*a): raise RuntimeError")
     )
     for _ in range(2):
         error = caught(lambda: adds(X))

@@ -6,6 +6,7 @@ import pytest
 from bench import run
 from bench.experiments import load
 from bench.measure import (
+    clock,
     executors,
     harness,
     record,
@@ -17,7 +18,7 @@ from tests.support.benched import ROOFS
 def host(monkeypatch):
     """The host, timed for a moment only."""
     found = executors.Host()
-    monkeypatch.setattr(executors.Host, "effort", harness.Effort(0.001, 4, 6))
+    monkeypatch.setattr(executors.Host, "effort", clock.Effort(0.001, 4, 6))
     return found
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bench import run
-from bench.tools import against, one_round
-from bench.tools.against import Build, CannotCompare
+from bench.tools import against, builds, one_round
+from bench.tools.builds import Build, CannotCompare
 
 BENCH = Path(against.__file__).parents[1]
 HERE = Build(against.THIS, Path("here"))
@@ -266,15 +266,15 @@ def test_too_few_rounds_are_refused_before_anything_is_built(capsys):
 
 
 def test_an_environment_is_used_as_it_is():
-    with against.builds(sys.prefix) as (here, there, _):
+    with builds.builds(sys.prefix) as (here, there, _):
         assert here.python == Path(sys.executable)
         assert there.python == Path(sys.prefix) / "bin" / "python"
 
 
 @pytest.mark.skipif(not (BENCH.parent / ".git").exists(), reason="no clone")
-@pytest.mark.skipif(not against.has_setuptools(), reason="no setuptools to build with")
+@pytest.mark.skipif(not builds.has_setuptools(), reason="no setuptools to build with")
 def test_a_build_is_imported_from_an_environment_of_its_own(tmp_path):
-    made = against.installed(against.THIS, "", tmp_path)
+    made = builds.installed(against.THIS, "", tmp_path)
     code = "import opweave, numpy, opweave.templates; print(opweave.__file__)"
     ran = subprocess.run([made.python, "-c", code], capture_output=True, text=True, check=True)
 

@@ -6,6 +6,7 @@ import pytest
 
 from bench import run
 from bench.measure import (
+    clock,
     harness,
 )
 from bench.report import compare, reading, standing
@@ -104,7 +105,7 @@ def test_rounds_pool_the_visits_of_a_row(tmp_path):
     found = documents.read(path)
 
     assert found["options"]["rounds"] == 2
-    assert {len(row["visits_us"]) for row in found["rows"]} == {2 * harness.VISITS}
+    assert {len(row["visits_us"]) for row in found["rows"]} == {2 * clock.VISITS}
 
 
 def test_no_results_are_no_failure(tmp_path, capsys):

@@ -11,6 +11,7 @@ import opweave as ow
 from bench import run
 from bench.experiments import load
 from bench.measure import (
+    clock,
     executors,
     harness,
     peers,
@@ -24,12 +25,12 @@ from tests.support.benched import measured
 @pytest.mark.parametrize(
     ("effort", "expected"),
     [
-        (harness.Effort(0.0, 5, 9), 5),  # never fewer than asked for
-        (harness.Effort(60.0, 1, 7), 7),  # nor more
+        (clock.Effort(0.0, 5, 9), 5),  # never fewer than asked for
+        (clock.Effort(60.0, 1, 7), 7),  # nor more
     ],
 )
 def test_every_sample_is_returned(effort, expected):
-    assert len(harness.sample_host(lambda: None, [()], effort)) == expected
+    assert len(clock.sample_host(lambda: None, [()], effort)) == expected
 
 
 def test_sets_of_arguments_rotate_after_two_calls_that_do_not_count():
@@ -39,17 +40,17 @@ def test_sets_of_arguments_rotate_after_two_calls_that_do_not_count():
         seen.append(number)
         time.sleep(2e-4)
 
-    harness.sample_host(slow, [(0,), (1,), (2,)], harness.Effort(0.0, 7, 7))
+    clock.sample_host(slow, [(0,), (1,), (2,)], clock.Effort(0.0, 7, 7))
 
     assert seen == [0, 2, 0, 1, 2, 0, 1, 2, 0]
 
 
 def test_short_calls_are_timed_in_batches():
     seen = []
-    times = harness.sample_host(lambda: seen.append(1), [()], harness.Effort(0.0, 3, 3))
+    times = clock.sample_host(lambda: seen.append(1), [()], clock.Effort(0.0, 3, 3))
 
     assert len(seen) > 3 * 20
-    assert max(times) < harness.SHORTEST
+    assert max(times) < clock.SHORTEST
 
 
 def test_runners_are_visited_forward_and_backward():
@@ -59,7 +60,7 @@ def test_runners_are_visited_forward_and_backward():
         order.append(name)
         return [1.0] * effort.least
 
-    found = harness.in_visits("abc", sample, harness.Effort(1, 6, 10))
+    found = clock.in_visits("abc", sample, clock.Effort(1, 6, 10))
 
     assert order == list("abccba" * 3)
     assert found == {name: [[1.0]] * 6 for name in "abc"}
@@ -73,7 +74,7 @@ def test_runners_are_visited_forward_and_backward():
     ([[1e-6], [1e-6], [3e-6], [3e-6]], 2.0, 1.0),  # visits that differ are no quiet machine
 ])  # fmt: skip
 def test_a_summary_keeps_samples_median_and_spread(visits, median, spread):
-    found = harness.summary(visits)
+    found = clock.summary(visits)
 
     assert found["samples_us"] == [round(s * 1e6, 3) for visit in visits for s in visit]
     assert (found["median_us"], found["spread"]) == (median, spread)
@@ -193,7 +194,7 @@ class StandIn(types.ModuleType):
 ])  # fmt: skip
 def test_a_gpu_is_timed_by_events(name, small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", StandIn())
-    monkeypatch.setattr(executors.Cuda, "effort", harness.Effort(0.0, 30))
+    monkeypatch.setattr(executors.Cuda, "effort", clock.Effort(0.0, 30))
     monkeypatch.setattr(peers, "SLOW", (*peers.SLOW, "PyTorch"))
     arguments = [name, "--quick", "--device", "cuda", "--results", str(tmp_path), "--no-figures"]
 
@@ -222,7 +223,7 @@ def test_graphs_on_a_gpu_take_what_lies_on_the_host_and_name_a_mode_that_is_not_
 
     monkeypatch.setattr(ow.Graph, "runner", stand_in)
     monkeypatch.setitem(sys.modules, "cupy", StandIn())
-    monkeypatch.setattr(executors.Cuda, "effort", harness.Effort(0.0, 30))
+    monkeypatch.setattr(executors.Cuda, "effort", clock.Effort(0.0, 30))
     arguments = ["graphs", "--quick", "--device", "cuda", "--peers", "CuPy", "--no-figures"]
 
     assert run.main([*arguments, "--results", str(tmp_path)]) == 0

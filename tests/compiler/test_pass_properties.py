@@ -14,8 +14,9 @@ from opweave.compiler.ir.device import device_for
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.ir.values import Value
+from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.simplify import drop_dead, fill_in, fold, share_common, simplify
-from opweave.compiler.passes.views import over_dense, settle_views
+from opweave.compiler.passes.views import settle_views
 from opweave.compiler.pipeline.driver import Options, schedule_graph
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.tracing.trace import trace

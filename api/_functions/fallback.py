@@ -1,0 +1,173 @@
+"""Calls that are no whole: which run in parts, which by NumPy, and what is told of it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from opweave._functions.calls import Ready
+from opweave._functions.layout import Call
+from opweave._functions.parts import BREAKS, Parts, without_frames
+from opweave._functions.preparing import Preparing
+from opweave.compiler.tracing.calling import is_of_function
+from opweave.compiler.tracing.results import CONSTANTS
+from opweave.compiler.tracing.structure import packed
+from opweave.compiler.tracing.tree import flatten
+from opweave.opcodes.errors import (
+    AlignmentError,
+    OpweaveError,
+    OpweaveWarning,
+    RecompileError,
+    SubclassError,
+)
+from opweave.runtime.calls.targets import copied_into
+from opweave.runtime.process import environment
+
+# Kinds of calls that are traced in vain before all others run in parts, too.
+MOST_REFUSED = 8
+# Kinds of calls of which it is remembered that NumPy runs them.
+MOST_PLAIN = 256
+
+
+class ByNumPy(Exception):
+    """The plain function has to run; the text says why, and ``once`` for what it is told once."""
+
+    def __init__(self, why: str, once: Any = None):
+        super().__init__(why)
+        self.once = why if once is None else once
+
+
+class Fallback:
+    """What becomes of calls that cannot be prepared.
+
+    Attributes:
+        told: reasons to run by NumPy that were warned of.
+    """
+
+    def __init__(self, given: Callable[..., Any], preparing: Preparing, parts: Parts):
+        """``given``: the user's own function."""
+        self.given = given
+        self._preparing = preparing
+        self._signature = preparing.signature
+        self._parts = parts
+        self._plain: dict[Any, str] = {}  # kinds of calls that NumPy runs, and why
+        self._warned = False
+        self.told: set[Any] = set()
+
+    def restart(self, parts: Parts) -> None:
+        """Other parts from now on, whose calls may be traced in vain again."""
+        self._parts = parts
+        self._warned = False
+
+    def prepare_or_not(self, call: Call) -> Ready | None:
+        """Prepare a call; None where the function has to run in parts.
+
+        Raises:
+            SubclassError: it has to run by NumPy alone.
+        """
+        if self._preparing.options.fullgraph:
+            return self._preparing.prepare(call)
+        reasons = self._parts.reasons
+        try:
+            if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
+                raise ByNumPy(why)
+            if self._signature.looks_at is not None:
+                raise ByNumPy(
+                    f"it calls {self._signature.looks_at}, which copies answer otherwise"
+                )
+            if reasons and self._is_refused(call):
+                return None
+            return self._preparing.prepare(call)
+        except RecompileError as error:
+            self._warn_of_limit(error)
+            return None
+        except ByNumPy:
+            raise
+        except OpweaveError as error:
+            self._refused(call, error)
+            return None
+        except Exception as error:
+            if is_of_function(error):
+                why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+                raise ByNumPy(why, type(error).__name__) from None
+            raise
+
+    def _is_refused(self, call: Call) -> bool:
+        """Whether a call runs in parts without another trace.
+
+        So does one of a new kind where none of several kinds became a whole: a list that grows
+        is of another kind at each call.
+        """
+        reasons = self._parts.reasons
+        if len(reasons) >= MOST_REFUSED and not self._preparing.calls.is_known:
+            return True
+        return self._parts.kinds(call) in reasons
+
+    def _refused(self, call: Call, error: OpweaveError) -> None:
+        """Note what makes a function run in parts; raise all else."""
+        if isinstance(error, SubclassError):
+            raise self._by_numpy(call, str(without_frames(error))) from None
+        if not isinstance(error, (*BREAKS, AlignmentError)):
+            raise error
+        if self._signature.compares_objects:
+            why = str(without_frames(error))  # which hold the arrays
+            why = f"it compares objects by 'is', and is no whole: {why}"
+            raise self._by_numpy(call, why) from None
+        if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
+            self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+        if "breaks" in environment.logs():
+            print(
+                f"opweave: {self._signature.name} runs in parts: {error}",
+                file=sys.stderr,
+            )
+
+    def _by_numpy(self, call: Call, why: str) -> ByNumPy:
+        """What calls of this kind are told from now on, without a trace."""
+        if len(self._plain) < MOST_PLAIN:
+            self._plain[self._parts.kinds(call)] = why
+        return ByNumPy(why)
+
+    def _warn_of_limit(self, error: RecompileError) -> None:
+        """Once for a function: the calls go on."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._signature.name} was {error}. Calls like this one run in parts from now "
+                "on; pass what differs as an array, or as a number whose value is not asked for",
+                RuntimeWarning,
+                stacklevel=5,  # the line that calls
+            )
+
+    def in_parts(self, call: Call, out: Any) -> Any:
+        """Run a call line by line, fused between the lines that opweave does not compile."""
+        ran = self._parts.run(call)
+        return ran.returned if out is None else _packed_into(out, ran.returned)
+
+    def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
+        """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
+        result = self.given(*args, **kwargs)
+        if why is not None and once not in self.told:
+            self.told.add(once)
+            warnings.warn(
+                f"{self._signature.name} runs by NumPy, not fused: {why}",
+                OpweaveWarning,
+                stacklevel=3,  # the line that calls
+            )
+        return result if out is None else _packed_into(out, result)
+
+
+def _packed_into(out: Any, result: Any) -> Any:
+    """A result that Python has made, its arrays copied into given ones."""
+    leaves, tree = flatten(result, "the output", CONSTANTS)
+    return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
+
+
+def _text_of(error: Exception) -> str:
+    """What an exception says, unless it cannot: it may hold traced arrays."""
+    try:
+        return f": {error}"
+    except Exception:
+        return ""

@@ -1,0 +1,134 @@
+"""How a call is prepared: traced, compiled for where its arrays lie, and kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from opweave._functions.arguments import Signature
+from opweave._functions.calls import Calls, Ready
+from opweave._functions.layout import Call
+from opweave._functions.states import asked_for, tell_of_errors
+from opweave.compiler.ir.device import Device, device_for
+from opweave.compiler.pipeline.driver import Options
+from opweave.compiler.pipeline.specialise import Specialisations, Specialised
+from opweave.compiler.tracing.arguments import ArrayType
+from opweave.configuration import config
+from opweave.opcodes.errors import ArgumentError
+from opweave.runtime.calls.arrays import array_type, is_cupy
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.host.executor import HostExecutor
+from opweave.runtime.process import environment, locks
+
+
+class Preparing:
+    """Prepares the calls of one function.
+
+    Attributes:
+        specialised: what it was traced to.
+        calls: those that are prepared.
+        lock: held while one is.
+    """
+
+    def __init__(self, fn: Callable[..., Any], signature: Signature, options: Options):
+        self.fn = fn
+        self.signature = signature
+        self.options = options
+        self.specialised = Specialisations(fn, options, array_type)
+        self.calls = Calls(signature)
+        self.lock = locks.rlock()
+        self._told_of_errors = False
+
+    def forget(self) -> None:
+        """Forget what was traced and prepared."""
+        self.specialised = Specialisations(self.fn, self.options, array_type)
+        self.signature.forget()
+        self.calls.clear()
+
+    def where(self, arrays: Sequence[Any]) -> tuple[Device, Any]:
+        """Device and executor of a segment."""
+        on_gpu = config.device == "cuda" or any(map(is_cupy, arrays))
+        return self.executor(list(arrays), on_gpu)
+
+    def prepare(self, call: Call) -> Ready:
+        """Prepare a call, and keep it."""
+        if not self._told_of_errors and not self.options.watched and (asked := asked_for()):
+            self._told_of_errors = True
+            tell_of_errors(self.signature.name, asked)
+        on_gpu = is_on_gpu(call)
+        with self.lock:
+            return self.calls.keep(call, on_gpu, lambda: self._prepare_slowly(call, on_gpu))
+
+    def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
+        given = call.arrays
+        device, executor = self.executor(given, on_gpu)
+        found = self.found_for(call, device, config.recompile_limit)
+        inputs, constants = found.variant.graph.inputs, constants_of(found, on_gpu)
+        self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
+        by_value = {
+            item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
+        }
+        prepared = Prepared(
+            found.lowered, executor, found.extents, by_value, constants, self.options.replay
+        )
+        variant = found.variant
+        return Ready(
+            prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
+            variant.asks_numbers, variant.trace.structure,
+        )  # fmt: skip
+
+    def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
+        """Where arrays are computed with.
+
+        Raises:
+            ArgumentError: NumPy and CuPy arrays are mixed.
+        """
+        if not on_gpu:
+            return device_for("host"), HostExecutor(self.options.fast)
+        from opweave.runtime.cuda import executor as cuda
+
+        on_host = [v for v in given if not is_cupy(v)]
+        if on_host and len(on_host) < len(given):
+            raise ArgumentError(
+                f"{self.signature.name}: NumPy and CuPy arrays are mixed: expected one "
+                "kind; copy with cupy.asarray or .get()"
+            )
+        index = 0 if on_host else cuda.device_of(given)
+        return cuda.live_device(index), cuda.executor(index, self.options.fast)
+
+    def found_for(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
+        """What a call is traced to, from memory if it is there."""
+        arguments, layout, known = call.types, call.layout, self.specialised
+        if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
+            arguments = {k: _of_numpy(a) for k, a in arguments.items()}
+        before = known.traces
+        found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
+        if known.traces > before and "recompiles" in environment.logs():
+            shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
+            name, why = self.signature.name, known.misses[-1]
+            print(f"opweave: {name} traced for {shown} ({why})", file=sys.stderr)
+        return found
+
+
+def is_on_gpu(call: Call) -> bool:
+    """Whether a call runs on a GPU: asked for, or by its arrays."""
+    return config.device == "cuda" or any(map(is_cupy, call.values))
+
+
+def constants_of(found: Specialised, on_gpu: bool) -> tuple[Any, ...]:
+    """Arrays that the function made while it was traced, where the others lie."""
+    trace = found.variant.trace
+    if not on_gpu:
+        return trace.constants
+    from opweave.runtime.cuda import executor as cuda
+
+    return tuple(
+        cuda.copied_in(array) if follows or config.device == "cuda" else array
+        for array, follows in zip(trace.constants, trace.following, strict=True)
+    )
+
+
+def _of_numpy(argument: Any) -> Any:
+    return replace(argument, library="numpy") if isinstance(argument, ArrayType) else argument

@@ -1,0 +1,71 @@
+"""What Python asks of an array that no kernel can answer: refused, with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from opweave.compiler.arrays.interface import TracerLike
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.ir.values import Value, Where
+from opweave.compiler.traced.foreign import remedy
+from opweave.compiler.traced.made import is_array
+from opweave.opcodes.core import Operator
+from opweave.opcodes.errors import TraceError, UnsupportedError
+
+
+def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
+    def method(self: Refused, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.tracer.noted(TraceError(
+            f"{what} of a traced array: expected an operation that can become part of a kernel, "
+            f"found {self.value.type} ({self.tracer.where()}); {hint}"
+        ))  # fmt: skip
+
+    return method
+
+
+class Refused:
+    """The methods of an array that refuse."""
+
+    __slots__ = ()
+    tracer: TracerLike
+    value: Value
+
+    __repr__ = _refuse("the text", "print it outside the fused function")
+    __format__ = _refuse("formatting", "print it outside the fused function")
+    __hash__ = _refuse("the hash", "compute the key outside the fused function")
+    __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
+    __float__ = _refuse("float()", "keep it an array, or compute it outside")
+    __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
+    __index__ = _refuse("an index", "compute it outside the fused function")
+    __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
+    __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
+    __trunc__ = _refuse("math.trunc()", "use np.trunc")
+    __contains__ = _refuse("'in'", "use (x == value).any()")
+    __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
+
+
+def check_order(tracer: TracerLike, operator: Operator, operands: Sequence[Any]) -> None:
+    """That a comparison gives the same from whichever side Python asks; see ``check_truth``."""
+    kinds = [type(o) for o in operands if issubclass(type(o), int | float | complex)]
+    kinds = [k for k in kinds if k not in (bool, int, float) and not issubclass(k, np.generic)]
+    if kinds and all(tracer.is_number(o.value) for o in operands if is_traced_array(o)):
+        raise tracer.noted(UnsupportedError(
+            f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
+            f"Python's bool or NumPy's, by the order ({tracer.where()}); compare with float(c)"
+        ))  # fmt: skip
+
+
+def refusal_of(tracer: TracerLike, operator: Operator, item: Any, where: Where) -> Exception:
+    """Why something is no operand."""
+    getattr(item, "shape", None)  # what stands for another object refuses by itself
+    written = "the array as an argument" if is_array(item) else remedy(item)
+    hint = f"pass {written}" if written else "it has no meaning here"
+    error = TraceError(
+        f"{operator.name}: expected an argument of the function or a number, found "
+        f"{type(item).__name__} ({where}); {hint}"
+    )
+    # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
+    return error if type(item).__module__ == "builtins" else tracer.noted(error)

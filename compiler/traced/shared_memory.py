@@ -1,0 +1,66 @@
+"""Which traced arrays share memory, as views do: what is written to one shows in the others."""
+
+from __future__ import annotations
+
+import weakref
+
+from opweave.compiler.arrays.interface import Alias
+from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.values import Value
+from opweave.compiler.traced.arrays import TracedArray
+
+
+class SharedMemory:
+    """The arrays of a trace by the memory that they would have.
+
+    Attributes:
+        inputs: values that are arguments.
+        families: arrays that share memory, by the id of the value that each was then.
+        borrowed: views of arguments.
+        strided: arguments that do not lie row by row.
+        hidden: views that stand for a dimension which a vector lost.
+    """
+
+    def __init__(self, builder: Builder):
+        self.builder = builder
+        self.inputs: set[int] = set()
+        self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
+        self.borrowed: set[int] = set()
+        self.strided: set[int] = set()
+        self.hidden: set[int] = set()
+
+    def hide(self, view: TracedArray) -> None:
+        """A view that is none to NumPy: a number, or a step of our own."""
+        self.families.pop(view.value.id, None)
+        self.hidden.add(view.value.id)
+
+    def relate(self, array: TracedArray, view: TracedArray) -> None:
+        """Note that two arrays share memory, as long as somebody holds both."""
+        family = self.families.setdefault(array.value.id, [])
+        family += [weakref.ref(array), weakref.ref(view)]
+        self.families[view.value.id] = family
+        if array.value.id in self.inputs | self.borrowed:
+            self.borrowed.add(view.value.id)
+
+    def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
+        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        self.relate(array, made)
+        return made
+
+    def lies_in_rows(self, value: Value) -> bool:
+        """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        node = next((n for n in self.builder.nodes if value in n.results), None)
+        if node is None:
+            return value.id not in self.strided
+        if not node.is_view:
+            return True
+        is_run = (
+            node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1
+        )
+        return is_run and self.lies_in_rows(node.values[0])
+
+    def relatives(self, array: TracedArray) -> list[TracedArray]:
+        """Other arrays with the same memory that somebody still holds."""
+        family = self.families.get(array.value.id, [])
+        held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
+        return [a for a in held.values() if self.families.get(a.value.id) is family]

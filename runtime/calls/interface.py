@@ -1,0 +1,56 @@
+"""What launching needs of an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.values import Extents
+from opweave.opcodes.dtypes import DType
+from opweave.runtime.calls.steps import Launch
+
+# (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
+Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
+# (arrays, numbers, how often) -> the results of the last call, in new arrays
+Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
+
+
+class Executor(Protocol):
+    """What launching needs of an executor."""
+
+    def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+        """A function that makes arrays for an output or a temporary."""
+
+    def arena(self, nbytes: int) -> Callable[[], Any]:
+        """A function that makes memory for the temporaries of a call, see ``plan``."""
+
+    def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
+        """Memory for partial results and zeroed counters of a reduce kernel."""
+
+    def faults(self) -> Any:
+        """A zeroed 64-bit word, in which kernels note an index that has no element."""
+
+    def noted(self, faults: Any) -> int:
+        """What was noted: 0 for nothing, and where nobody looks."""
+
+    def build(self, kernel: Kernel, source: str) -> Any:
+        """The binary of a kernel; may be called from several threads."""
+
+    def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
+        """A function of packed arguments and the arrays behind their pointers."""
+
+    def packer(self, kernel: Kernel, formats: Sequence[str]) -> Callable[..., Any]:
+        """A function that packs the values of slots for ``launcher``."""
+
+    def address(self, array: Any, offset: int = 0) -> Any:
+        """What a slot holds for an array, or for so many bytes behind its first element."""
+
+    def plan(self, prepared: Any) -> Plan | None:
+        """How all steps run at once; None for one after the other."""
+
+    def loop(self, prepared: Any) -> Loop | None:
+        """How a call whose results become its arguments runs many times; None where it cannot."""
+
+    def result(self, array: Any, boxed: bool) -> Any:
+        """What a caller gets for an array."""

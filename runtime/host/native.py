@@ -1,0 +1,82 @@
+"""Kernels of a prepared call that run one after the other by one call of C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from opweave.runtime.calls.steps import Step
+from opweave.runtime.host.launcher import HostLaunch, planner
+
+
+class _Step(ctypes.Structure):
+    """``Step`` of runtime.cpp."""
+
+    _fields_ = (
+        ("run", ctypes.c_void_p),
+        *((name, ctypes.c_longlong) for name in ("args", "zero", "zero_bytes")),
+    )
+
+
+class Patch(ctypes.Structure):
+    """``Patch`` of runtime.cpp."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("at", "word", "held", "unused")),
+        ("offset", ctypes.c_longlong),
+    )
+
+
+class _Plan(ctypes.Structure):
+    """``Plan`` of runtime.cpp."""
+
+    _fields_ = (
+        ("steps", ctypes.c_void_p),
+        ("patches", ctypes.c_void_p),
+        ("args", ctypes.c_char_p),
+        *((name, ctypes.c_longlong) for name in ("step_count", "patch_count", "args_bytes")),
+        ("arena", ctypes.c_int),
+    )
+
+
+class Turn(ctypes.Structure):
+    """``Turn`` of runtime.cpp."""
+
+    _fields_ = (("in_", ctypes.c_int), ("out", ctypes.c_int), ("spare", ctypes.c_uint64))
+
+
+class NativeSteps:
+    """Kernels, one after the other, by one call."""
+
+    def __init__(self, packed: Sequence[tuple[Step, list[Patch], tuple[int, int]]], arena: int):
+        """``arena``: the word with its address."""
+        args = bytearray()
+        steps, patches = [], []
+        for step, fills, (zero, zero_bytes) in packed:
+            at = len(args)
+            filled = [0 if value is None else value for value in step.fixed]
+            args += step.pack(*filled)
+            assert isinstance(step.launch, HostLaunch)
+            steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
+            patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
+        all_steps, all_patches = (_Step * len(steps))(*steps), (Patch * len(patches))(*patches)
+        self.kernels = len(steps)
+        self._plan = _Plan(
+            ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
+            len(steps), len(patches), len(args), arena,
+        )  # fmt: skip
+        self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
+        self._start, self._address = planner(), ctypes.addressof(self._plan)
+
+    def __call__(self, words: Any, every: Sequence[Any]) -> None:
+        if self._start(self._address, words, 1, None, 0):
+            raise self._no_memory()
+
+    def loop(self, words: Any, times: int, turns: Any) -> None:
+        """Run several times; ``turns``: the words that change in between, see ``Turn``."""
+        if self._start(self._address, words, times, turns, len(turns)):
+            raise self._no_memory()
+
+    def _no_memory(self) -> MemoryError:
+        return MemoryError(f"no memory for the arguments of {self.kernels} kernels")
