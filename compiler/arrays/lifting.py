@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,16 @@ def _stacked(parts: list[Any]) -> Any:
     place = coordinate(first.tracer, len(parts), first.ndim, I32)
     common = np.result_type(*(part.dtype for part in parts))
     cast = [part.astype(common) for part in parts]
-    pairs = list(enumerate(cast))[-2::-1]
-    found = reduce(lambda rest, p: np.where(place == np.int32(p[0]), p[1], rest), pairs, cast[-1])
+    found = one_of(place, cast)
     return found if len(parts) > 1 else first.tracer.hidden_view(found, (None, *range(first.ndim)))
+
+
+def one_of(number: Any, items: Sequence[Any]) -> Any:
+    """The item at a place that is traced; where the list has no such place the last item."""
+    made = items[-1]
+    for place in reversed(range(len(items) - 1)):
+        made = np.where(number == number.dtype.type(place), items[place], made)
+    return made
 
 
 def weak_or_lifted(tracer: Any, item: Any) -> Any:

@@ -34,7 +34,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def has_nan(a: Any) -> bool:
-    """Whether there is a NaN of the array's type."""
+    """Whether an array of this dtype can hold NaN."""
     return dtypes.of(a.dtype).is_float or is_complex(a)
 
 
@@ -44,11 +44,11 @@ def without_nan(a: Any, fill: float) -> Any:
 
 
 def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
-    """The axes of a reduction as plain numbers.
+    """The axes of a reduction as plain numbers; None stands for all.
 
     Raises:
-        ShapeError: no integers.
-        UnsupportedError: none at all.
+        ShapeError: not integers.
+        UnsupportedError: an empty tuple.
     """
     if axis is None:
         return None
@@ -81,18 +81,18 @@ def reduced(name: str, a: Any, axis: Any, keepdims: Any, **attrs: Any) -> Any:
 
 
 def mask_of(where: Any, a: Any) -> Any:
-    """Which elements are meant, of no more than there are.
+    """The mask of ``where=``: a number, or of the array's own shape.
 
     Raises:
         ShapeError: it does not broadcast to the array.
     """
     shape = getattr(where, "shape", ())
-    same = len(shape) == a.ndim and all(bool(m == n) for m, n in zip(shape, a.shape, strict=True))
-    return where if same or not shape else np.broadcast_to(lifted(a.tracer, where), a.shape)
+    is_whole = not shape or same_shape(where, a)
+    return where if is_whole else np.broadcast_to(lifted(a.tracer, where), a.shape)
 
 
 def of_type(dtype: Any, initial: Any) -> Any:
-    """What a reduction begins with, in the type that it computes in."""
+    """The ``initial=`` of a reduction, in the type in which it computes."""
     if is_traced(initial):
         return lifted(initial.tracer, initial).astype(dtype)
     if type(initial) is int and dtype.kind in "iu":
@@ -101,7 +101,11 @@ def of_type(dtype: Any, initial: Any) -> Any:
 
 
 def in_type(name: str, a: Any, dtype: Any) -> Any:
-    """An array in the float type that a statistic is asked to be computed in."""
+    """An array in the float type that ``dtype=`` asks for.
+
+    Raises:
+        UnsupportedError: another type.
+    """
     if dtype is None:
         return a
     if not dtypes.of(dtype).is_float:
@@ -117,7 +121,7 @@ def same_shape(first: Any, second: Any) -> bool:
 
 
 def coordinates_along(array: TracedArrayLike, axis: int, extent: Any) -> tuple[Any, DType]:
-    """Coordinates of a result that has another extent along an axis, and their type."""
+    """Coordinates along an axis of a result, whose extent is another there, and their type."""
     tracer = array.tracer
     made = tracer.extent_of(extent)
     dtype = place_type(tracer, *array.value.shape, made)
@@ -128,8 +132,11 @@ def at_least_one(extent: Any) -> Any:
     return extent.__opweave_scalar__("max", 1) if is_traced_number(extent) else max(extent, 1)
 
 
-def part_along(axis: int, rank: int, part: slice) -> tuple[slice, ...]:
-    """An index that takes a part along one axis."""
-    whole = [slice(None)] * rank
-    whole[axis] = part
-    return tuple(whole)
+def along(axis: int, begin: Any = None, end: Any = None, step: Any = None) -> tuple[slice, ...]:
+    """The index of a part along one axis, all of the others."""
+    return (*[slice(None)] * axis, slice(begin, end, step))
+
+
+def weak_kind(item: Any) -> Any:
+    """What NumPy promotes by: the dtype of an array, or a number whose type gives way."""
+    return getattr(item, "dtype", getattr(item, "example", item))

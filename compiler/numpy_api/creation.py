@@ -1,4 +1,8 @@
-"""Arrays of a shape, of another array's shape, and of data."""
+"""Arrays of a given shape, like another array, and from data.
+
+What depends on no traced value, such as ``np.eye(3)``, NumPy makes while tracing; that array is
+an input of the graph then.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,20 @@ from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
 from opweave.compiler.numpy_api.registry import CREATORS, Row, numpy_function
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
 
 def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> Any:
-    """An array of one number.
+    """An array with the same number everywhere.
 
     Args:
-        shape: extents: numbers, and traced ones.
-        fill: a number, or a traced one.
+        shape: extents; each is a number or a traced number.
+        fill: a number or a traced number.
         dtype: of the result; None for that of the number.
 
     Raises:
-        ShapeError: an extent that is none.
-        UnsupportedError: the fill is an array.
+        ShapeError: an extent is negative or no integer.
+        UnsupportedError: ``fill`` is an array.
     """
     builder = tracer.builder
     if getattr(fill, "ndim", 0):
@@ -35,7 +38,7 @@ def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> 
             f"full: expected a number to fill with, found {fill!r}; use np.where"
         )
     extents = tuple(symbol_of(tracer, extent_of_item(tracer, item)) for item in shape)
-    own = _own(fill)
+    own = dtypes.of(np.asarray(getattr(fill, "example", fill)).dtype)
     wanted = own if dtype is None else dtypes.of(dtype)
     if not is_traced_number(fill):
         if np.ndim(fill):
@@ -53,12 +56,6 @@ def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> 
     if direct:
         return made
     return tracer.apply(OPERATORS["cast"], [made], {"dtype": wanted.numpy_name})
-
-
-def _own(fill: Any) -> DType:
-    """The dtype of an array of this number."""
-    example = getattr(fill, "example", fill)
-    return dtypes.of(np.asarray(example).dtype)
 
 
 @numpy_function(np.full_like)

@@ -1,4 +1,4 @@
-"""Ranges of numbers, grids of coordinates and matrices of a pattern."""
+"""Ranges of numbers, grids of coordinates, and matrices with a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of parts of an array."""
+"""Functions that are applied to parts of an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements taken by indices or by a choice, and written to."""
+"""Elements taken by index or by condition, and elements that are set."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.gathering import checked, coordinate, moved, place_type
-from opweave.compiler.arrays.lifting import lifted, tracer_of, weak_or_lifted
+from opweave.compiler.arrays.lifting import lifted, one_of, tracer_of, weak_or_lifted
 from opweave.compiler.arrays.reshaping import number_of
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.numpy_api.common import apply, at_least_one, same_shape
+from opweave.compiler.numpy_api.common import (
+    apply,
+    at_least_one,
+    same_shape,
+    weak_kind,
+)
 from opweave.compiler.numpy_api.creation import created
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes import OPERATORS
@@ -91,30 +96,18 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     """
     if mode not in ("clip", "wrap") or not isinstance(choices, list | tuple):
         raise UnsupportedError("choose: expected a list of choices, and mode='clip' or 'wrap'")
-    kinds = [getattr(choice, "dtype", getattr(choice, "example", choice)) for choice in choices]
-    items = [lifted(a.tracer, choice) for choice in choices]
     if a.dtype.kind not in "iub":
         raise ShapeError("choose: expected integers that choose")
     number = a.astype(np.int64)
-    number = np.clip(number, 0, len(items) - 1) if mode == "clip" else number % len(items)
-    common = np.result_type(*kinds)
-    items = [item.astype(common) for item in items]
-    pairs = list(enumerate(items))[-2::-1]
-    return reduce(lambda rest, pair: np.where(number == pair[0], pair[1], rest), pairs, items[-1])
+    last = len(choices) - 1
+    number = np.clip(number, 0, last) if mode == "clip" else number % len(choices)
+    common = np.result_type(*map(weak_kind, choices))
+    return one_of(number, [lifted(a.tracer, item).astype(common) for item in choices])
 
 
 @numpy_function(np.ndarray.choose, like=lambda self, *choices, out=None, mode="raise": 0)
 def method_choose(a: Any, *choices: Any, mode: str = "raise") -> Any:
     return choose(a, choices[0] if len(choices) == 1 else choices, mode=mode)
-
-
-def _weak_kind(item: Any) -> Any:
-    """What NumPy promotes by: a dtype, or a number whose type gives way."""
-    return getattr(item, "dtype", getattr(item, "example", item))
-
-
-def _kind_of(item: Any) -> np.dtype[Any]:
-    return np.result_type(_weak_kind(item))
 
 
 @numpy_function(np.select, arrays=())
@@ -123,10 +116,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     tracer = tracer_of(list(condlist), list(choicelist), default)
     condlist = [weak_or_lifted(tracer, condition) for condition in condlist]
-    for place, kind in enumerate(map(_kind_of, condlist)):
-        if kind != np.bool_:
+    for place, condition in enumerate(condlist):
+        if (kind := np.result_type(weak_kind(condition))) != np.bool_:
             raise DTypeError(f"select: condition {place}: expected booleans, found {kind}")
-    common = np.result_type(*(_weak_kind(c) for c in (*choicelist, default)))
+    common = np.result_type(*(weak_kind(c) for c in (*choicelist, default)))
 
     def typed(choice: Any) -> Any:
         return common.type(choice) if type(choice) in (bool, int, float) else choice

@@ -8,16 +8,10 @@ import numpy as np
 
 from opweave.compiler.arrays.complexes import squared_size
 from opweave.compiler.arrays.gathering import coordinate, gathered, place_type
-from opweave.compiler.arrays.reshaping import counted_axes, counted_axis, number_of, symbol_of
+from opweave.compiler.arrays.reshaping import counted_axes, number_of, symbol_of
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import ShapeError, UnsupportedError
-
-Axes = tuple[int, ...]
-
-
-def _floating(x: Any) -> Any:
-    return x if x.dtype.kind in "fc" else x.astype(np.float64)  # of bfloat16 too, as NumPy
 
 
 @numpy_function(np.linalg.norm)
@@ -28,7 +22,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         UnsupportedError: a norm by singular values.
         ShapeError: no such order, or more than two axes.
     """
-    x = _floating(x)
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)  # also of bfloat16, as by NumPy
     if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
         return np.sqrt(squared_size(x).sum(keepdims=keepdims))
     axes = counted_axes("norm", axis, x.ndim)
@@ -63,7 +57,7 @@ EDGES: dict[Any, tuple[int, str]] = {
 }  # fmt: skip
 
 
-def _of_matrices(x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
+def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord in (None, "fro", "f"):
         return np.sqrt(squared_size(x).sum(axis=axes, keepdims=keepdims))
     if ord in (2, -2, "nuc"):
@@ -84,11 +78,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         return norm(x, ord, axis, keepdims)
     counted = counted_axes("vector_norm", axis, x.ndim)
     rest = tuple(d for d in range(x.ndim) if d not in counted)
-    if rest:
-        moved = x.transpose(*counted, *rest)
-        found = norm(moved.reshape(-1, *(x.shape[d] for d in rest)), ord, 0)
-    else:
-        found = norm(x.reshape(-1), ord, 0)
+    moved = x.transpose(*counted, *rest) if rest else x
+    found = norm(moved.reshape(-1, *(x.shape[d] for d in rest)), ord, 0)
     return np.expand_dims(found, counted) if keepdims else found
 
 
@@ -107,7 +98,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     if a.ndim < 2:
         raise ShapeError(f"diagonal: expected at least 2 dimensions, found {a.ndim}")
-    pair = [counted_axis("diagonal", axis, a.ndim) for axis in (axis1, axis2)]
+    pair = counted_axes("diagonal", (axis1, axis2), a.ndim)
     if pair[0] == pair[1]:
         raise ShapeError("diagonal: one axis stands twice")
     rest = [d for d in range(a.ndim) if d not in pair]
@@ -116,10 +107,7 @@ def _on_diagonal(a: Any, offset: int, axis1: int, axis2: int) -> Any:
     tracer, require = a.tracer, a.tracer.builder.require
     offset = tracer.concrete(offset)
     begins = (0, offset) if offset >= 0 else (-offset, 0)
-    rows, columns = (
-        number_of(tracer, extent - begin)
-        for extent, begin in zip(a.shape[-2:], begins, strict=True)
-    )
+    rows, columns = (number_of(tracer, a.shape[d] - begins[d]) for d in (-2, -1))
     shorter = rows if require(Expr("lt", (rows, columns))) else columns
     extent = symbol_of(tracer, shorter) if require(Expr("ge", (shorter, literal(0)))) else 0
     dtype = place_type(tracer, *a.value.shape)

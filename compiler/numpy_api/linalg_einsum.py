@@ -1,4 +1,8 @@
-"""Sums over products along axes that have a letter: einsum and tensordot."""
+"""Sums of products along axes, einsum and tensordot.
+
+Where each operand has axes of its own, it is a batched matrix product; where only one has, it is
+an elementwise product that is summed, which fuses with what stands around it.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from opweave.compiler.arrays.complexes import conjugated
 from opweave.compiler.arrays.reshaping import number_of
-from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.common import apply
 from opweave.compiler.numpy_api.linalg_einsum import _summed, tensordot
@@ -33,9 +32,6 @@ def matmul(x1: Any, x2: Any, /) -> Any:
         raise ShapeError(
             f"matmul: expected arrays of at least one dimension, found a scalar among {kinds}"
         )
-    x1, x2 = _traced(x1, x2)
-    if not all(is_traced(a) for a in (x1, x2)):
-        return apply(OPERATORS["matmul"], x1, x2)  # says what is wrong with the other one
     x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1
     x2 = x2.tracer.hidden_view(x2, (0, None)) if ranks[1] == 1 else x2
     product = apply(OPERATORS["matmul"], x1, x2)
@@ -44,25 +40,15 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     return product if 1 not in ranks else product.tracer.hidden_view(product, tuple(axes))
 
 
-def _traced(*operands: Any) -> tuple[Any, ...]:
-    """Arrays that are no arguments as traced ones."""
-    tracer = next(o.tracer for o in operands if is_traced(o))
-    return tuple(
-        o if is_traced(o) or not getattr(o, "ndim", 0) else tracer.wrapped(tracer.constant(o))
-        for o in operands
-    )
-
-
 @numpy_function(np.dot, arrays=("a", "b"), numbers=True, like=lambda a, b, out=None: 0)
 @numpy_function(
     np.ndarray.dot, arrays=("a", "b"), numbers=True, like=lambda self, other, /, out=None: 0
 )
 def dot(a: Any, b: Any) -> Any:
-    ranks = [getattr(x, "ndim", 0) for x in (a, b)]
-    if 0 in ranks:
+    if not (a.ndim and b.ndim):
         return apply(OPERATORS["multiply"], a, b)
-    if ranks[1] > 2 or (ranks[0] > 2 and ranks[1] != 1):
-        return tensordot(a, b, ([ranks[0] - 1], [ranks[1] - 2]))
+    if b.ndim > 2 or (a.ndim > 2 and b.ndim != 1):
+        return tensordot(a, b, ([a.ndim - 1], [b.ndim - 2]))
     return matmul(a, b)
 
 
@@ -139,9 +125,8 @@ def cross(
         raise UnsupportedError("cross: expected vectors along the last axis")
     if not (a.ndim and b.ndim):
         raise ShapeError("cross: at least one array has zero dimension")
-    tracer = next(v.tracer for v in (a, b) if is_traced(v))
     for extent in (a.shape[-1], b.shape[-1]):
-        if not tracer.builder.require(Expr("eq", (number_of(tracer, extent), literal(3)))):
+        if not a.tracer.builder.require(Expr("eq", (number_of(a.tracer, extent), literal(3)))):
             raise UnsupportedError("cross: expected vectors of three numbers")
     turned = [
         a[..., p] * b[..., q] - a[..., q] * b[..., p] for p, q in ((1, 2), (2, 0), (0, 1))

@@ -1,4 +1,4 @@
-"""Truths, and comparisons of whole arrays."""
+"""Truth of elements, and comparison of whole arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements in other places, repeated, added and left out."""
+"""Elements moved, repeated, inserted and deleted."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved, place_type
 from opweave.compiler.arrays.indexing import bounds
-from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes, counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.values import Extent
-from opweave.compiler.numpy_api.common import at_least_one, coordinates_along, part_along
-from opweave.compiler.numpy_api.manipulation_joining import _part, concatenate
+from opweave.compiler.numpy_api.common import along, at_least_one, coordinates_along
+from opweave.compiler.numpy_api.manipulation_joining import concatenate
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
 
 
 @numpy_function(np.flip, unboxed=True)
 def flip(m: Any, axis: Any = None) -> Any:
-    back = slice(None, None, -1)
-    return reduce(
-        lambda a, d: a[part_along(d, a.ndim, back)], counted_axes("flip", axis, m.ndim), m
-    )
+    axes = counted_axes("flip", axis, m.ndim)
+    return reduce(lambda a, d: a[along(d, step=-1)], axes, m)
 
 
 numpy_function(np.flipud)(lambda m: np.flip(m, 0))
@@ -46,7 +42,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     count = max(len(shifts), len(axes))
     total: dict[int, Any] = {}
-    for by, one in zip(_as_many(shifts, count), _as_many(axes, count), strict=True):
+    each = (items if len(items) == count else [*items] * count for items in (shifts, axes))
+    for by, one in zip(*each, strict=True):
         found = counted_axis("roll", one, a.ndim)
         total[found] = total.get(found, 0) + by
     dtype = place_type(a.tracer, *a.value.shape)
@@ -60,10 +57,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             return np.where(is_below(c, by), upper, moved(a, {**places, d: c - by}, dtype))
         places[d] = np.where(is_below(c, by), c - by + n, c - by)
     return moved(a, places, dtype)
-
-
-def _as_many(items: Sequence[Any], count: int) -> Sequence[Any]:
-    return items if len(items) == count else tuple(items) * count
 
 
 @numpy_function(np.rot90)
@@ -130,7 +123,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
         if mode == "constant":
             outside.append(is_below(i, 0) | ~is_below(i, n))
         else:
-            _nonempty(tracer, array.value.shape[d])
+            if tracer.builder.is_empty([array.value.shape[d]]):
+                raise ShapeError("pad: an empty axis has no elements to repeat")
             i = MIRRORS[mode](i, n)
         places[d] = i
     made = moved(array, places, dtype)
@@ -139,11 +133,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: 
     with tracer.errors():
         fill = np.asarray(constant_values).astype(array.dtype)[()]
     return np.where(reduce(np.logical_or, outside), fill, made)
-
-
-def _nonempty(tracer: TracerLike, extent: Extent) -> None:
-    if tracer.builder.is_empty([extent]):
-        raise ShapeError("pad: an empty axis has no elements to repeat")
 
 
 @numpy_function(np.repeat, np.ndarray.repeat, counted=("axis",), flat=True)
@@ -251,11 +240,11 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         if found is None or found[1] != 1:
             raise UnsupportedError("delete: expected a slice of step 1")
         start, length = arr.tracer.scalar(found[0]), arr.tracer.extent(found[2])
-        parts = [_part(arr, axis, None, start), _part(arr, axis, start + length, None)]
+        parts = [arr[along(axis, None, start)], arr[along(axis, start + length)]]
         return concatenate(parts, axis)
     places = sorted(set(_places("delete", arr, axis, obj, 0)), key=_example)
     pairs = zip([None, *(place + 1 for place in places)], [*places, None], strict=True)
-    return concatenate([_part(arr, axis, *ends) for ends in pairs], axis)
+    return concatenate([arr[along(axis, *ends)] for ends in pairs], axis)
 
 
 def _example(number: Any) -> int:
@@ -281,10 +270,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     else:
         shape = (*arr.shape[:axis], len(places), *arr.shape[axis + 1 :])
         whole = np.broadcast_to(values, shape)
-        new = [_part(whole, axis, n, n + 1) for n in range(len(places))]
+        new = [whole[along(axis, n, n + 1)] for n in range(len(places))]
     order = sorted(range(len(places)), key=lambda n: _example(places[n]))
     parts, begin = [], None
     for n in order:
-        parts += [_part(arr, axis, begin, places[n]), new[n]]
+        parts += [arr[along(axis, begin, places[n])], new[n]]
         begin = places[n]
-    return concatenate([*parts, _part(arr, axis, begin, None)], axis)
+    return concatenate([*parts, arr[along(axis, begin)]], axis)

@@ -1,9 +1,8 @@
-"""Arrays joined, and taken apart."""
+"""Joining and splitting of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
@@ -13,11 +12,11 @@ import numpy as np
 from opweave.compiler.arrays.gathering import coordinate, is_below, moved
 from opweave.compiler.arrays.indexing import rows
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.lifting import lifted, tracer_of
+from opweave.compiler.arrays.lifting import lifted, one_of, tracer_of
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.arrays.traced_operators import is_traced_number
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.numpy_api.common import coordinates_along
+from opweave.compiler.numpy_api.common import along, coordinates_along
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.opcodes.dtypes import I32
 from opweave.opcodes.errors import DTypeError, ShapeError
@@ -90,13 +89,10 @@ def stack(arrays: Any, axis: Any = 0) -> Any:
         _meet(tracer, arrays[0], other, -1)
     views = [tracer.hidden_view(a, axes) for a in arrays]
     c = coordinate(tracer, len(views), rank - 1 - axis, I32)
-    at = [c == np.int32(place) for place in range(len(views))]
     if len(views) == 1:
         return views[0].copy()
     common = np.result_type(*(a.dtype for a in arrays))
-    views = [v.astype(common) for v in views]
-    parts = list(enumerate(views))[-2::-1]
-    return reduce(lambda rest, part: np.where(at[part[0]], part[1], rest), parts, views[-1])
+    return one_of(c, [v.astype(common) for v in views])
 
 
 def _joined(axis: int, new_axis: int) -> Callable[..., Any]:
@@ -168,10 +164,6 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate([arr, values], axis)
 
 
-def _part(a: Any, axis: int, begin: Any, end: Any) -> Any:
-    return a[(*[slice(None)] * axis, slice(begin, end))]
-
-
 @numpy_function(np.array_split, counted=("axis",))
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Parts as views.
@@ -181,14 +173,14 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     given = ary.tracer.concrete(indices_or_sections)
     if isinstance(given, list | tuple | np.ndarray):
-        ends = [None, *(index(ary.tracer.concrete(place)) for place in given), None]
-        return [_part(ary, axis, begin, end) for begin, end in pairwise(ends)]
+        places = [None, *(index(ary.tracer.concrete(place)) for place in given), None]
+        return [ary[along(axis, *ends)] for ends in pairwise(places)]
     count, extent = index(given), ary.shape[axis]
     if count <= 0:
         raise ShapeError("array_split: number sections must be larger than 0")
     each, longer = extent // count, extent % count
     starts = [each * k + _smaller(longer, k) for k in range(count)]
-    return [_part(ary, axis, begin, end) for begin, end in pairwise([*starts, None])]
+    return [ary[along(axis, *ends)] for ends in pairwise([*starts, None])]
 
 
 def _smaller(extent: Any, number: int) -> Any:

@@ -1,4 +1,4 @@
-"""Other shapes and other orders of axes: mostly views."""
+"""Shape, order of axes, type and memory order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Mathematical functions that are no ufuncs, of real and of complex numbers."""
+"""Mathematical functions that are not ufuncs."""
 
 from __future__ import annotations
 
 import builtins
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from opweave.compiler.arrays.complexes import conjugated, is_complex
 from opweave.compiler.arrays.gathering import gathered, place_type
 from opweave.compiler.arrays.lifting import weak_or_lifted
 from opweave.compiler.arrays.reshaping import number_of
-from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
+from opweave.compiler.arrays.traced_operators import is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.common import apply, has_nan
 from opweave.compiler.numpy_api.registry import numpy_function
@@ -47,15 +49,18 @@ def _between(a: Any, min: Any = None, max: Any = None) -> Any:
     )
     if low is None or high is None:
         name, bound = ("minimum", high) if low is None else ("maximum", low)
-        return apply(OPERATORS["positive" if bound is None else name], *_pair(a, bound))
+        return (
+            apply(OPERATORS["positive"], a) if bound is None else apply(OPERATORS[name], a, bound)
+        )
     return apply(OPERATORS["clip"], a, low, high)
 
 
 def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
-    """A bound that limits nothing becomes the limit of the integers that it bounds.
+    """A bound as the array's integer type holds it; None where it limits nothing.
 
-    NumPy leaves it out, which is the same unless the other bound lies beyond: with a float there,
-    it is left out here too.  One on the other side of all integers stays, and is refused.
+    NumPy leaves a bound out that no integer of the type exceeds.  Here the limit of the type takes
+    its place, which gives the same; beside a bound that is a float it is left out, too.  A bound
+    that all integers of the type exceed stays, and is refused later.
     """
     if a.dtype.kind not in "iu" or bound.__class__ is not int:  # a traced number has its own class
         return bound
@@ -69,10 +74,6 @@ def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
     return (builtins.max if picks == "max" else builtins.min)(bound, limit)
 
 
-def _pair(a: Any, bound: Any) -> tuple[Any, ...]:
-    return (a,) if bound is None else (a, bound)
-
-
 @numpy_function(np.round, np.around, np.ndarray.round)
 def round_(a: Any, decimals: int = 0) -> Any:
     if a.dtype.kind in "iu":  # bool becomes a float, as in NumPy
@@ -84,13 +85,8 @@ def round_(a: Any, decimals: int = 0) -> Any:
     if a.dtype.kind == "b":
         raise DTypeError("round: bool is rounded to 0 decimals only, as by NumPy")
     scale = 10.0 ** abs(decimals)
-    return _rescaled(a, scale, decimals > 0)
-
-
-def _rescaled(a: Any, scale: float, up: bool) -> Any:
-    if up:
-        return apply(OPERATORS["rint"], a * scale) / scale
-    return apply(OPERATORS["rint"], a / scale) * scale
+    rint = OPERATORS["rint"]
+    return apply(rint, a * scale) / scale if decimals > 0 else apply(rint, a / scale) * scale
 
 
 @numpy_function(np.nan_to_num, unboxed=True)
@@ -102,7 +98,7 @@ def nan_to_num(
     if is_complex(x):
         found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
     else:
-        limits = _limits(x.dtype)
+        limits = np.finfo(x.dtype)
         high = limits.max if posinf is None else posinf
         low = limits.min if neginf is None else neginf
         found = np.where(np.isnan(x), nan, x)
@@ -111,12 +107,6 @@ def nan_to_num(
         return found
     x[...] = found
     return x
-
-
-def _limits(dtype: Any) -> Any:
-    if dtype.kind == "f":
-        return np.finfo(dtype)
-    raise UnsupportedError(f"nan_to_num: {dtype}")
 
 
 @numpy_function(np.sinc)
@@ -157,7 +147,6 @@ def polyval(p: Any, x: Any) -> Any:
     Raises:
         UnsupportedError: more coefficients than become code.
     """
-    p = p if is_traced_array(p) else np.asarray(p)  # whose numbers have a dtype
     found: Any = np.zeros_like(x)
     for n in range(_terms("polyval", p)):
         found = found * x + p[n]
@@ -175,7 +164,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     a, v = np.atleast_1d(a), np.atleast_1d(v)
     if a.ndim != 1 or v.ndim != 1:
         raise ShapeError(f"convolve: expected vectors, found {a.ndim} and {v.ndim} dimensions")
-    a, v = _by_size(a, v)
+    sizes = tuple(number_of(a.tracer, x.shape[0]) for x in (a, v))
+    if a.tracer.builder.require(Expr("lt", sizes)):
+        a, v = v, a
     count = _terms("convolve", v)
     if not count:
         raise ShapeError("convolve: an operand is empty")
@@ -183,16 +174,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     wide = np.pad(a, before) if before[0] or before[1] else a
     length = a.shape[0] + kept
     parts = [wide[count - 1 - n : count - 1 - n + length] * v[n] for n in range(count)]
-    found = parts[0]
-    for part in parts[1:]:
-        found = found + part
-    return found
-
-
-def _by_size(a: Any, v: Any) -> tuple[Any, Any]:
-    tracer = next(x.tracer for x in (a, v) if is_traced(x))
-    sizes = [number_of(tracer, x.shape[0]) for x in (a, v)]
-    return (v, a) if tracer.builder.require(Expr("lt", tuple(sizes))) else (a, v)
+    return reduce(add, parts)
 
 
 def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
@@ -228,8 +210,8 @@ def interp(
     """
     if period is not None:
         raise UnsupportedError("interp: period= sorts the points; do it outside")
-    reals = (x, xp) if is_complex(fp) else (x, xp, *filter(_is_given, (left, right)))
-    if any(map(np.iscomplexobj, reals)):
+    ends = [end for end in (left, right) if end is not None]
+    if any(map(np.iscomplexobj, (x, xp) if is_complex(fp) else (x, xp, *ends))):
         raise UnsupportedError("interp: complex numbers beside real values, which NumPy refuses")
     x, xp = x.astype(np.float64), xp.astype(np.float64)
     tracer, builder = xp.tracer, xp.tracer.builder
@@ -247,10 +229,6 @@ def interp(
         for part in (OPERATORS["real"], OPERATORS["imag"])
     )
     return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
-
-
-def _is_given(end: Any) -> bool:
-    return end is not None
 
 
 def _part_of(end: Any, part: Operator) -> Any:

@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, and questions for them."""
+"""Parts and properties of complex numbers."""
 
 from __future__ import annotations
 

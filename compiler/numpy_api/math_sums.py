@@ -1,4 +1,4 @@
-"""Sums, products and differences, of all elements or running."""
+"""Sums, products and differences, also cumulative ones."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes, counted_axis, number_of
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.common import (
+    along,
     apply,
     axis_of,
     dtype_name,
     is_empty,
     mask_of,
     of_type,
-    part_along,
     reduced,
     without_nan,
 )
-from opweave.compiler.numpy_api.manipulation_joining import concatenate
 from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.opcodes import OPERATORS, dtypes
@@ -44,9 +43,8 @@ def _total(
         raise ShapeError(f"{name}: where= asks for a number as initial=")
     neutral = a.dtype.type(pair.identity)
     chosen = a if where is True else np.where(mask_of(where, a), a, neutral)
-    found = reduced(
-        name, chosen, axis, keepdims, dtype=None if dtype is None else dtype_name(dtype)
-    )
+    dtype = None if dtype is None else dtype_name(dtype)
+    found = reduced(name, chosen, axis, keepdims, dtype=dtype)
     begins = initial is not NONE and initial is not None
     return pair(found, of_type(found.dtype, initial)) if begins else found
 
@@ -150,8 +148,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = 
     if n < 0:
         raise ShapeError(f"diff: order must be non-negative, found {shown(int(n))}")
     for _ in range(n):
-        upper = a[part_along(axis, a.ndim, slice(1, None))]
-        lower = a[part_along(axis, a.ndim, slice(None, -1))]
+        upper, lower = a[along(axis, 1)], a[along(axis, None, -1)]
         a = upper != lower if a.dtype.kind == "b" else upper - lower
     return a
 
@@ -168,17 +165,12 @@ def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = ary.reshape(-1)
     found = flat[1:] - flat[:-1]
-    parts = [to_begin, found, to_end]
-    if to_begin is None and to_end is None:
+    parts = [lifted(ary.tracer, p) for p in (to_begin, found, to_end) if p is not None]
+    if not all(np.can_cast(part.dtype, ary.dtype, "same_kind") for part in parts):
+        raise UnsupportedError("ediff1d: ends of another kind than the array")
+    if len(parts) == 1:
         return found
-    joined = []
-    for part in parts:
-        if part is not None:
-            end = lifted(ary.tracer, part)
-            if not np.can_cast(end.dtype, ary.dtype, "same_kind"):
-                raise UnsupportedError("ediff1d: ends of another kind than the array")
-            joined.append(end.reshape(-1).astype(ary.dtype))
-    return concatenate(joined)
+    return np.concatenate([part.reshape(-1).astype(ary.dtype) for part in parts])
 
 
 @numpy_function(np.gradient)
@@ -207,14 +199,10 @@ def _differences(f: Any, axis: int, step: Any) -> Any:
     require = f.tracer.builder.require
     if not require(Expr("lt", (literal(1), number_of(f.tracer, f.shape[axis])))):
         raise ShapeError(f"gradient: axis {axis} has fewer than 2 points")
-
-    def part(begin: int | None, end: int | None) -> tuple[slice, ...]:
-        return (*[slice(None)] * axis, slice(begin, end))
-
     out = np.empty_like(f)
-    out[part(1, -1)] = (f[part(2, None)] - f[part(None, -2)]) / (2.0 * step)
-    out[part(None, 1)] = (f[part(1, 2)] - f[part(None, 1)]) / step
-    out[part(-1, None)] = (f[part(-1, None)] - f[part(-2, -1)]) / step
+    out[along(axis, 1, -1)] = (f[along(axis, 2)] - f[along(axis, None, -2)]) / (2.0 * step)
+    out[along(axis, None, 1)] = (f[along(axis, 1, 2)] - f[along(axis, None, 1)]) / step
+    out[along(axis, -1)] = (f[along(axis, -1)] - f[along(axis, -2, -1)]) / step
     return out
 
 
@@ -225,6 +213,5 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         dx = np.diff(x) if x.ndim == 1 else np.diff(x, axis=axis)
         if x.ndim == 1:
             dx = dx[(slice(None), *[None] * (y.ndim - 1 - axis))]
-    ends = (slice(1, None), slice(None, -1))
-    upper, lower = (y[part_along(axis, y.ndim, part)] for part in ends)
+    upper, lower = y[along(axis, 1)], y[along(axis, None, -1)]
     return (dx * (upper + lower) / 2.0).sum(axis=axis)

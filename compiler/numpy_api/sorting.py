@@ -1,4 +1,8 @@
-"""Places of elements: by bisection of a sorted table, and of the largest and smallest."""
+"""Search in a sorted table, places of extremes, and counts.
+
+A step of the search is one gather: a table of n elements takes as many steps as n has binary
+digits, and all of them stand in one kernel.
+"""
 
 from __future__ import annotations
 

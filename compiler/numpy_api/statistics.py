@@ -83,19 +83,28 @@ def _mean(
     if where is True:
         return reduced("mean", a, axis, keepdims)
     axis = axis_of("mean", axis)
-    narrow = dtypes.of(a.dtype).round != ""
-    wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
+    wide = _widened(a)
     total = np.where(mask_of(where, a), wide, 0).sum(axis=axis, keepdims=keepdims)
     count = np.broadcast_to(where, a.shape).sum(axis=axis, keepdims=keepdims)
     found = (total / count).astype(wide.dtype)
-    return found.astype(a.dtype) if narrow else found
+    return found if wide is a or a.dtype.kind in "biu" else found.astype(a.dtype)
+
+
+def _widened(a: Any) -> Any:
+    """An array in the type in which its mean is computed: of integers float64."""
+    if dtypes.of(a.dtype).round != "":  # a type of 16 bits
+        return a.astype(np.float32)
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
+def _chosen(where: Any, a: Any) -> Any:
+    return np.full_like(a, True, bool) if where is True else np.broadcast_to(where, a.shape)
 
 
 def _whole_mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     """The sum in a type of integers, and what a division of it leaves there, as by NumPy."""
     total = a.sum(axis=axis, dtype=dtype, keepdims=keepdims, where=where)
-    chosen = np.broadcast_to(where, a.shape) if where is not True else np.full_like(a, True, bool)
-    return (total / chosen.sum(axis=axis, keepdims=keepdims)).astype(total.dtype)
+    return (total / _chosen(where, a).sum(axis=axis, keepdims=keepdims)).astype(total.dtype)
 
 
 def _spread(
@@ -114,13 +123,10 @@ def _spread(
 
 def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: Any) -> Any:
     """About a mean that is given, or of the elements that are chosen."""
-    narrow = dtypes.of(a.dtype).round != ""
-    wide = a.astype(np.float32) if narrow else a if a.dtype.kind in "fc" else a.astype(float)
+    wide = _widened(a)
     middle = _mean(wide, axis, keepdims=True, where=where) if mean is None else mean
     squares = squared_size(wide - middle)
-    chosen = (
-        np.full_like(a, True, dtype=bool) if where is True else np.broadcast_to(where, a.shape)
-    )
+    chosen = _chosen(where, a)
     total = np.where(chosen, squares, 0).sum(axis=axis, keepdims=keepdims)
     count = chosen.sum(axis=axis, keepdims=keepdims)
     return (total / np.maximum(count - ddof, 0)).astype(squares.dtype)

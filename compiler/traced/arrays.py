@@ -25,7 +25,6 @@ from opweave.compiler.numpy_api.dispatch import (
     REDUCES,
     operator_of,
 )
-from opweave.compiler.numpy_api.linalg_products import matmul
 from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import Row
 from opweave.compiler.numpy_api.scipy_special import special_function
@@ -262,15 +261,10 @@ class TracedArray(Refused, ArrayOperators):
             raise self.tracer.noted(error) from None
 
     def __matmul__(self, other: Any) -> Any:
-        return self._call("@", matmul, (self, self._beside(other)), {})
+        return self._call("@", FUNCTIONS[np.matmul], (self, other), {})
 
     def __rmatmul__(self, other: Any) -> Any:
-        return self._call("@", matmul, (self._beside(other), self), {})
-
-    def _beside(self, other: Any) -> Any:
-        """An operand of ``@``: NumPy makes an array of a list."""
-        is_list = isinstance(other, list | tuple)
-        return self._call("@", lifted, (self.tracer, other), {}) if is_list else other
+        return self._call("@", FUNCTIONS[np.matmul], (other, self), {})
 
     def __imatmul__(self, other: Any) -> Any:
         return self._assigned(self @ other, "__imatmul__")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from opweave.compiler.numpy_api.dispatch import CREATORS, FUNCTIONS
+
 from .judge import FUSES, Row, judged
-from .rows import APART, APART_METHODS, CHAPTERS, SHOWN, ufunc_rows
+from .rows import APART, APART_METHODS, CALLS, OTHERS, SHOWN, ufunc_rows
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "numpy.md"
+# Of functions that the compiler's table does not have.
+OWN = "NumPy's own: it calls others, or runs in parts"
 HEAD = """# What of NumPy fuses
 
 Every public function of NumPy {version}, called inside of a fused function: `python -m tests.numpy_page` makes this page by calling them, and `tests/docs/test_numpy_page.py` holds it to the code and each
-result to NumPy's. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none); others run *in parts*, by NumPy or
+result to NumPy's. The chapters are the modules of `compiler/numpy_api`. A call *fuses* where it becomes part of kernels (the number is of the call alone, on a GPU; a call whose result is a view or a number needs none); others run *in parts*, by NumPy or
 CuPy between fused kernels, for the reason given: nothing else of the function is lost by it. Keywords that no line shows, such as `where=`, are refused by name and run in parts.
 
 Arrays in the calls: {operands}.
@@ -24,7 +30,26 @@ Arrays in the calls: {operands}.
 
 
 def chapters() -> dict[str, Sequence[str]]:
-    return {"ufuncs": ufunc_rows(), **CHAPTERS}
+    """The calls by chapter: those of functions where the compiler has the function."""
+    found: dict[str, list[str]] = {}
+    for call in CALLS:
+        found.setdefault(chapter_of(call), []).append(call)
+    own = found.pop(OWN, [])
+    ordered = {name: found[name] for name in sorted(found)}
+    return {"ufuncs": ufunc_rows(), **ordered, OWN: own, **OTHERS}
+
+
+def chapter_of(call: str) -> str:
+    """Of the function that a call is about: the first in its last statement, or in all."""
+    named = re.compile(r"np\.(linalg\.)?(\w+)\(")
+    found = named.search(call.rpartition("; ")[2]) or named.search(call)
+    assert found is not None, call
+    function = getattr(np.linalg if found[1] else np, found[2], None)
+    row = FUNCTIONS.get(function) or CREATORS.get(found[2])
+    if row is None:
+        return OWN
+    about = str(sys.modules[row.handler.__module__].__doc__).partition("\n")[0].rstrip(".")
+    return f"{row.chapter}: {about[0].lower()}{about[1:]}"
 
 
 def rows_of(calls: Sequence[str]) -> list[Row]:
