@@ -3,9 +3,32 @@
 // function object over two partial results.  All threads of a block come to each call.
 #pragma once
 
+// What several passes read of a row: with USE_REGISTER_ROW it stays in registers from its beginning
+// on, else each pass reads its chunks.  `load(r, j0)` reads the one that begins at column j0.
+template <int CHUNKS, class R, class Load>
+OW_INLINE void hold_row(R (&row)[CHUNKS][LANES], const int lane, const Load load) {
+#if USE_REGISTER_ROW
+OW_UNROLL
+    for (int c = 0; c < CHUNKS; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
+#endif
+}
+template <int CHUNKS, class R, class Load>
+OW_INLINE void held_chunk(R (&r)[LANES], const R (&row)[CHUNKS][LANES], const index_t c, const index_t j0, const Load load) {
+#if USE_REGISTER_ROW
+OW_UNROLL
+    for (int l = 0; l < LANES; ++l) r[l] = row[c][l];
+#else
+    load(r, j0);
+#endif
+}
+
 // Places in shared memory where warps meet, or without shuffles threads, by the bytes of each.  No
 // template over the type: g++ does not take shared variables of templates for the block's.
-#define MEETING (USE_WARP_SHUFFLE ? (BLOCK + 31) / 32 : BLOCK)
+#if USE_WARP_SHUFFLE
+#define MEETING ((BLOCK + 31) / 32)
+#else
+#define MEETING BLOCK
+#endif
 #define OW_PLACES(BYTES) OW_INLINE void* places(Bytes<BYTES>) { \
     __shared__ __align__(BYTES) char met[BYTES * MEETING]; return met; }
 template <int BYTES> struct Bytes {};

@@ -146,7 +146,8 @@ class KernelView:
         }
         found = self.program.found
         types = found.variant.trace.scalar_types
-        return Edit(self.program.lowered.schedule, self.number, names, found.extents, types)
+        loads = {p.name: p.source for p in self.data.params if p.kind == "input"}
+        return Edit(self.program.lowered.schedule, self.number, names, found.extents, types, loads)
 
     def _changed(self, schedule: Schedule) -> KernelView:
         views = self.program.rescheduled(schedule).kernels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import count as count_from
 from typing import NamedTuple
 
 from opweave.compiler.codegen.layout import Access, access, viewed_layout
@@ -116,9 +117,21 @@ class GroupOperands:
             if given is None:
                 name = self._fresh(f"t{value.id}")
             else:
-                name = given.name if value == given.value else self._fresh(f"{given.name}_view")
+                name = given.name if value == given.value else self._view_name(given.name, value)
             self.pointers[value.id] = name
         return self.pointers[value.id]
+
+    def _view_name(self, given: str, value: Value) -> str:
+        """``x_1_0`` for x[1:, :-1], where it is free; else ``x_view``, ``x_view2`` and so on."""
+        offsets = self.graph.views[value.id].offsets
+        name = "_".join((given, *map(str, offsets)))
+        if not offsets or name in self.used:
+            name = f"{given}_view"
+        for number in count_from(2):
+            if name not in self.used:
+                break
+            name = f"{given}_view{number}"
+        return self._fresh(name)
 
     def _operand(self, value: Value, name: str, dims: tuple[int, ...]) -> ArrayOperand:
         """An operand that is read, with the layout of the array behind it."""

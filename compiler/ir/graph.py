@@ -100,6 +100,15 @@ class Node:
         return dict(self.attrs)[name]
 
 
+def _written(start: Expr | None) -> int:
+    """The number that a slice or index begins at; negative where there is none."""
+    if start is not None and start.op == "slice_start":
+        start = start.args[1]
+    if start is None:
+        return 0
+    return int(start.args[0]) if start.op == "literal" else -1
+
+
 @dataclass(frozen=True)
 class View:
     """How a value lies in the memory of another, which no kernel copies.
@@ -151,6 +160,19 @@ class View:
         return replace(
             self, starts=tuple(starts), steps=tuple(steps), lengths=tuple(lengths), shape=shape
         )
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The index that it begins at along each axis of its base, as the user wrote it.
+
+        () of a view in another order or shape, in steps, or from where only a call knows.
+        """
+        axes = [a for a in self.axes if a is not None]
+        moved = axes != sorted(axes) or self.shape_of_base != self.base.shape
+        if self.is_whole or moved or any(step != 1 for step in self.steps):
+            return ()
+        found = [_written(s) for s in self.starts]
+        return tuple(found) if min(found) >= 0 else ()
 
     @property
     def is_whole(self) -> bool:

@@ -38,8 +38,12 @@ class Edit:
         names: Mapping[str, int],
         extents: Mapping[str, int],
         scalar_types: Mapping[str, Any],
+        loads: Mapping[str, int],
     ):
-        """``names`` maps the kernel's result names (``v1``, ``sum0``) to node indices."""
+        """``names`` maps the kernel's result names (``v1``, ``sum0``) to node indices.
+
+        ``loads`` maps the names of what it reads to ids of values.
+        """
         self.extents = extents
         self.scalar_types = scalar_types
         self.schedule = schedule
@@ -47,6 +51,7 @@ class Edit:
         self.number = number
         self.members = list(schedule.groups[number].nodes)
         self.names = names
+        self.loads = loads
 
     def insert(self, code: Any, before: str | None, after: str | None) -> Schedule:
         """Slide one more op-code in.
@@ -166,10 +171,8 @@ class Edit:
 
     def _loaded(self, place: str) -> Value:
         name = place.removeprefix("load").strip()
-        names = {i.value.id: i.name for i in self.graph.inputs}
         for value in self.schedule.groups[self.number].inputs:
-            given = names.get(self.graph.base(value).id)
-            if given and name == (f"{given}_view" if value.id in self.graph.views else given):
+            if value.id == self.loads.get(name) and self.graph.base(value).id in self.graph.arguments:
                 return value
         raise EditError(f"{shown(place)}: the kernel loads no such argument")
 

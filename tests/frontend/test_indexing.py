@@ -163,7 +163,7 @@ def test_the_checker_finds_nothing(target):
     fused = ow.fuse(lambda x: x[1:-1, 1:-1] * 4 - x[:-2, 1:-1] - x[2:, 1:-1])
 
     assert ow.sanitize(fused, X, target=target).ok
-    assert "x_view" in fused.lower(X, target=target).source
+    assert "x_2_1" in fused.lower(X, target=target).source
 
 
 @pytest.mark.host

@@ -49,6 +49,14 @@ linear_relu_product_f32(
         for (int q = 0; q < FRAGMENTS; ++q)
             for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = 0;
 
+    // a step of the fragments q
+    const auto accumulate = [&](const float (&left)[THREAD_M], const float (&right)[FRAGMENTS][WIDTH], const int q) {
+#pragma unroll
+        for (int i = 0; i < THREAD_M; ++i)
+            for (int l = 0; l < WIDTH; ++l)
+                acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
+    };
+
 #if USE_SHARED_MEMORY
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
@@ -81,10 +89,7 @@ linear_relu_product_f32(
             for (int q = 0; q < FRAGMENTS; ++q)
                 for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
 #pragma unroll
-            for (int i = 0; i < THREAD_M; ++i)
-                for (int q = 0; q < FRAGMENTS; ++q)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
+            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
         }
         __syncthreads();  // the tiles may be written again
     }
@@ -93,32 +98,20 @@ linear_relu_product_f32(
     index_t left_row[THREAD_M];
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i) left_row[i] = min(m0 + thread_m + i, rows - 1);
+    const auto accumulate_all = [&](const int q, const index_t j0, const auto inside) {
+        for (index_t k = 0; k < depth; ++k) {
+            float left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+            for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + batch * x_s0 + left_row[i] * x_s1 + k);
+            load_chunk(right[q], w + j0 + k * w_s0, inside);
+            accumulate(left, right, q);
+        }
+    };
 #pragma unroll
     for (int q = 0; q < FRAGMENTS; ++q) {
         const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
-        if (cols - j0 >= WIDTH) {
-            for (index_t k = 0; k < depth; ++k) {
-                float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + batch * x_s0 + left_row[i] * x_s1 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, WIDTH);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
-            }
-        } else if (j0 < cols) {
-            for (index_t k = 0; k < depth; ++k) {
-                float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + batch * x_s0 + left_row[i] * x_s1 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: f32[n0, n1, n4], line 2
-            }
-        }
+        if (cols - j0 >= WIDTH) accumulate_all(q, j0, Constant<WIDTH>());
+        else if (j0 < cols) accumulate_all(q, j0, cols - j0);
     }
 #endif
 

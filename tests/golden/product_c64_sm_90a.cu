@@ -58,6 +58,14 @@ complex_rows_product_rows_c64(
         for (int q = 0; q < FRAGMENTS; ++q)
             for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = complex64();
 
+    // a step of the fragments q
+    const auto accumulate = [&](const complex64 (&left)[THREAD_M], const complex64 (&right)[FRAGMENTS][WIDTH], const int q) {
+#pragma unroll
+        for (int i = 0; i < THREAD_M; ++i)
+            for (int l = 0; l < WIDTH; ++l)
+                acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: c64[n0, n3], line 2
+    };
+
 #if USE_SHARED_MEMORY
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) complex64 left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
@@ -90,10 +98,7 @@ complex_rows_product_rows_c64(
             for (int q = 0; q < FRAGMENTS; ++q)
                 for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
 #pragma unroll
-            for (int i = 0; i < THREAD_M; ++i)
-                for (int q = 0; q < FRAGMENTS; ++q)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: c64[n0, n3], line 2
+            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
         }
         __syncthreads();  // the tiles may be written again
     }
@@ -102,32 +107,20 @@ complex_rows_product_rows_c64(
     index_t left_row[THREAD_M];
 #pragma unroll
     for (int i = 0; i < THREAD_M; ++i) left_row[i] = min(m0 + thread_m + i, rows - 1);
+    const auto accumulate_all = [&](const int q, const index_t j0, const auto inside) {
+        for (index_t k = 0; k < depth; ++k) {
+            complex64 left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+            for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + left_row[i] * x_s0 + k);
+            load_chunk(right[q], w + j0 + k * w_s0, inside);
+            accumulate(left, right, q);
+        }
+    };
 #pragma unroll
     for (int q = 0; q < FRAGMENTS; ++q) {
         const index_t j0 = col0 + q * (BLOCK_N / FRAGMENTS) + thread_n;
-        if (cols - j0 >= WIDTH) {
-            for (index_t k = 0; k < depth; ++k) {
-                complex64 left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + left_row[i] * x_s0 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, WIDTH);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: c64[n0, n3], line 2
-            }
-        } else if (j0 < cols) {
-            for (index_t k = 0; k < depth; ++k) {
-                complex64 left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i) left[i] = load(x + left_row[i] * x_s0 + k);
-                load_chunk(right[q], w + j0 + k * w_s0, cols - j0);
-#pragma unroll
-                for (int i = 0; i < THREAD_M; ++i)
-                    for (int l = 0; l < WIDTH; ++l)
-                        acc[i][q][l] = fma(left[i], right[q][l], acc[i][q][l]);  // matmul: c64[n0, n3], line 2
-            }
-        }
+        if (cols - j0 >= WIDTH) accumulate_all(q, j0, Constant<WIDTH>());
+        else if (j0 < cols) accumulate_all(q, j0, cols - j0);
     }
 #endif
 
@@ -147,22 +140,24 @@ complex_rows_product_rows_c64(
         const index_t row = m0 + r;
         const bool active = row < rows;
         const index_t width = active ? cols : 0;
+
+        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        const auto b_load = [&](complex64 (&b_v)[LANES], const index_t j0) {
+            load_chunk(b_v, b + j0, width - j0);
+        };
+        complex64 b_row[ROW_CHUNKS][LANES];
+        hold_row(b_row, lane, b_load);
+
+        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        const auto product_load = [&](complex64 (&product_v)[LANES], const index_t j0) {
+            load_chunk(product_v, &product_tile[r][j0], width - j0);
+        };
+        complex64 product_row[ROW_CHUNKS][LANES];
+        hold_row(product_row, lane, product_load);
 #if USE_REGISTER_ROW
         const int chunks = ROW_CHUNKS;
 #else
         const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
-#endif
-#if USE_REGISTER_ROW
-
-        // load: the row is read once and stays in registers
-        complex64 b_row[ROW_CHUNKS][LANES];
-        complex64 product_row[ROW_CHUNKS][LANES];
-#pragma unroll ROW_CHUNKS
-        for (index_t c = 0; c < chunks; ++c) {
-            const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-            load_chunk(b_row[c], b + j0, width - j0);
-            load_chunk(product_row[c], &product_tile[r][j0], width - j0);
-        }
 #endif
 
         // pass 0: sum_c64
@@ -174,18 +169,10 @@ complex_rows_product_rows_c64(
 #pragma unroll ROW_CHUNKS
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-            const complex64 (&b_v)[LANES] = b_row[c];
-#else
             complex64 b_v[LANES];
-            load_chunk(b_v, b + j0, width - j0);
-#endif
-#if USE_REGISTER_ROW
-            const complex64 (&product_v)[LANES] = product_row[c];
-#else
+            held_chunk(b_v, b_row, c, j0, b_load);
             complex64 product_v[LANES];
-            load_chunk(product_v, &product_tile[r][j0], width - j0);
-#endif
+            held_chunk(product_v, product_row, c, j0, product_load);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const complex64 v0 = product_v[l] + b_v[l];  // add: c64[n0, n3], line 2
@@ -200,18 +187,10 @@ complex_rows_product_rows_c64(
 #pragma unroll ROW_CHUNKS
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-            const complex64 (&b_v)[LANES] = b_row[c];
-#else
             complex64 b_v[LANES];
-            load_chunk(b_v, b + j0, width - j0);
-#endif
-#if USE_REGISTER_ROW
-            const complex64 (&product_v)[LANES] = product_row[c];
-#else
+            held_chunk(b_v, b_row, c, j0, b_load);
             complex64 product_v[LANES];
-            load_chunk(product_v, &product_tile[r][j0], width - j0);
-#endif
+            held_chunk(product_v, product_row, c, j0, product_load);
             complex64 out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {

@@ -38,20 +38,17 @@ softmax_row_f32(
     const bool active = row < rows;
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
+
+    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
+        load_chunk(x_v, x + row * cols + j0, width - j0);
+    };
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
-#endif
-#if USE_REGISTER_ROW
-
-    // load: the row is read once and stays in registers
-    float x_row[ROW_CHUNKS][LANES];
-#pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        load_chunk(x_row[c], x + row * cols + j0, width - j0);
-    }
 #endif
 
     // pass 0: max_f32
@@ -63,12 +60,8 @@ softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&x_v)[LANES] = x_row[c];
-#else
         float x_v[LANES];
-        load_chunk(x_v, x + row * cols + j0, width - j0);
-#endif
+        held_chunk(x_v, x_row, c, j0, x_load);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             if (j0 + l < width) {
@@ -87,12 +80,8 @@ softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&x_v)[LANES] = x_row[c];
-#else
         float x_v[LANES];
-        load_chunk(x_v, x + row * cols + j0, width - j0);
-#endif
+        held_chunk(x_v, x_row, c, j0, x_load);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
@@ -108,12 +97,8 @@ softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&x_v)[LANES] = x_row[c];
-#else
         float x_v[LANES];
-        load_chunk(x_v, x + row * cols + j0, width - j0);
-#endif
+        held_chunk(x_v, x_row, c, j0, x_load);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

@@ -44,23 +44,20 @@ picked_softmax_row_f32(
     const bool active = row < rows;
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
+    const bool here = active;
+    const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
+    const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
+
+    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    const auto x_load = [&](float (&window0)[LANES], const index_t j0) {
+        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
+    };
+    float window0_row[ROW_CHUNKS][LANES];
+    hold_row(window0_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
-#endif
-    const bool here = active;
-    const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
-    const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
-#if USE_REGISTER_ROW
-
-    // load: the row is read once and stays in registers
-    float window0_row[ROW_CHUNKS][LANES];
-#pragma unroll ROW_CHUNKS
-    for (index_t c = 0; c < chunks; ++c) {
-        const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        load_window(window0_row[c], x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
-    }
 #endif
 
     // pass 0: max_f32
@@ -72,12 +69,8 @@ picked_softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&window0)[LANES] = window0_row[c];
-#else
         float window0[LANES];
-        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
-#endif
+        held_chunk(window0, window0_row, c, j0, x_load);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             if (j0 + l < width) {
@@ -96,12 +89,8 @@ picked_softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&window0)[LANES] = window0_row[c];
-#else
         float window0[LANES];
-        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
-#endif
+        held_chunk(window0, window0_row, c, j0, x_load);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
@@ -117,12 +106,8 @@ picked_softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-#if USE_REGISTER_ROW
-        const float (&window0)[LANES] = window0_row[c];
-#else
         float window0[LANES];
-        load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
-#endif
+        held_chunk(window0, window0_row, c, j0, x_load);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
