@@ -112,7 +112,8 @@ class Kernel:
     @property
     def joins(self) -> list[Reduction]:
         """One reduction or scan for each function object that joins partial results."""
-        return list({r.functor: r for p in self.passes for r in (*p.reductions, *p.scans)}.values())
+        found = (r for p in self.passes for r in (*p.reductions, *p.scans))
+        return list({r.functor: r for r in found}.values())
 
     @property
     def partial_results(self) -> int:
