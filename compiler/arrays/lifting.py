@@ -71,8 +71,7 @@ def _stacked(parts: list[Any]) -> Any:
         raise ShapeError("a list of arrays of different shapes")
     place = coordinate(first.tracer, len(parts), first.ndim, I32)
     common = np.result_type(*(part.dtype for part in parts))
-    cast = [part.astype(common) for part in parts]
-    found = one_of(place, cast)
+    found = one_of(place, [part.astype(common) for part in parts])
     return found if len(parts) > 1 else first.tracer.hidden_view(found, (None, *range(first.ndim)))
 
 

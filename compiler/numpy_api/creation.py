@@ -44,10 +44,10 @@ def created(tracer: TracerLike, shape: Sequence[Any], fill: Any, dtype: Any) -> 
         if np.ndim(fill):
             raise UnsupportedError("full: expected a number to fill with, found a sequence")
         with tracer.errors():
-            fill = np.full((), fill, wanted.numpy)[()]  # as NumPy converts it
+            fill = np.full((), fill, wanted.numpy)[()]  # NumPy's conversion, with its errors
         own = wanted
     expr = fill.expr if is_traced_number(fill) else tracer.literal(fill)
-    # a Python integer beyond the type is refused at each call, as by NumPy
+    # as NumPy does, each call refuses a Python integer that the type cannot hold
     both_whole = getattr(fill, "example", None).__class__ is int and wanted.kind in "iu"
     direct = both_whole or np.can_cast(own.numpy, wanted.numpy, "same_kind")
     made = tracer.wrapped(
@@ -63,7 +63,7 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
     *, shape: Any = None,
 ) -> Any:  # fmt: skip
-    """Of the shape and dtype of another array, unless others are given."""
+    """An array with the shape and dtype of another one; ``shape=`` and ``dtype=`` go first."""
     extents = a.shape if shape is None else shape if isinstance(shape, tuple | list) else (shape,)
     if is_traced_array(fill_value) and fill_value.ndim:
         raise UnsupportedError("full_like: expected a number to fill with; use np.broadcast_to")
@@ -121,12 +121,12 @@ def array(
     tracer: TracerLike, object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K",
     subok: bool = False,
 ) -> Any:  # fmt: skip
-    """Of a traced array, or of a list with traced arrays in it."""
+    """A traced array, or a list with traced arrays in it, as an array."""
     if order not in ("K", "A", "C", "F", None):
         raise UnsupportedError(f"array: order={order!r}: expected C, F, A or K")
     found, is_new = lifted(tracer, object), not is_traced_array(object)
     if not is_new and tracer.is_number(found.value):
-        found, is_new = np.copy(found), True  # of a number NumPy makes an array
+        found, is_new = np.copy(found), True  # NumPy makes an array of a number
     if dtype is not None and dtypes.of(dtype) is not found.value.dtype:
         return found.astype(dtype, order=order)
     if copy and not is_new:
@@ -135,12 +135,12 @@ def array(
 
 
 def _base_array(a: Any) -> Any:
-    """Of a file in memory the array in it, another object to NumPy; else the array itself."""
+    """The array itself; for a memory-mapped file the plain array, which is another object."""
     return a[...] if a.value.id in a.tracer.mapped else a
 
 
 def _laid_out(a: Any, order: Any) -> Any:
-    """An array itself if it lies as it is asked for; NumPy may copy it."""
+    """An array in the memory order that is asked for; the same array if it has that order."""
     if order not in ("C", "F") or not a.ndim:
         return a
     if order == "C" or a.ndim == 1:
@@ -171,7 +171,10 @@ def ascontiguousarray(tracer: TracerLike, a: Any, dtype: Any = None) -> Any:
 
 
 def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
-    """The array itself where it is known to lie row by row; else NumPy's ``of`` may copy it."""
+    """An array whose elements lie row by row: the same array if that is known to be so.
+
+    Else a copy, or a view where NumPy's function ``of`` makes one.
+    """
     if a.tracer.lies_in_rows(a.value):
         return _base_array(a)
     made = a.tracer.apply(OPERATORS["copy"], [a])
@@ -197,7 +200,7 @@ def _placed(row: Row, tracer: TracerLike, *args: Any, **kwargs: Any) -> Any:
 
 
 def _held(tracer: TracerLike | None, made: Any) -> Any:
-    """An array that depends on nothing traced: NumPy's own, unless the function writes to it."""
+    """An array that depends on no traced value: NumPy's, or a traced copy to be written to."""
     if tracer is None or getattr(made, "dtype", np.dtype(object)).kind not in "biufc":
         return made
     tracer.made = True
@@ -207,11 +210,13 @@ def _held(tracer: TracerLike | None, made: Any) -> Any:
 def creator(
     name: str, plain: Callable[..., Any], holder: TracerLike | None = None
 ) -> Callable[..., Any]:
-    """A creation function of a module: traced where an extent or the number is.
+    """A creation function as a traced function sees it.
 
-    ``holder``: the trace that may want to hold what NumPy makes, too, see ``trace``.
+    Args:
+        name: of NumPy's function.
+        plain: the function itself, of NumPy or CuPy; it is called if no argument is traced.
+        holder: the tracer that may want a traced copy of what ``plain`` makes, see ``trace``.
     """
-
     row = CREATORS[name]
 
     def of_items(*args: Any, **kwargs: Any) -> Any:

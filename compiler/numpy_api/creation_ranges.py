@@ -18,7 +18,7 @@ from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 
 def arange(tracer: TracerLike, *args: Any, dtype: Any = None) -> Any:
-    """Whole numbers from a start in steps, where an end is traced; None for other numbers."""
+    """Integers in equal steps, of which an argument is traced; None for floats."""
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     kinds = [getattr(a, "example", a) for a in (start, stop, step)]
     step = tracer.concrete(step)
@@ -40,7 +40,7 @@ def linspace(
     tracer: TracerLike, start: Any, stop: Any, num: Any = 50, endpoint: bool = True,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """As NumPy's: so many steps from the start, and the very stop at the end."""
+    """Numbers in equal steps; the last one is ``stop`` itself and not computed, as by NumPy."""
     if any(getattr(end, "ndim", 0) for end in (start, stop)):
         raise UnsupportedError("linspace: expected two numbers, found arrays")
     place = arange(tracer, num)
@@ -62,7 +62,7 @@ def eye(tracer: TracerLike, N: Any, M: Any = None, k: int = 0, dtype: Any = floa
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """
     Raises:
-        UnsupportedError: another order of axes than xy and ij.
+        UnsupportedError: ``indexing`` is neither xy nor ij.
     """
     if indexing not in ("xy", "ij"):
         raise UnsupportedError(f"meshgrid: indexing={indexing!r}: expected xy or ij")
@@ -84,7 +84,8 @@ def _triangle(m: Any, k: int, is_lower: bool) -> Any:
         raise ShapeError("triangle: expected an array of at least 1 dimension")
     tracer, shape = m.tracer, m.value.shape
     dtype = place_type(tracer, *shape[-2:])
-    row = coordinate(tracer, shape[-2:][0], 1, dtype)  # of a vector each row is that
+    # of a vector NumPy makes a square matrix, whose rows are the vector
+    row = coordinate(tracer, shape[-2:][0], 1, dtype)
     column = coordinate(tracer, shape[-1], 0, dtype)
     outside = is_below(row + k, column) if is_lower else is_below(column, row + k)
     return np.where(~outside, m, m.dtype.type(0))
@@ -110,17 +111,18 @@ def diag(v: Any, k: int = 0) -> Any:
 
 
 numpy_function(np.diagflat)(lambda v, k=0: diag(v.reshape(-1), k))
-# So many columns of a Vandermonde matrix.
+
+# Most columns of a Vandermonde matrix: each is a line of code.
 MOST_POWERS = 32
 
 
 @numpy_function(np.vander)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """Powers by multiplication, one after the other.
+    """Columns of powers; each is the one before times ``x``.
 
     Raises:
-        ShapeError: no vector.
-        UnsupportedError: no columns, or more than become code.
+        ShapeError: ``x`` is not a vector.
+        UnsupportedError: no columns, or more than ``MOST_POWERS``.
     """
     if x.ndim != 1:
         raise ShapeError("vander: expected a vector")

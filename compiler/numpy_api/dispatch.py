@@ -1,4 +1,4 @@
-"""Which handler a function of NumPy's or a method of arrays has, and which operator a ufunc is."""
+"""The full table of NumPy's functions, and the operator that a ufunc is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UFUNCS: dict[str, Operator] = {
     "rad2deg": OPERATORS["degrees"],
 }
 
-# Of scipy.special, for the types that it computes in.
+# Ufuncs of scipy.special, for the types that SciPy computes in.
 SCIPY: dict[str, Operator] = {
     "erf": OPERATORS["erf"],
     "erfc": OPERATORS["erfc"],
@@ -53,7 +53,7 @@ SCIPY: dict[str, Operator] = {
 
 
 def operator_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Operator | None:
-    """The operator that a ufunc is; None for one of a user's, whatever its name is."""
+    """The operator that a ufunc is; None for a user's ufunc, whatever its name."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
         return UFUNCS.get(name)

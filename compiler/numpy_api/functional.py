@@ -13,11 +13,14 @@ from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 @numpy_function(np.piecewise, arrays=())
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Each function of the whole array, and of its elements those that the condition picks.
+    """Each function of the whole array; of its result the elements where its condition holds.
+
+    NumPy calls a function with those elements alone, so the result is the same only if the
+    function is elementwise.
 
     Raises:
-        UnsupportedError: a function that is not elementwise: NumPy calls it with a part.  In parts
-            any function: NumPy calls those whose part is not empty.
+        UnsupportedError: a function that is not elementwise; any function if the fused function
+            runs in parts, since NumPy does not call it where its condition holds nowhere.
         ShapeError: neither as many functions as conditions, nor one more.
     """
     conditions = list(condlist) if isinstance(condlist, tuple | list) else [condlist]

@@ -36,9 +36,9 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
     if _are_whole(indices):
         before, behind = a.shape[:axis], a.shape[axis + 1 :]
         shape = (*before, *getattr(indices, "shape", ()), *behind)
-        # NumPy looks at indices as often as there is something before their axis
+        # without elements to take no index can be out of bounds
         unseen = before if mode == "raise" else shape
-        if any(extent == 0 for extent in unseen):  # nothing is taken, so that nothing is missing
+        if any(extent == 0 for extent in unseen):
             return created(a.tracer, shape, 0, a.dtype)
     if mode == "clip":
         indices = np.clip(indices, 0, a.shape[axis] - 1)
@@ -48,7 +48,7 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
 
 
 def _are_whole(indices: Any) -> bool:
-    """Indices are integers, so that some place is meant by each."""
+    """Whether indices are integers; others are refused where they are used."""
     dtype = indices.dtype if hasattr(indices, "dtype") else np.asarray(indices).dtype
     return dtype.kind in "biu"
 
@@ -72,10 +72,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 @numpy_function(np.compress, arrays=())
 def compress(condition: Any, a: Any, axis: Any = None) -> Any:
-    """By a condition of the function's own.
+    """The elements where a condition holds; the condition is an array of the function's own.
 
     Raises:
-        UnsupportedError: a traced one, by which the result's extent goes.
+        UnsupportedError: a traced condition: it decides the extent of the result.
     """
     if is_traced(condition):
         raise UnsupportedError("compress: a traced condition; select by np.where")
@@ -89,10 +89,11 @@ def method_compress(a: Any, condition: Any, axis: Any = None) -> Any:
 
 @numpy_function(np.choose, numbers=True)
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
-    """Of each place the choice with its number.
+    """At each place the element of the choice that ``a`` has the number of.
 
     Raises:
-        UnsupportedError: numbers that NumPy checks, or choices that are one array.
+        UnsupportedError: ``mode='raise'``, for which NumPy looks at each number; choices in one
+            array.
     """
     if mode not in ("clip", "wrap") or not isinstance(choices, list | tuple):
         raise UnsupportedError("choose: expected a list of choices, and mode='clip' or 'wrap'")
@@ -141,7 +142,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 
 def _from(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``triu_indices_from`` and its kin: of extents, which become part of the guard."""
+    """``triu_indices_from`` and the like; the extents become part of the guard."""
 
     def handler(arr: Any, k: int = 0) -> Any:
         if arr.ndim != 2:
@@ -165,12 +166,12 @@ def diag_indices_from(arr: Any) -> Any:
 
 
 def _fits(name: str, value: Any, target: Any, casting: Any) -> Any:
-    """A value that may be stored.
+    """A value as the target's type holds it.
 
     Raises:
-        DTypeError: an array of another kind.
-        UnsupportedError: a number that the array's type does not hold as it is; an array of
-            NumPy's own to write to.
+        DTypeError: an array that ``casting`` does not convert.
+        UnsupportedError: a number that the target's type does not hold; a target that is not
+            traced.
     """
     if not is_traced(target):
         raise UnsupportedError(f"{name}: writes into an array that no kernel holds")
@@ -194,8 +195,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """
     Raises:
-        UnsupportedError: values of another shape, which NumPy repeats.
-        ShapeError: a mask of another shape.
+        UnsupportedError: values of another shape than the array, which NumPy repeats.
+        ShapeError: a mask of another shape than the array.
     """
     value = _fits("putmask", values, a, "safe")
     if not is_number(value) and value.ndim and not same_shape(value, a):
@@ -209,7 +210,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """
     Raises:
-        UnsupportedError: several values, which NumPy deals out.
+        UnsupportedError: several values, which NumPy stores one after the other.
     """
     value = vals[0] if isinstance(vals, list | tuple) and len(vals) == 1 else vals
     if not is_number(value):
@@ -223,8 +224,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """
     Raises:
-        UnsupportedError: an array of values, or diagonals that begin again.
-        ShapeError: fewer than two dimensions, or more of different extents.
+        UnsupportedError: an array of values; ``wrap=True`` of a tall matrix.
+        ShapeError: fewer than two dimensions; more than two that differ in extent.
     """
     if a.ndim < 2:
         raise ShapeError("fill_diagonal: array must be at least 2-d")

@@ -16,11 +16,11 @@ from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 @numpy_function(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Of vectors along one axis, of matrices along two, of all elements without ``ord``.
+    """The norm of vectors along an axis, of matrices along two, of all elements without ``ord``.
 
     Raises:
-        UnsupportedError: a norm by singular values.
-        ShapeError: no such order, or more than two axes.
+        UnsupportedError: a norm that needs singular values.
+        ShapeError: there is no norm of this order, or more than two axes.
     """
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)  # also of bfloat16, as by NumPy
     if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
@@ -51,7 +51,7 @@ def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     return (sizes**ord).sum(**over) ** (1 / ord)
 
 
-# Of a matrix: the axis that is summed over, and what is taken of the sums.
+# Orders of matrix norms: which of the two axes is summed, and which of the sums is the norm.
 EDGES: dict[Any, tuple[int, str]] = {
     1: (0, "max"), -1: (0, "min"), np.inf: (1, "max"), -np.inf: (1, "min"),
 }  # fmt: skip
@@ -90,7 +90,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @numpy_function(np.diagonal, np.ndarray.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """Another array where NumPy has a view that nobody can write to."""
+    """A copy; NumPy's result is a view that nobody can write to."""
     made = _on_diagonal(a, offset, axis1, axis2)
     return a.tracer.alias(a, made, lambda array, _: np.diagonal(array, offset, axis1, axis2))
 
@@ -123,7 +123,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 @numpy_function(np.linalg.diagonal)
 def diagonal_of_last_axes(x: Any, /, *, offset: int = 0) -> Any:
-    """Of the last two axes, where ``np.diagonal`` takes the first two."""
+    """The diagonal of the last two axes; that of ``np.diagonal`` is of the first two."""
     return np.diagonal(x, offset, -2, -1)
 
 

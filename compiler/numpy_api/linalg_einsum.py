@@ -21,17 +21,19 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
 SUBSCRIPTS = re.compile(r"[A-Za-z]*(,[A-Za-z]*)*(->[A-Za-z]*)?")
-# So many operands of one contraction become code.
+# Most operands of one contraction.
 MOST_OPERANDS = 8
 
 
 @numpy_function(np.einsum, arrays=())
 def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
-    """Of any operands, two at a time from left to right; a letter twice takes the diagonal.
+    """Operands are contracted two at a time, from left to right.
+
+    A letter that stands twice in a term takes a diagonal.
 
     Raises:
-        UnsupportedError: an ellipsis, options, or more operands than become code.
-        ShapeError: letters and axes do not fit.
+        UnsupportedError: an ellipsis, options, or more than ``MOST_OPERANDS`` operands.
+        ShapeError: a term has not as many letters as its operand has axes.
     """
     options.pop("optimize", None)
     if options:
@@ -55,16 +57,16 @@ def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
         kept = out if position == len(arrays) - 1 else kept
         a, first = _contracted(a, first, b, second, kept), kept
     made = _ordered(_without(a, first, out), [c for c in first if c in out], out)
-    is_view = len(arrays) == 1 and set(out) == set(terms[0])  # nothing is added up
+    is_view = len(arrays) == 1 and set(out) == set(terms[0])  # no axis is summed
     if not is_view:
         return made
     if not made.ndim:
-        return made[()]  # NumPy's number
+        return made[()]  # a number, as by NumPy
     return tracer.alias(arrays[0], made, lambda array, _: np.einsum(text, array))
 
 
 def _on_diagonals(operand: Any, term: str) -> tuple[Any, str]:
-    """An operand with a letter for each axis: what has one twice is its diagonal."""
+    """An operand, and its letters: two axes of one letter become their diagonal."""
     while len(set(term)) < len(term):
         twice = next(c for c in term if term.count(c) > 1)
         axes = [d for d, c in enumerate(term) if c == twice][:2]
@@ -89,7 +91,7 @@ def _check_letters(terms: Sequence[str], out: str, operands: Sequence[Any]) -> N
 
 
 def _without(operand: Any, term: str, kept: str) -> Any:
-    """Sum over the axes that nothing else names."""
+    """The sum over the axes whose letters nothing else has."""
     axes = tuple(d for d, c in enumerate(term) if c not in kept)
     return _summed(operand, axes) if axes else operand
 
@@ -117,7 +119,7 @@ def _contracted(a: Any, first: str, b: Any, second: str, out: str) -> Any:
 
 
 def _spread(operand: Any, term: str, letters: Sequence[str]) -> Any:
-    """With an axis for each letter; of extent 1 where the operand has none."""
+    """An operand with an axis for each letter; an axis that it lacks has extent 1."""
     ordered = _ordered(operand, term, [c for c in letters if c in term])
     return ordered[tuple(slice(None) if c in term else None for c in letters)]
 
@@ -125,7 +127,7 @@ def _spread(operand: Any, term: str, letters: Sequence[str]) -> Any:
 def _product(
     a: Any, first: str, b: Any, second: str, parts: tuple[list[str], ...], out: str
 ) -> Any:
-    """Axes of one part become one axis, and come apart again."""
+    """A batched matrix product; the axes of a group become one, and are split again after it."""
     batch, rows, summed, columns = parts
     extents = dict(zip(first, a.shape, strict=True)) | dict(zip(second, b.shape, strict=True))
 
@@ -152,10 +154,10 @@ def _times(extents: Sequence[Any]) -> Any:
 
 @numpy_function(np.tensordot, np.linalg.tensordot, arrays=("a", "b"), numbers=True)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """Sums over the last axes of one and the first of the other, or over pairs of them.
+    """A sum of products over the last axes of ``a`` and the first of ``b``, or over pairs of axes.
 
     Raises:
-        ShapeError: as many axes of one as of the other, which both must have.
+        ShapeError: ``axes`` does not name pairs of axes of equal extents.
     """
     if isinstance(axes, int):
         pairs = [(a.ndim - axes + d, d) for d in range(axes)]
@@ -179,7 +181,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         second[q] = first[p]
     out = [c for c in first if c not in second] + [c for c in second if c not in first]
     found = _contracted(a, "".join(first), b, "".join(second), "".join(out))
-    return found if found.ndim else np.copy(found)  # an array, as of all that is reshaped
+    return found if found.ndim else np.copy(found)  # an array without dimensions, as by NumPy
 
 
 def _summed(product: Any, axis: Any) -> Any:

@@ -25,7 +25,10 @@ def product_of_two(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> None:
 @numpy_function(np.matmul, arrays=("x1", "x2"), like=product_of_two)
 @numpy_function(np.linalg.matmul, arrays=("x1", "x2"))
 def matmul(x1: Any, x2: Any, /) -> Any:
-    """``@``: a vector is a row on the left and a column on the right, and loses that again."""
+    """``@``: a vector on the left is a matrix of one row, on the right one of one column.
+
+    The result does not have that axis.
+    """
     ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
     if 0 in ranks:
         kinds = " and ".join(type(a).__name__.removeprefix("Traced") for a in (x1, x2))
@@ -82,7 +85,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def _check_ranks(name: str, found: Sequence[Any], ranks: Sequence[int]) -> None:
     """
     Raises:
-        ShapeError: an operand of fewer dimensions.
+        ShapeError: an operand has fewer dimensions than it must have.
     """
     for operand, rank in zip(found, ranks, strict=True):
         if operand.ndim < rank:
@@ -115,11 +118,11 @@ def kron(a: Any, b: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
-    """Of vectors of three numbers along the last axis.
+    """The cross product of vectors of three numbers along the last axis.
 
     Raises:
         UnsupportedError: vectors along another axis, or of two numbers.
-        ShapeError: no vectors.
+        ShapeError: an operand without dimensions.
     """
     if (axis is not None and axis != -1) or (axisa, axisb, axisc) != (-1, -1, -1):
         raise UnsupportedError("cross: expected vectors along the last axis")
@@ -143,7 +146,7 @@ def outer_of_vectors(x1: Any, x2: Any, /) -> Any:
 
 @numpy_function(np.linalg.multi_dot, arrays=())
 def multi_dot(arrays: Any) -> Any:
-    """From left to right, whichever order would be the fewest operations."""
+    """A product from left to right, even if another order needs fewer operations."""
     if len(arrays) < 2:
         raise ShapeError("multi_dot: expected at least two arrays")
     if not all(getattr(a, "ndim", 0) for a in arrays):
@@ -153,11 +156,10 @@ def multi_dot(arrays: Any) -> Any:
 
 @numpy_function(np.linalg.matrix_power)
 def matrix_power(a: Any, n: Any) -> Any:
-    """By squaring.
+    """A power by repeated squaring.
 
     Raises:
-        UnsupportedError: a negative power, which takes the inverse; no square matrices, which
-            NumPy refuses.
+        UnsupportedError: a negative power, which needs the inverse; matrices that are not square.
     """
     if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
         raise UnsupportedError("matrix_power: expected square matrices")

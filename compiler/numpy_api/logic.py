@@ -53,7 +53,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return a1.tracer.truth(same.all(), "array_equiv")
 
 
-# So many comparisons become code.
+# Most elements to compare with: each comparison is a line of code.
 MOST_TESTS = 32
 
 
@@ -61,10 +61,10 @@ MOST_TESTS = 32
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
 ) -> Any:
-    """One comparison with each of a few elements.
+    """One comparison with each of the ``test_elements``.
 
     Raises:
-        UnsupportedError: too many to become code.
+        UnsupportedError: more than ``MOST_TESTS`` of them, or none.
     """
     tests = test_elements.reshape(-1)
     count = len(tests)

@@ -52,7 +52,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         n = a.shape[d]
         by = by % at_least_one(n)
         c, _ = coordinates_along(a, d, n)
-        if d == a.ndim - 1:  # two runs of consecutive places
+        if d == a.ndim - 1:  # along it the kernel reads two runs of consecutive elements
             upper = moved(a, {**places, d: c - by + n}, dtype)
             return np.where(is_below(c, by), upper, moved(a, {**places, d: c - by}, dtype))
         places[d] = np.where(is_below(c, by), c - by + n, c - by)
@@ -61,10 +61,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 @numpy_function(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
-    """Quarters of a turn from the first axis towards the second.
+    """``k`` quarters of a turn from the first axis towards the second.
 
     Raises:
-        ShapeError: not two axes of the array.
+        ShapeError: ``axes`` are not two different axes.
     """
     pair = counted_axes("rot90", tuple(axes), m.ndim)
     if len(pair) != 2 or pair[0] == pair[1]:
@@ -86,9 +86,10 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairs]
 
 
-# Copies of a row that are joined; of more, each element looks for its place.
+# Up to so many copies of a row are joined; for more of them each place is a remainder.
 MOST_JOINED = 4
-# Places of a padded axis inside of it: of a place, the extent, and its period.
+# By mode of padding: which place of the axis an element of the padding is read from.
+# Of the place, counted from the start of the axis, and the extent of the axis.
 MIRRORS: dict[str, Any] = {
     "edge": lambda i, n: np.clip(i, 0, n - 1),
     "wrap": lambda i, n: i % n,
@@ -155,7 +156,7 @@ def tile(A: Any, reps: Any) -> Any:
     counts = [1] * (rank - len(counts)) + [_number("tile", A, c) for c in counts]
     if rank > A.ndim:
         A = A.tracer.hidden_view(A, (*[None] * (rank - A.ndim), *range(A.ndim)))
-    if counts and 1 < counts[-1] <= MOST_JOINED:  # runs of memory, where a remainder is none
+    if counts and 1 < counts[-1] <= MOST_JOINED:  # reads memory in runs, unlike a remainder
         A = concatenate([A] * counts[-1], -1)
         counts[-1] = 1
     places: dict[int, Any] = {}
@@ -169,7 +170,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 @numpy_function(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements again and again; zeros where there are none."""
+    """The elements, repeated until the shape is full; zeros if there are no elements."""
     shape = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
     flat, total = a.reshape(-1), reduce(lambda m, n: n * m, shape, 1)
     tracer, builder = a.tracer, a.tracer.builder
@@ -183,15 +184,17 @@ def resize(a: Any, new_shape: Any) -> Any:
     return moved(flat, {0: place}, dtype).reshape(tuple(shape))
 
 
-# So many places where something is inserted or deleted become code.
+# Most places where something is inserted or deleted: each is a part to be joined.
 MOST_PLACES = 16
 
 
 def _place(name: str, arr: Any, axis: int, place: Any, beyond: int) -> Any:
     """A place along an axis, counted from its start.
 
+    ``beyond`` is 1 if the end of the axis is a place, too.
+
     Raises:
-        BoundsError: the axis has none.
+        BoundsError: the axis has no such place.
     """
     extent, builder = arr.value.shape[axis], arr.tracer.builder
     size, number = builder.extent_expr(extent), index(place)
@@ -210,10 +213,11 @@ def _place(name: str, arr: Any, axis: int, place: Any, beyond: int) -> Any:
 
 
 def _places(name: str, arr: Any, axis: int, obj: Any, beyond: int) -> list[Any]:
-    """Rising places of the function's own.
+    """Places along an axis that are numbers of the function's own.
 
     Raises:
-        UnsupportedError: traced ones, a mask, too many, or some counted from the end.
+        UnsupportedError: traced places, a mask, more than ``MOST_PLACES``, or several of which
+            some are counted from the end.
     """
     given = np.asarray(obj) if isinstance(obj, list | tuple) else obj
     if is_traced(given) or getattr(given, "dtype", np.dtype(int)).kind not in "iu":
@@ -230,10 +234,10 @@ def _places(name: str, arr: Any, axis: int, obj: Any, beyond: int) -> list[Any]:
 
 @numpy_function(np.delete, counted=("axis",), flat=True)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    """What is left, joined.
+    """The parts between the places that are deleted, joined.
 
     Raises:
-        UnsupportedError: places that are no numbers of the function's own.
+        UnsupportedError: places that ``_places`` refuses; a slice in other steps than 1.
     """
     if isinstance(obj, slice):
         found = bounds(arr, obj, axis)
@@ -253,10 +257,10 @@ def _example(number: Any) -> int:
 
 @numpy_function(np.insert, counted=("axis",), flat=True)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """Before places that are numbers, in the order in which they are given.
+    """The parts between the places, joined with the values that are inserted there.
 
     Raises:
-        UnsupportedError: places that are no numbers of the function's own.
+        UnsupportedError: places that ``_places`` refuses.
     """
     places = _places("insert", arr, axis, obj, 1)
     values = lifted(arr.tracer, values).astype(arr.dtype)

@@ -29,10 +29,10 @@ def _cast(name: str, array: Any, dtype: Any, casting: Any) -> Any:
 
 
 def _meet(tracer: TracerLike, first: Any, other: Any, axis: int) -> None:
-    """Extents off an axis are equal, here and at each later call.
+    """Check that two arrays have equal extents, except along an axis; part of the guard.
 
     Raises:
-        ShapeError: they are not.
+        ShapeError: two extents differ.
     """
     builder = tracer.builder
     for d, (a, b) in enumerate(zip(first.value.shape, other.value.shape, strict=True)):
@@ -53,8 +53,8 @@ def concatenate(
 ) -> Any:
     """
     Raises:
-        ShapeError: ranks or extents differ.
-        DTypeError: a type that they cannot be converted to.
+        ShapeError: the arrays differ in rank, or in an extent along another axis.
+        DTypeError: ``casting`` does not allow the conversion to ``dtype``.
     """
     if dtype is not None:
         arrays = [_cast("concatenate", a, dtype, casting) for a in arrays]
@@ -96,9 +96,9 @@ def stack(arrays: Any, axis: Any = 0) -> Any:
 
 
 def _joined(axis: int, new_axis: int) -> Callable[..., Any]:
-    """``vstack`` and its kin: arrays joined along an axis.
+    """``vstack`` and the like: arrays joined along an axis.
 
-    ``new_axis`` is where a vector gets another axis; -1 where it stays one.
+    A vector becomes a matrix: its axis ``new_axis`` is new; for -1 a vector stays one.
     """
 
     def handler(tup: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ def dstack(tup: Any) -> Any:
 
 @numpy_function(np.block, arrays=())
 def block(arrays: Any) -> Any:
-    """Lists within lists, the innermost along the last axis.
+    """Lists within lists of arrays; the innermost are joined along the last axis.
 
     Raises:
         ShapeError: lists of different depths.
@@ -166,10 +166,10 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 @numpy_function(np.array_split, counted=("axis",))
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Parts as views.
+    """Parts of an array, as views.
 
     Raises:
-        ShapeError: not even one part.
+        ShapeError: fewer parts than one.
     """
     given = ary.tracer.concrete(indices_or_sections)
     if isinstance(given, list | tuple | np.ndarray):
@@ -212,7 +212,7 @@ numpy_function(np.dsplit)(_split_along(2, 3))
 
 @numpy_function("unstack")
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The parts along an axis, whose number becomes part of the guard."""
+    """The parts along an axis; how many there are becomes part of the guard."""
     if not x.ndim:
         raise ShapeError("unstack: expected an array of at least 1 dimension")
     return tuple(rows(np.moveaxis(x, axis, 0)))

@@ -24,10 +24,10 @@ def _view(a: Any, axes: tuple[int | None, ...]) -> Any:
 
 
 def _distinct_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """Axes counted from 0.
+    """Axes, counted from 0, of which none stands twice.
 
     Raises:
-        ShapeError: one stands there twice.
+        ShapeError: one does.
     """
     given = tuple(axes) if isinstance(axes, list | tuple) else (axes,)
     found = counted_axes(name, given, rank)
@@ -98,10 +98,10 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 
 def _order(name: str, order: Any) -> str:
-    """A memory order by its letter.
+    """The letter of a memory order.
 
     Raises:
-        UnsupportedError: another one than NumPy's.
+        UnsupportedError: NumPy has no such order.
     """
     found = "K" if order is None else order.upper() if isinstance(order, str) else ""
     if found not in ("C", "F", "A", "K"):
@@ -110,10 +110,10 @@ def _order(name: str, order: Any) -> str:
 
 
 def _reading_order(name: str, a: Any, order: Any) -> str:
-    """In which order elements are read: by rows, or by columns.
+    """In which order elements are read: C by rows, F by columns.
 
     Raises:
-        UnsupportedError: it follows from how the array lies, which a kernel does not know.
+        UnsupportedError: the order depends on how the array lies in memory, which is not known.
     """
     found = _order(name, order)
     if found in ("C", "F"):
@@ -126,12 +126,12 @@ def _reading_order(name: str, a: Any, order: Any) -> str:
 
 
 def is_kept(order: Any) -> bool:
-    """The order in which an array lies already will do."""
+    """Whether an array may keep the memory order that it has."""
     return order in ("K", "A", "k", "a", None)
 
 
 def in_order(a: Any, order: Any) -> Any:
-    """An array of its own in a memory order: by columns if asked for, else as it is made."""
+    """A result in the memory order that is asked for: by columns, or as a kernel writes it."""
     return _by_columns(a) if _order("copy", order) == "F" and a.ndim > 1 else a
 
 
@@ -143,7 +143,7 @@ def _by_columns(a: Any) -> Any:
 def reshape(a: Any, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     """
     Raises:
-        UnsupportedError: ``copy=False`` of what NumPy may have to copy.
+        UnsupportedError: ``copy=False``, and a view may be impossible.
     """
     given = shape if isinstance(shape, tuple | list) else _extents(shape)
     by_rows = _reading_order("reshape", a, order) == "C"
@@ -170,7 +170,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
     made = reshaped(a if by_rows else transpose(a), (-1,))
     if a.ndim == 1:
         return in_rows(made, np.ravel)
-    # of what lies backwards NumPy makes a copy, where a reshape is a view
+    # np.ravel copies an array with negative strides, of which a reshape may be a view
     return a.tracer.alias(a, made, lambda array, _: np.ravel(array, order))
 
 
@@ -194,7 +194,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 def _each(raised: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function of one array as one of any number of them."""
+    """``np.atleast_1d`` and the like take any number of arrays; ``raised`` takes one."""
 
     def handler(*arrays: Any) -> Any:
         made = tuple(map(raised, arrays))
@@ -207,7 +207,7 @@ numpy_function(np.atleast_1d, arrays=("arrays",))(_each(lambda a: a if a.ndim el
 numpy_function(np.atleast_2d, arrays=("arrays",))(
     _each(lambda a: a if a.ndim > 1 else a[(None,) * (2 - a.ndim)])
 )
-# NumPy puts the axis of a vector in the middle, and those of a matrix in front.
+# By rank the index that adds axes: a vector becomes the middle axis, a matrix the first two.
 BEHIND = {0: (None, None, None), 1: (None, slice(None), None), 2: (..., None)}
 numpy_function(np.atleast_3d, arrays=("arrays",))(
     _each(lambda a: a[BEHIND[a.ndim]] if a.ndim in BEHIND else a)
@@ -215,16 +215,16 @@ numpy_function(np.atleast_3d, arrays=("arrays",))(
 
 
 def _spread(array: Any, over: Any) -> Any:
-    """An array over a larger shape; what carries the shape is a constant in the kernel."""
+    """An array broadcast to the shape of ``over``, which costs nothing: it is a constant."""
     return np.where(over, array, array)
 
 
 @numpy_function(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """Another array where NumPy has a view that nobody can write to.
+    """A copy; NumPy's result is a view that nobody can write to.
 
     Raises:
-        ShapeError: it does not broadcast to that shape.
+        ShapeError: the array does not broadcast to the shape.
     """
     tracer, extents = array.tracer, shape if isinstance(shape, tuple | list) else (shape,)
     wanted = [extent_of_item(tracer, item) for item in extents]
@@ -250,19 +250,19 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 
 
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
-    """NumPy's view, which may be written to for now, unlike that of ``broadcast_to``."""
+    """NumPy's view: so far it can be written to, unlike that of ``np.broadcast_to``."""
     return np.broadcast_arrays(array, np.broadcast_to(array, shape))[0]
 
 
 def spread_over_each_other(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays of one shape that share no memory with those that are given."""
+    """Copies of arrays, all broadcast to one shape."""
     over = reduce(np.logical_or, [_like(1)(a, np.bool_) for a in arrays])
     return tuple(_spread(a, over) for a in arrays)
 
 
 @numpy_function(np.ndarray.copy)
 def method_copy(a: Any, order: Any = "C") -> Any:
-    """Of a number a number, where ``np.copy`` makes an array of it."""
+    """A copy; of a number it is a number, while that of ``np.copy`` is an array."""
     return astype(a, a.dtype) if a.ndim == 0 else copy(a, order)
 
 
@@ -276,7 +276,7 @@ def astype(
 ) -> Any:
     """
     Raises:
-        DTypeError: a conversion that ``casting`` does not allow.
+        DTypeError: ``casting`` does not allow the conversion.
     """
     if casting != "unsafe" and not np.can_cast(a.dtype, dtype, casting):
         raise DTypeError(f"astype: cannot cast {a.dtype} to {dtype_name(dtype)} by {casting!r}")

@@ -29,7 +29,8 @@ from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 def clip(a: Any, a_min: Any = NONE, a_max: Any = NONE, *, min: Any = NONE, max: Any = NONE) -> Any:
     """
     Raises:
-        UnsupportedError: a bound under both of its names, or one where NumPy asks for both.
+        UnsupportedError: a bound is given under two names; ``a_min`` without ``a_max``, or the
+            other way round.
     """
     if a_min is not NONE and a_max is not NONE:
         if min is not NONE or max is not NONE:
@@ -76,7 +77,7 @@ def _within(a: Any, picks: str, bound: Any, other: Any) -> Any:
 
 @numpy_function(np.round, np.around, np.ndarray.round)
 def round_(a: Any, decimals: int = 0) -> Any:
-    if a.dtype.kind in "iu":  # bool becomes a float, as in NumPy
+    if a.dtype.kind in "iu":  # not bool, which NumPy rounds as a float
         if decimals >= 0:
             return apply(OPERATORS["positive"], a)
         raise UnsupportedError("round: negative decimals of integers are not supported")
@@ -93,7 +94,7 @@ def round_(a: Any, decimals: int = 0) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    if not has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which NumPy takes for no float
+    if not has_nan(x) or dtypes.of(x.dtype) is dtypes.BF16:  # which is no float to NumPy
         return x.copy() if copy else x
     if is_complex(x):
         found = JOIN(*(nan_to_num(part(x), True, nan, posinf, neginf) for part in (REAL, IMAG)))
@@ -128,12 +129,12 @@ def fix(x: Any) -> Any:
     return np.trunc(x)
 
 
-# Up to so many terms of a convolution or a polynomial become code.
+# Most terms of a convolution or a polynomial: each is a line of code.
 MOST_TERMS = 64
 
 
 def _terms(name: str, array: Any) -> int:
-    """How many terms there are, which becomes part of the guard."""
+    """How many terms there are; the number becomes part of the guard."""
     count = len(array)
     if count > MOST_TERMS:
         raise UnsupportedError(f"{name}: {count} terms, expected at most {MOST_TERMS}")
@@ -142,10 +143,10 @@ def _terms(name: str, array: Any) -> int:
 
 @numpy_function(np.polyval, arrays=("p", "x"))
 def polyval(p: Any, x: Any) -> Any:
-    """By Horner's rule.
+    """A polynomial by Horner's rule.
 
     Raises:
-        UnsupportedError: more coefficients than become code.
+        UnsupportedError: more than ``MOST_TERMS`` coefficients.
     """
     found: Any = np.zeros_like(x)
     for n in range(_terms("polyval", p)):
@@ -155,11 +156,11 @@ def polyval(p: Any, x: Any) -> Any:
 
 @numpy_function(np.convolve, arrays=("a", "v"), numbers=True)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Each term of the shorter one weighs the other, shifted: one kernel.
+    """The sum of the longer vector, shifted, times each element of the shorter: one kernel.
 
     Raises:
-        UnsupportedError: more terms than become code.
-        ShapeError: an operand of other dimensions, or without elements.
+        UnsupportedError: the shorter vector has more than ``MOST_TERMS`` elements.
+        ShapeError: an operand is not a vector, or has no elements.
     """
     a, v = np.atleast_1d(a), np.atleast_1d(v)
     if a.ndim != 1 or v.ndim != 1:
@@ -178,7 +179,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
-    """What is added in front and behind, and how much longer the result is."""
+    """Widths of the padding in front and behind; how much longer than the vector the result is."""
     if mode == "full":
         return (count - 1, count - 1), count - 1
     if mode == "same":
@@ -192,7 +193,7 @@ def _margins(mode: str, count: int) -> tuple[tuple[int, int], int]:
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     if not all(getattr(x, "ndim", 0) for x in (a, v)):
         raise UnsupportedError("correlate: expected two vectors")
-    if mode == "same":  # whose middle depends on which operand is longer
+    if mode == "same":  # NumPy cuts it out at another place if the operands change roles
         raise UnsupportedError("correlate: mode='same'; write it as a convolution")
     return convolve(a, conjugated(v)[::-1], mode)
 
@@ -201,12 +202,14 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """Straight lines between points, as NumPy computes them, in float64, of each part alone.
+    """Values on straight lines between points, computed in float64 as by NumPy.
+
+    Of complex values the real and the imaginary parts are computed by themselves.
 
     Raises:
-        UnsupportedError: a period, which sorts the points; fewer than two points; complex numbers
-            where NumPy takes none.
-        ShapeError: not as many values as points.
+        UnsupportedError: a period, for which NumPy sorts the points; fewer than two points;
+            complex numbers where NumPy takes none.
+        ShapeError: there are not as many values as points.
     """
     if period is not None:
         raise UnsupportedError("interp: period= sorts the points; do it outside")
@@ -228,11 +231,11 @@ def interp(
         _on_lines(x, xp, part(fp).astype(np.float64), *(_part_of(e, part) for e in (left, right)))
         for part in (OPERATORS["real"], OPERATORS["imag"])
     )
-    return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # NaN is its own real part
+    return OPERATORS["join"](re, np.where(np.isnan(x), 0.0, im))  # the result at NaN is NaN + 0j
 
 
 def _part_of(end: Any, part: Operator) -> Any:
-    """A part of what stands beyond the points."""
+    """The real or imaginary part of ``left`` or ``right``; None stays None."""
     return end if end is None else getattr(np, part.name)(end)
 
 

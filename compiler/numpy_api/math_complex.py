@@ -14,13 +14,13 @@ from opweave.opcodes.errors import UnsupportedError
 
 @numpy_function(np.real, np.ndarray.real)
 def real(val: Any) -> Any:
-    """The real part, which shares its memory as NumPy's view does; of a real array itself."""
+    """The real part: to the user a view, as by NumPy; of a real array the array itself."""
     return _part("real", val) if is_complex(val) else val
 
 
 @numpy_function(np.imag, np.ndarray.imag)
 def imag(val: Any) -> Any:
-    """The imaginary part, likewise; of a real array zeros, of a real number a zero."""
+    """The imaginary part, likewise a view; of a real array zeros, of a real number 0."""
     if is_complex(val):
         return _part("imag", val)
     return np.zeros_like(val)[() if val.tracer.is_number(val.value) else ...]
@@ -44,7 +44,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 @numpy_function(np.ndarray.conj, np.ndarray.conjugate)
 def conjugate(a: Any) -> Any:
-    """The array itself where nothing is imaginary, as by NumPy."""
+    """The conjugate; of a real array the array itself, as by NumPy."""
     return conjugated(a)
 
 
@@ -52,7 +52,7 @@ def conjugate(a: Any) -> Any:
 def real_if_close(a: Any, tol: float = 100) -> Any:
     if is_complex(a):
         raise UnsupportedError("real_if_close: its dtype follows from the elements")
-    return np.copy(a) if a.tracer.is_number(a.value) else a  # of a number an array
+    return np.copy(a) if a.tracer.is_number(a.value) else a  # NumPy makes an array of a number
 
 
 @numpy_function(np.iscomplex)
@@ -66,7 +66,7 @@ def isreal(x: Any) -> Any:
 
 
 def _throughout(x: Any, value: bool) -> Any:
-    """An array of one truth; a NumPy bool of an array without dimensions."""
+    """The same truth for each element; of an array without dimensions a NumPy bool."""
     return np.full_like(x, value, dtype=np.bool_)[... if x.ndim else ()]
 
 

@@ -35,7 +35,7 @@ def _total(
     name: str, pair: np.ufunc, a: Any, axis: Any, dtype: Any, *,
     keepdims: bool = False, initial: Any = NONE, where: Any = True,
 ) -> Any:  # fmt: skip
-    """A sum or a product; ``pair`` adds or multiplies what it begins with."""
+    """A sum or a product; ``pair`` adds or multiplies ``initial=`` to it."""
     axis = axis_of(name, axis)
     if initial is None and is_empty(a, axis):
         raise ShapeError(f"{name}: initial=None of an axis without elements")
@@ -69,7 +69,7 @@ def nanprod(a: Any, axis: Any = None, **options: Any) -> Any:
     return without_nan(a, 1).prod(axis=axis, **options)
 
 
-# By a ufunc the scan that its ``accumulate`` is.
+# The scan that the ``accumulate`` of a ufunc is.
 ACCUMULATES: dict[np.ufunc, Operator] = {
     np.add: OPERATORS["cumsum"],
     np.multiply: OPERATORS["cumprod"],
@@ -81,16 +81,16 @@ ACCUMULATES: dict[np.ufunc, Operator] = {
 
 
 def accumulated(operator: Operator, name: str, a: Any, axis: Any, dtype: Any = None) -> Any:
-    """A scan along one axis.
+    """A cumulative sum, product, extreme or truth along one axis.
 
     Raises:
         AxisError: the array has no such axis.
-        UnsupportedError: a dtype, where the operator takes none.
+        UnsupportedError: a dtype is given, and the operator takes none.
     """
     attrs: dict[str, Any] = {"axis": counted_axis(name, axis, a.ndim)}
     is_sum = operator.name == "cumsum"
     if is_sum and (is_complex(a) if dtype is None else dtypes.of(dtype).is_complex):
-        # NumPy adds up the parts of complex numbers by themselves, too
+        # as by NumPy, real and imaginary parts are added up by themselves
         a = a if dtype is None else a.astype(dtype)
         return JOIN(*(apply(operator, part(a), **attrs, dtype=None) for part in (REAL, IMAG)))
     if "dtype" in dict(operator.attrs):
@@ -121,7 +121,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 def _cumulative(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The array API's name of a scan, which asks for an axis where there are several."""
+    """``np.cumulative_sum`` and the like: an array of several axes needs ``axis=``."""
 
     def handler(
         x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
@@ -154,7 +154,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = 
 
 
 def _with_ends(a: Any, axis: int, prepend: Any, append: Any) -> Any:
-    """An array between two others, or numbers, along an axis."""
+    """An array with others, or numbers, in front of it and behind it along an axis."""
     parts = [None if part is NONE else lifted(a.tracer, part) for part in (prepend, append)]
     shape = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
     parts = [np.broadcast_to(p, shape) if p is not None and not p.ndim else p for p in parts]
@@ -175,11 +175,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @numpy_function(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences, one-sided at the ends; points evenly spaced.
+    """Central differences, one-sided at the ends, between points at equal distances.
 
     Raises:
-        UnsupportedError: distances that are arrays, ends of second order, or integers.
-        ShapeError: an axis with fewer than two points.
+        UnsupportedError: distances in an array, ``edge_order=2``, or an array of integers.
+        ShapeError: an axis has fewer than two points.
     """
     if edge_order != 1 or f.dtype.kind != "f" or not all(map(_is_step, varargs)):
         raise UnsupportedError("gradient: expected floats, evenly spaced, and edge_order=1")

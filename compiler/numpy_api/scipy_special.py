@@ -32,7 +32,7 @@ def entr(x: Any) -> Any:
 
 
 def _relative(x: Any, y: Any, inside: Any, at_zero: Any) -> Any:
-    """A divergence: inside of its domain, where only ``x`` is 0, and beyond."""
+    """A divergence: ``inside`` if both are positive, ``at_zero`` if x is 0, else infinity."""
     lost, typed = np.isnan(x) | np.isnan(y), inside.dtype.type
     at_zero = at_zero if hasattr(at_zero, "dtype") else typed(at_zero)
     rest = np.where(np.equal(x, 0) & np.greater_equal(y, 0), at_zero, typed(np.inf))
@@ -52,7 +52,7 @@ def kl_div(x: Any, y: Any) -> Any:
 
 @numpy_function("scipy.special.logit")
 def logit(x: Any) -> Any:
-    """In the middle by the logarithms of what is little more and less than one."""
+    """``log(x / (1 - x))``; near 1/2 by ``log1p``, where the quotient would lose digits."""
     near = 2 * (x - 0.5)
     middle = np.log1p(near) - np.log1p(-near)
     return np.where((x > 0.3) & (x < 0.65), middle, np.log(x / (1 - x)))
@@ -96,7 +96,7 @@ numpy_function("scipy.special.round")(lambda x: np.rint(x))
 
 
 def special_function(ufunc: np.ufunc, operands: Sequence[Any]) -> Callable[..., Any] | None:
-    """What a ufunc of ``scipy.special`` is made of; None for any other."""
+    """The handler of a ufunc of ``scipy.special`` for these operands; None if it has none."""
     row = SPECIAL.get(ufunc.__name__)
     if row is None or not is_special(ufunc):
         return None
@@ -105,7 +105,7 @@ def special_function(ufunc: np.ufunc, operands: Sequence[Any]) -> Callable[..., 
 
 
 def is_special(function: Any) -> bool:
-    """True for a function of ``scipy.special``, which only somebody else has imported."""
+    """True for a function of ``scipy.special``, which is never imported here."""
     special = sys.modules.get("scipy.special")
     name = getattr(function, "__name__", "")
     return special is not None and getattr(special, name, None) is function

@@ -19,7 +19,7 @@ from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 
 def _digits(table: Any) -> int:
-    """Binary digits of the number of elements, which are part of the guard."""
+    """How many binary digits the number of elements has; part of the guard."""
     builder, count = table.tracer.builder, 0
     size = builder.extent_expr(table.value.shape[0])
     while builder.require(Expr("ge", (size, literal(1 << count)))):
@@ -28,7 +28,7 @@ def _digits(table: Any) -> int:
 
 
 def _comes_before(a: Any, b: Any) -> Any:
-    """NumPy's order: NaN behind all numbers."""
+    """Whether ``a`` comes before ``b`` in NumPy's order, which has NaN behind all numbers."""
     if not dtypes.of(a.dtype).is_float:
         return a < b
     return (a < b) | ((b != b) & (a == a))
@@ -53,8 +53,8 @@ def _found(table: Any, x: Any, side: str) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """
     Raises:
-        UnsupportedError: a permutation that sorts the table.
-        ShapeError: a table of other than one dimension.
+        UnsupportedError: ``sorter=``; an unknown ``side``.
+        ShapeError: the table is not a vector.
     """
     if sorter is not None or side not in ("left", "right"):
         raise UnsupportedError(f"searchsorted: sorter=, or side={side!r}")
@@ -63,12 +63,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     try:
         common = dtypes.promote(a.value.dtype, v.value.dtype)
     except DTypeError:
-        common = dtypes.F64  # as NumPy finds for integers and bfloat16, which nothing promotes
+        common = dtypes.F64  # as NumPy chooses for integers and bfloat16
     return _found(a, v.astype(common.numpy), side).astype(np.int64)
 
 
 def _picked(a: Any, axis: Any, keepdims: bool, name: str) -> Any:
-    """The first place of what the reduction ``name`` finds; NaN comes before all."""
+    """The first place of the element that the reduction ``name`` finds; of NaN if there is one."""
     if axis is None:
         found = _picked(a.reshape(-1), 0, False, name)
         return found.reshape((1,) * a.ndim) if keepdims else found
@@ -96,5 +96,5 @@ def argmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @numpy_function(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """An int64 scalar where NumPy, without an axis, gives a Python number."""
+    """How many elements are not zero; an int64 where NumPy gives a Python integer."""
     return (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)

@@ -57,7 +57,7 @@ def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _extreme(name: str, fill: float) -> Callable[..., Any]:
-    """The largest or smallest that is not NaN; NaN where there is none."""
+    """The largest or smallest of the elements that are not NaN; NaN if all are."""
 
     def handler(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         if not has_nan(a):
@@ -102,7 +102,7 @@ def _chosen(where: Any, a: Any) -> Any:
 
 
 def _whole_mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    """The sum in a type of integers, and what a division of it leaves there, as by NumPy."""
+    """A mean in a type of integers: as by NumPy, sum and quotient are converted to it."""
     total = a.sum(axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     return (total / _chosen(where, a).sum(axis=axis, keepdims=keepdims)).astype(total.dtype)
 
@@ -122,7 +122,7 @@ def _spread(
 
 
 def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: Any) -> Any:
-    """About a mean that is given, or of the elements that are chosen."""
+    """A variance with ``where=`` or ``mean=``."""
     wide = _widened(a)
     middle = _mean(wide, axis, keepdims=True, where=where) if mean is None else mean
     squares = squared_size(wide - middle)
@@ -152,7 +152,7 @@ def std(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
 
 
 def _count(a: Any, axis: Any, keepdims: bool) -> Any:
-    """How many are not NaN."""
+    """How many elements are not NaN."""
     return (~np.isnan(a)).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
 
 
@@ -186,7 +186,7 @@ def average(
 ) -> Any:  # fmt: skip
     """
     Raises:
-        UnsupportedError: weights that are neither of the array's dimensions nor along one axis.
+        UnsupportedError: the weights have neither as many dimensions as the array nor one.
     """
     if weights is None:
         found = a.mean(axis=axis, keepdims=keepdims)
@@ -211,11 +211,11 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, *,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """Of variables in rows, or in columns; without weights.
+    """Covariances of variables in rows, or in columns with ``rowvar=False``.
 
     Raises:
-        UnsupportedError: no more observations than ``ddof``, where NumPy warns.
-        ShapeError: more than two dimensions.
+        UnsupportedError: there are no more observations than ``ddof``, of which NumPy warns.
+        ShapeError: an operand has more than two dimensions.
     """
     if ddof is not None and ddof != int(ddof):
         raise UnsupportedError(f"cov: ddof={ddof!r}: expected a whole number")

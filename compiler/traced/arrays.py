@@ -107,7 +107,7 @@ class TracedArray(Refused, ArrayOperators):
         return self.tracer.apply(operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        generalised = FUNCTIONS.get(ufunc)
+        generalised = FUNCTIONS.get(ufunc) if ufunc.signature is not None else None
         if generalised is not None and method == "__call__":
             return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
         if method == "outer" and ufunc.nin == 2:
