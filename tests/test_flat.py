@@ -143,7 +143,9 @@ def test_only_toggles_are_resolved(source, expected):
 
 def test_an_edited_source_has_its_own_numbers():
     program = ow.fuse(lambda x: x * 2).lower(X, target="sm_80")
-    edited = program.kernels[0].source.replace("#define BLOCK             256", "#define BLOCK 128")
+    edited = program.kernels[0].source.replace(
+        "#define BLOCK             256", "#define BLOCK 128"
+    )
     with pytest.raises(ArgumentError):  # another launch
         program.compile(source=edited)
 

@@ -54,7 +54,8 @@ def inspect(options: Namespace) -> int:
         _print_resources(program)
         return 0
     texts = [_shown(kernel, options.shown) for kernel in program.kernels]
-    several = len(texts) > 1 and options.shown not in ("source", "flat")  # a source says its own name
+    named = options.shown in ("source", "flat")  # a source says its own name
+    several = len(texts) > 1 and not named
     for number, (kernel, text) in enumerate(zip(program.kernels, texts, strict=True)):
         head = heading(kernel.name) + "\n" if several else ""
         body = highlighted(text, LANGUAGES.get(options.shown, ""))

@@ -8,7 +8,7 @@ whatever else the preprocessor is told, by an edited source, stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -21,12 +21,14 @@ SKIPPED = re.compile(rf'{COMMENT}|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', r
 WORD = re.compile(rf"({SKIPPED.pattern})|(?<![\w.])([A-Za-z_]\w*)", re.DOTALL)
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\b(.*)", re.DOTALL)
 DEFINE = re.compile(r"\s*#\s*define\s+(\w+)\s+(.+)")
+OPENS = ("if", "ifdef", "ifndef")
+ASKS = ("ifdef", "ifndef", "elifdef", "elifndef", "undef")  # whether a name is defined
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([\w./]+)"', re.MULTILINE)
-# A definition at the left margin: its name, and where its text ends.
+# A definition at the left margin, and its name.
 HELPER = re.compile(r"(?:static|struct)\b[^\n]*?(\w+)(?:\(| \{$)")
-# What binds together, loosest first; of a number C's operators here mean what Python's do.
+# Operators of C, those that bind loosest first; here no number is negative that is divided.
 LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
-OPERATORS = {
+OPERATORS: dict[str, Callable[[int, int], int]] = {
     "||": lambda a, b: int(bool(a or b)), "&&": lambda a, b: int(bool(a and b)),
     "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
     "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
@@ -70,7 +72,7 @@ class _Expression:
         while self.tokens and self.tokens[0] in LEVELS[level]:
             operator = self.tokens.pop(0)
             other = self._level(level + 1)
-            if operator in "/%" and other == 0:
+            if operator in "/%" and (found < 0 or other <= 0):  # C rounds towards zero
                 raise _UnknownError
             found = OPERATORS[operator](found, other)
         return found
@@ -169,28 +171,25 @@ def _constants(lines: list[str], names: Collection[str]) -> dict[str, int]:
     refused: set[str] = set()
     depth = 0
     for line in lines:
-        directive = DIRECTIVE.match(line)
-        word = directive[1] if directive else ""
-        depth += word in ("if", "ifdef", "ifndef")
+        word, rest = _directive(line)
         define = DEFINE.match(line)
         name = define[1] if define else ""
-        used = set(_words(line)) - ({name} - set(found))
-        if word in ("ifdef", "ifndef", "elifdef", "elifndef", "undef") or "defined" in used:
-            refused |= used
-        elif directive and word == "define" and "#" in directive[2]:
+        used = set(_words(line)) - {name}
+        is_odd = word in ASKS or "defined" in used or (word == "define" and "#" in rest)
+        if is_odd or (define and (depth or name in found or name in refused)):
             refused |= used | {name}
-        elif define and (name in found or name in refused or depth):
-            refused |= used | {name}
-        elif define and name in names:
-            number = _value(define[2], found)
-            if number is None:
-                refused.add(name)
-            else:
-                found[name] = number
+        elif define and name in names and (number := _value(define[2], found)) is not None:
+            found[name] = number
         else:
-            refused |= used - set(found)
-        depth -= word == "endif"
+            refused |= (used | {name}) - set(found)
+        depth += (word in OPENS) - (word == "endif")
     return {name: number for name, number in found.items() if name not in refused}
+
+
+def _directive(line: str) -> tuple[str, str]:
+    """What the preprocessor is told, and the rest of the line; ("", "") of other lines."""
+    found = DIRECTIVE.match(line)
+    return (found[1], found[2]) if found else ("", "")
 
 
 def _parsed(lines: list[str]) -> list[_Choice | str]:
@@ -198,9 +197,8 @@ def _parsed(lines: list[str]) -> list[_Choice | str]:
     top: list[_Choice | str] = []
     bodies, choices = [top], []
     for line in lines:
-        directive = DIRECTIVE.match(line)
-        word = directive[1] if directive else ""
-        if word in ("if", "ifdef", "ifndef"):
+        word, _ = _directive(line)
+        if word in OPENS:
             choices.append(_Choice([(line, [])]))
             bodies[-1].append(choices[-1])
             bodies.append(choices[-1].branches[-1][1])
@@ -223,8 +221,9 @@ def _resolved(items: list[_Choice | str], known: Mapping[str, int]) -> Iterator[
             continue
         conditions = [_condition(line, known) for line, _ in item.branches]
         if None not in conditions:
-            chosen = next((b for (_, b), c in zip(item.branches, conditions, strict=True) if c), [])
-            yield from _resolved(chosen, known)
+            bodies = (body for _, body in item.branches)
+            taken = (b for b, holds in zip(bodies, conditions, strict=True) if holds)
+            yield from _resolved(next(taken, []), known)
             continue
         for line, body in item.branches:
             yield line
@@ -233,11 +232,10 @@ def _resolved(items: list[_Choice | str], known: Mapping[str, int]) -> Iterator[
 
 
 def _condition(line: str, known: Mapping[str, int]) -> int | None:
-    directive = DIRECTIVE.match(line)
-    assert directive is not None
-    if directive[1] == "else":
+    word, rest = _directive(line)
+    if word == "else":
         return 1
-    return _value(directive[2], known) if directive[1] in ("if", "elif") else None
+    return _value(rest, known) if word in ("if", "elif") else None
 
 
 def _substituted(text: str, known: Mapping[str, int]) -> str:

@@ -111,8 +111,10 @@ class Kernel:
 
     @property
     def joins(self) -> list[Reduction]:
-        """One reduction or scan for each function object that joins partial results."""
-        return list({r.functor: r for p in self.passes for r in (*p.reductions, *p.scans)}.values())
+        """One reduction or scan for each function object that joins results."""
+        return list(
+            {r.functor: r for p in self.passes for r in (*p.reductions, *p.scans)}.values()
+        )
 
     @property
     def partial_results(self) -> int:

@@ -172,7 +172,10 @@ class Edit:
     def _loaded(self, place: str) -> Value:
         name = place.removeprefix("load").strip()
         for value in self.schedule.groups[self.number].inputs:
-            if value.id == self.loads.get(name) and self.graph.base(value).id in self.graph.arguments:
+            if (
+                value.id == self.loads.get(name)
+                and self.graph.base(value).id in self.graph.arguments
+            ):
                 return value
         raise EditError(f"{shown(place)}: the kernel loads no such argument")
 
