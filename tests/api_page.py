@@ -55,7 +55,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
 MEMBERS = {
     "ow.Fused": "lower explain check bisect reference with_toggles unfused traces clear_cache",
     "ow.Program": "target kernels source graph verify check bisect reference compile bounds explain",
-    "Kernel": "name source opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
+    "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
     "insert replace remove check reference",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.

@@ -6,6 +6,7 @@ from typing import Any
 
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
+from opweave.compiler.codegen.flat import flat
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
 from opweave.compiler.scheduling.edit import Edit
@@ -45,6 +46,14 @@ class KernelView:
     def source(self) -> str:
         """CUDA C source."""
         return self.program.lowered.sources[self.number]
+
+    @property
+    def flat(self) -> str:
+        """The source with its toggles resolved: what the compiler sees, in the fewest lines.
+
+        It compiles to the same code.
+        """
+        return flat(self.source, self.data.toggles)
 
     @property
     def opcodes(self) -> tuple[Line, ...]:

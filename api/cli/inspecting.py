@@ -25,7 +25,7 @@ from opweave.configuration import config
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import RequestError
 
-LANGUAGES = {"source": "cuda", "ptx": "ptx"}
+LANGUAGES = {"source": "cuda", "flat": "cuda", "ptx": "ptx"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def inspect(options: Namespace) -> int:
         _print_resources(program)
         return 0
     texts = [_shown(kernel, options.shown) for kernel in program.kernels]
-    several = len(texts) > 1 and options.shown != "source"  # a source says its own name
+    named = options.shown in ("source", "flat")  # a source says its own name
+    several = len(texts) > 1 and not named
     for number, (kernel, text) in enumerate(zip(program.kernels, texts, strict=True)):
         head = heading(kernel.name) + "\n" if several else ""
         body = highlighted(text, LANGUAGES.get(options.shown, ""))
@@ -171,6 +172,6 @@ def described(kernel: KernelView, what: str) -> dict[str, Any]:
     }
     if what == "resources":
         out[what] = asdict(kernel.resources)
-    elif what in ("ptx", "sass"):
+    elif what in ("flat", "ptx", "sass"):
         out[what] = getattr(kernel, what)
     return out

@@ -34,6 +34,7 @@ INSPECT = """\
 examples:
   opweave inspect app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave inspect package.module:softmax --arg "bf16[4096,1000]" --target sm_80 --sass
+  opweave inspect app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --flat
   opweave inspect app.py:tonemap --arg "f32[64]" --arg 1.4 --toggle USE_VECTOR_IO=0 --json
 """
 EXPLAIN = """\
@@ -159,6 +160,7 @@ def _inspect(commands: Commands, common: Parser) -> None:
     _function(command)
     extra = command.add_mutually_exclusive_group()
     for name, text in (
+        ("flat", "the source with its toggles resolved: what the compiler sees"),
         ("ptx", "PTX instead of the source"),
         ("sass", "disassembly instead of the source"),
         ("resources", "registers, stack, shared memory and spills instead of the source"),

@@ -86,6 +86,15 @@ class Kernel:
     carried: tuple[tuple[Load | Factor, Store], ...] = ()
 
     @property
+    def declarations(self) -> tuple[str, ...]:
+        """The parameters, a line each, with what stands behind it: a comma or bracket, a comment."""
+        ends = [*[","] * (len(self.params) - 1), ")"]
+        pairs = zip(self.params, ends, strict=True)
+        return tuple(
+            f"{p.declaration}{end}{f'  // {p.comment}' if p.comment else ''}" for p, end in pairs
+        )
+
+    @property
     def has_batch(self) -> bool:
         return bool(self.batch)
 

@@ -37,7 +37,7 @@ OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 // clang does where it may (`-ffp-contract=fast`, of relaxed kernels).
 #ifdef __clang__
 #define OW_NO_CONTRACTION _Pragma("clang fp contract(off)")
-#if defined(USE_FAST_MATH) && USE_FAST_MATH
+#if USE_FAST_MATH
 #define OW_AS_BEFORE _Pragma("clang fp contract(fast)")
 #else
 #define OW_AS_BEFORE

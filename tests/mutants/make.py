@@ -1,7 +1,8 @@
 """Mutants: one change at one place of one template or helper.
 
 The changes are a table; a change is a pattern over C text and what takes its place.  Jinja
-statements and expressions, comments and preprocessor lines are left alone.
+statements and expressions (but for the code in ``each("...")``), comments and preprocessor lines
+are left alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from dataclasses import dataclass
 
 from opweave.templates import TEMPLATES
 
-KEPT = re.compile(r"//[^\n]*|\{\{.*?\}\}|^[ \t]*#[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
+KEPT = re.compile(
+    r"//[^\n]*|\{\{ [^\"\n]*each\(\"|\"\) \| at\(\d+\) \}\}|\{\d[\w.]*\}|\{\{.*?\}\}|^[ \t]*#[^\n]*"
+    r"|/\*.*?\*/",
+    re.MULTILINE | re.DOTALL,
+)
 # What a change is called, what it matches, what takes its place.
 CHANGES = (
     ("drop a barrier", r"__sync(?:threads|warp)\(\);", ";"),
@@ -41,7 +46,7 @@ CHANGES = (
 )
 # Extents of declarations are no indices; more memory than needed changes nothing.
 DECLARATION = re.compile(
-    r"^\s*(?:__shared__|template|typedef|struct|enum)|^[^=]*\];\s*(?://.*)?$|[(,] *[\w{} .]+ \(&"
+    r"^\s*(?:__shared__|template|typedef|struct|enum)|each\(\"__shared__|^[^=]*\];\s*(?://.*)?$|[(,] *[\w{} .]+ \(&"
 )
 # Reductions as they stand in a rendered kernel, where their operators come from op-codes.
 SWAPS = (
