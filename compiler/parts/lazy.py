@@ -1,8 +1,9 @@
-"""Partial fusion: a function that cannot be one graph runs line by line, its operations later.
+"""Partial fusion: a function that cannot be one graph runs line by line.
 
-The function runs as Python does, on arrays that are there.  Operations that opweave compiles are
-only noted; when something asks for a value (a function that opweave does not know, a branch, an
-assignment to elements) what was noted becomes a graph, a *segment*, and runs as fused kernels.
+The function runs as in Python, on the arrays of the call.  Operations that opweave compiles are
+only noted.  When something asks for a value (a function that opweave does not know, a branch, an
+assignment to elements), the noted operations become a graph, a *segment*, which runs as fused
+kernels.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from opweave.opcodes.errors import (
     UnsupportedError,
 )
 
-# Operations that are noted before they are computed, whether or not anybody asks for a value.
+# When so many operations are noted, they are computed, though nobody asks for a value.
 MOST_PENDING = 1000
 
 Describe = Callable[[str, Any], Any]
@@ -52,10 +53,11 @@ class Break:
     """Where the function needed arrays.
 
     Attributes:
-        what: was asked for.
+        what: the operation that asked for a value.
         where: the user's line.
-        nbytes: of the arrays that were computed for it, which fusion would have kept in registers.
-        ran: a segment ran before it; False if everything was there.
+        nbytes: bytes of the arrays that were computed for it; fusion would have kept these in
+            registers.
+        ran: a segment ran before it; False if everything was computed already.
     """
 
     what: str
@@ -65,7 +67,7 @@ class Break:
 
 
 class LazyTracer(Tracer):
-    """Notes operations on arrays that are there, and runs them when a value is needed.
+    """Notes operations on arrays, and runs them when a value is needed.
 
     Args:
         name: of the function.
@@ -73,7 +75,7 @@ class LazyTracer(Tracer):
         run: runs a segment, returns its outputs.
     """
 
-    selects = False  # the arrays are there, and NumPy counts
+    selects = False  # NumPy can count the elements that a mask selects
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
         super().__init__(Builder({}), {}, first_line, describe)
@@ -82,14 +84,14 @@ class LazyTracer(Tracer):
         self.given: dict[int, Given] = {}
         self.arguments: set[int] = set()
         self.breaks: list[Break] = []
-        self.asking = 0  # NumPy's own functions that take an array and give back another
-        self.leaked = False  # somebody has an array itself and may write to it unseen
-        self.aliases: dict[int, tuple[Value, Alias]] = {}  # what each is a view of to NumPy
+        self.asking = 0  # calls under way of NumPy functions that return a new array
+        self.leaked = False  # other code has an array itself, and may write to it unnoticed
+        self.aliases: dict[int, tuple[Value, Alias]] = {}  # what NumPy would make each a view of
         self._looked_at: set[int] = set()
-        self.views: dict[int, Any] = {}  # what other stand-ins for one value are, by theirs
-        self.first: dict[int, int] = {}  # of each value the stand-in that is its array
+        self.views: dict[int, Any] = {}  # arrays of further stand-ins for a value, by stand-in
+        self.first: dict[int, int] = {}  # of each value the stand-in that has the array itself
         self._live: dict[int, weakref.ref[LazyArray]] = {}
-        # of arrays that NumPy was given the stand-ins, by the arrays' identities
+        # stand-ins of the arrays that NumPy was given, by the identities of the arrays
         self.handed: dict[int, weakref.ref[LazyArray]] = {}
 
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
@@ -98,9 +100,9 @@ class LazyTracer(Tracer):
         return self.told(made)
 
     def told(self, made: Any) -> Any:
-        """A number itself, where the function may ask whether a truth that it gives is ``True``.
+        """The result; a number is computed at once if the function may ask ``is True`` of one.
 
-        ``c < x.sum()`` is Python's own bool for some c.
+        For some types of c the result of ``c < x.sum()`` is Python's own bool.
         """
         if self.asks_truth and is_traced_array(made) and self.is_number(made.value):
             return self.concrete(made)
@@ -116,20 +118,20 @@ class LazyTracer(Tracer):
             self.flush()
 
     def noted(self, error: OpweaveError) -> OpweaveError:
-        """NumPy is asked next; what is kept would hold arrays, by its traceback."""
+        """The error is not kept: NumPy is asked next, and its traceback would hold arrays."""
         return error
 
     def begin(self) -> None:
-        """What is there by now are arguments, which stay."""
+        """The arrays that were taken until now are the arguments; they stay."""
         self.arguments = set(self.given)
 
     def check_length(self, where: Where) -> None:
-        """A function of any length runs: what is pending is computed from time to time."""
+        """No limit: what is pending is computed from time to time, however long the function."""
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
-        """Python compares numbers themselves where it matters, see ``told``."""
+        """No check: where it matters, Python compares the numbers themselves, see ``told``."""
 
-    # What goes in
+    # What the function is given
 
     @unwatched
     def wrapped(self, value: Value) -> LazyArray:
@@ -139,7 +141,7 @@ class LazyTracer(Tracer):
         return made
 
     def truth(self, array: TracedArray, what: str) -> Any:
-        """The bool itself, which Python may ask anything."""
+        """The bool itself, computed now."""
         return bool(array)
 
     @unwatched
@@ -174,7 +176,7 @@ class LazyTracer(Tracer):
         return self.array_class if given is None else type(given.array)
 
     def _there(self, value: Value, found: Any, name: str = "") -> None:
-        """A value becomes an input of all that follows."""
+        """Make a value that is computed an input of all that follows."""
         assert self.describe is not None
         array = found if is_array(found) else np.asarray(found)
         self.given[value.id] = Given(value, name, self.describe(name, array), array, found)
@@ -183,14 +185,14 @@ class LazyTracer(Tracer):
             self.unboxed.add(value.id)
 
     def reshaped(self, array: Any) -> None:
-        """An array that has another shape or type from now on, under each of its names."""
+        """Note that an array has another shape or type from now on, under each of its names."""
         for held in [a for a in (r() for r in list(self._live.values())) if a is not None]:
             given = self.given.get(held.value.id)
             if given is not None and given.found is array:
                 held.value = self._input(array, given.name)
 
     def number(self, item: Any) -> TracedScalar:
-        """A number, which no kernel holds: another one at the next call is no other kernel."""
+        """A number as a parameter: no kernel holds its value, so kernels serve any value."""
         name = f"number{len(self.env)}"
         self.env[name] = item
         return TracedScalar(self, Expr("argument", (name,)), item)
@@ -209,12 +211,12 @@ class LazyTracer(Tracer):
         return self.constant(places)
 
     def constant(self, array: Any, follows: bool = False) -> Value:
-        """An array that the function got past us, and may write to: as it is now."""
+        """A copy of an array that the function has from elsewhere, and may write to later."""
         return self._input(array.copy())
 
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
         there = self.given.keys() >= {made.value.id, array.value.id}
-        if made.value is not array.value and there:  # computed at once, see ``leaked``
+        if made.value is not array.value and there:  # it was computed at once, see ``leaked``
             view = of(self.given[array.value.id].found, self.given[made.value.id].array.shape)
             self._there(made.value, view)
         elif made.value is not array.value:
@@ -224,7 +226,7 @@ class LazyTracer(Tracer):
     def lies_in_rows(self, value: Value) -> bool:
         given = self.given.get(value.id)
         if value.id in self.aliases:
-            return False  # NumPy's view lies as its array does
+            return False  # a view of NumPy's has the layout of its array
         if given is None:
             return super().lies_in_rows(value)
         return bool(given.array.flags.c_contiguous)
@@ -237,12 +239,12 @@ class LazyTracer(Tracer):
     def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
         """Outputs of a segment that NumPy returns as arrays without dimensions.
 
-        ``ids`` maps our numbers of values to the segment's.
+        ``ids`` maps the tracer's ids of values to those of the segment.
         """
         return boxed(graph, *({n for old, n in ids.items() if old in known}
                               for known in (self.hidden, self.unboxed)))  # fmt: skip
 
-    # What comes out
+    # What is computed
 
     @unwatched
     def flush(self) -> tuple[bool, int]:
@@ -265,14 +267,14 @@ class LazyTracer(Tracer):
             segment = cut(self, list(values.values()), looked_at)
             there = {id(given.array) for given in self.given.values()}
             for value, array in zip(values.values(), self.run(segment), strict=True):
-                # a view of all of an array is another object
+                # an array and a view of all of it are two objects
                 self._there(value, array.view() if id(array) in there else array)
                 total += int(array.nbytes)
-        # of a number NumPy makes an array for each of them
+        # NumPy makes a new array for each stand-in of a number
         made = {view.root.id: self.given[view.root.id].found for view in views}
         for view in views:
             self._there(view.value, view.array(made))
-        # nothing is open, and what nobody holds is gone, as in Python
+        # nothing is pending, and values that nobody holds are freed, as in Python
         self.builder.nodes.clear()
         self.aliases.clear()
         self._looked_at.clear()
@@ -284,16 +286,16 @@ class LazyTracer(Tracer):
         return bool(values), total
 
     def settle(self) -> None:
-        """Compute what nobody asked for, where it may raise."""
+        """Compute values that nobody asked for, where computing them may raise."""
         if any(map(self._may_raise, self.builder.nodes)):
             self.flush()
 
     def _may_raise(self, node: Node) -> bool:
-        """Whether a node runs though nobody reads it: once, since a function may catch it."""
+        """Whether a node must run though nobody reads it: it may raise, and has not run yet."""
         return may_raise(node) and node.result.id not in self._looked_at
 
     def decide(self, condition: Expr, value: bool) -> bool:
-        """Parts run at each call: there is no guard to note it in."""
+        """The truth of a condition; no guard needs it, since the function runs at each call."""
         return value
 
     @unwatched
@@ -301,7 +303,7 @@ class LazyTracer(Tracer):
         """The array or number behind a traced one; containers are taken apart."""
         if isinstance(item, TracedArray):
             if item.value.id not in self.given:
-                self.flush()  # all: views and their arrays share memory from now on
+                self.flush()  # all of them: views and their arrays share memory from now on
             found = self._array_of(item)
             if is_array(found):
                 self.handed[id(found)] = self._live[id(item)]
@@ -319,7 +321,7 @@ class LazyTracer(Tracer):
         return item
 
     def _array_of(self, item: TracedArray) -> Any:
-        """The array of a stand-in; of a second one for the same value a view, which is another."""
+        """The array of a stand-in; a second one for the same value gets a view, a new object."""
         found = self.given[item.value.id].found
         if not is_array(found) or self.first.setdefault(item.value.id, id(item)) == id(item):
             return found
@@ -330,7 +332,7 @@ class LazyTracer(Tracer):
 
     @staticmethod
     def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
-        """A container of the same kind; of a kind of the user's own the same, filled."""
+        """A new container of the same kind; one of the user's own class is filled in place."""
         if type(item) in (list, dict):
             return type(item)(pairs) if type(item) is dict else [value for _, value in pairs]
         for key, value in pairs:
@@ -347,13 +349,13 @@ class LazyTracer(Tracer):
     ) -> Any:
         """Call a function with arrays; if it fails too, say why it was not compiled.
 
-        All arrays are computed before: the function may write to any of them.
+        All arrays are computed before the call, since the function may write to any of them.
         """
         self.broken(f"{what}: {_short(error)}")
         try:
             result = function(*self.concrete(tuple(args)), **self.concrete(dict(kwargs)))
         except Exception as found:
-            # ours says more, where the function could not tell them apart
+            # our error says more; it is raised where the function could not tell the two apart
             if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):
                 raise error from found
             found.add_note(f"opweave runs this line by NumPy: {error}")
@@ -370,11 +372,11 @@ class LazyTracer(Tracer):
 
 
 def _nothing() -> None:
-    """What a reference to nothing gives."""
+    """What a weak reference to an object that is gone returns."""
 
 
 def is_traced(item: Any) -> bool:
-    """True for a traced number, which says of itself that it is of the number's class."""
+    """True for a traced number, although its ``__class__`` is the class of the number."""
     return issubclass(type(item), TracedScalar)
 
 
