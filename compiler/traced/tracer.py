@@ -32,9 +32,9 @@ from opweave.opcodes.errors import (
     UnsupportedError,
 )
 
-# Whose loops in NumPy compare with NaN, which is an error there.
+# Operators whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
-# Whose results are truths.
+# Operators whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
@@ -68,33 +68,33 @@ class Tracer:
         self.describe = describe
         self.constants: list[Made] = []
         self.inputs: set[int] = set()
-        # arrays that share memory, by the id of the value that each was then
+        # arrays that share memory, by the ids of their values when that was noted
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()  # views of arguments
         self.strided: set[int] = set()  # arguments that do not lie row by row
         self.mapped: set[int] = set()  # arguments that are files in memory
-        self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
-        self.watches = False  # what NumPy computes at once is asked for errors
-        self.has_faulted = False  # there was one
-        self.numbers: list[Expr] = []  # that were computed of others
-        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and what divides
-        self.suspects: list[Value] = []  # of which NumPy tells where they are not finite
-        self.sets_errors = False  # the function has settings of NumPy's errors itself
-        self.asks_identity = False  # the function asks whether two things are one
+        self.refused: OpweaveError | None = None  # the first refusal, see ``trace``
+        self.watches = False  # look for errors in what NumPy computes while tracing
+        self.has_faulted = False  # there was such an error
+        self.numbers: list[Expr] = []  # numbers that were computed from others
+        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and their divisors
+        self.suspects: list[Value] = []  # values for which NumPy warns where they are not finite
+        self.sets_errors = False  # the function itself changes NumPy's settings of errors
+        self.asks_identity = False  # the function asks whether two objects are the same
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.hidden: set[int] = set()  # views that stand for a dimension which a vector lost
         self.holds_made = False  # arrays that NumPy would make are traced, see ``trace``
-        self.made = False  # the function made one
+        self.made = False  # the function made such an array
 
     def errors(self) -> Any:
-        """NumPy's settings for what it computes at once: as kernels, which warn of nothing."""
+        """NumPy's settings while tracing: it warns of nothing, as kernels do not."""
         kind: Any = "call" if self.watches else "ignore"
         return np.errstate(
             divide=kind, over=kind, invalid=kind, under="ignore", call=self.has_heard
         )
 
     def has_heard(self, kind: str, flag: int) -> None:
-        """NumPy has found an error."""
+        """Note that NumPy has found an error."""
         self.has_faulted = True
 
     @unwatched
@@ -126,17 +126,17 @@ class Tracer:
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
     def apart(self, view: TracedArray) -> TracedArray:
-        """What NumPy makes of a number: no view, though the number may be read from an array."""
+        """A number of NumPy's as a value of its own: no view of the array that it is read from."""
         if not view.value.shape:
             return view
         copied: TracedArray = self.apply(OPERATORS["copy"], [view])
         return copied
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
-        """That a comparison gives NumPy's bool, from whichever side Python is asked.
+        """Check that a comparison gives NumPy's bool, whichever side Python asks.
 
         Raises:
-            UnsupportedError: of one of NumPy's numbers with one that answers itself.
+            UnsupportedError: a number of NumPy's meets one whose class answers itself.
         """
         kinds = [type(o) for o in operands if issubclass(type(o), int | float | complex)]
         kinds = [k for k in kinds if k not in (bool, int, float) and not issubclass(k, np.generic)]
@@ -152,7 +152,7 @@ class Tracer:
         """Refuse a function whose loops are written out to more than a compiler takes.
 
         Raises:
-            TraceError: names the line that would be the next.
+            TraceError: names the line that would be one operator too many.
         """
         if len(self.builder.nodes) >= MOST_NODES:
             raise self.noted(TraceError(
@@ -162,13 +162,13 @@ class Tracer:
             ))  # fmt: skip
 
     def noted(self, error: OpweaveError) -> OpweaveError:
-        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
+        """Note a refusal: it holds even if the function catches it, since NumPy raises none."""
         if isinstance(error, UnsupportedError | TraceError) and self.refused is None:
             self.refused = error
         return error
 
     def is_number(self, value: Value) -> bool:
-        """True for what NumPy has as a number: Python gives its name a new one in ``s += 1``."""
+        """True where NumPy has a number, no array: ``s += 1`` gives the name s a new one."""
         if value.shape:
             return False
         nodes = {r.id: n for n in self.builder.nodes for r in n.results}
@@ -178,8 +178,8 @@ class Tracer:
         """The class of an array, as the user's function may ask.
 
         Raises:
-            SubclassError: of what is made of a file in memory: NumPy makes some of it of that
-                class.
+            SubclassError: the array is made of an np.memmap; NumPy gives that class to some of
+                these.
         """
         if value.id in self.mapped:
             return np.memmap
@@ -191,7 +191,7 @@ class Tracer:
         return self.array_class
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
-        """A view that nobody can write through: it has no other name."""
+        """A view that nobody can write through, since it has no name of its own."""
         (found,) = self.builder.apply(
             OPERATORS["view"], [array.value], {"axes": axes}, self.where()
         )
@@ -200,7 +200,7 @@ class Tracer:
         return made
 
     def hide(self, view: TracedArray) -> None:
-        """A view that is none to NumPy: a number, or a step of our own."""
+        """Note a view that is none in NumPy: a number, or an intermediate step of ours."""
         self.families.pop(view.value.id, None)
         self.hidden.add(view.value.id)
 
@@ -213,12 +213,12 @@ class Tracer:
             self.borrowed.add(view.value.id)
 
     def alias(self, array: TracedArray, made: TracedArray, of: Alias) -> TracedArray:
-        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        """An array that a kernel would make and NumPy has as a view, which ``of`` makes."""
         self.relate(array, made)
         return made
 
     def lies_in_rows(self, value: Value) -> bool:
-        """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        """True where an array is known to lie row by row without gaps."""
         node = next((n for n in self.builder.nodes if value in n.results), None)
         if node is None:
             return value.id not in self.strided
@@ -280,16 +280,16 @@ class Tracer:
             return self.constant(item)
         if isinstance(item, bool | int | float | complex | np.generic):
             if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
-                item = np.asarray(item)[()]  # a class of its own, whose type NumPy does not weaken
+                item = np.asarray(item)[()]  # a number of a user's class is not weak to NumPy
             return self.literal(item), scalar_type(item)
-        getattr(item, "shape", None)  # what stands for another object refuses by itself
+        getattr(item, "shape", None)  # a stand-in for another object refuses by itself
         written = "the array as an argument" if is_array(item) else remedy(item)
         hint = f"pass {written}" if written else "it has no meaning here"
         error = TraceError(
             f"{operator.name}: expected an argument of the function or a number, found "
             f"{type(item).__name__} ({where}); {hint}"
         )
-        # of Python's own NumPy knows no more; any other class may have a protocol of NumPy's
+        # NumPy knows Python's own types; a value of another class may have a protocol of NumPy's
         raise error if type(item).__module__ == "builtins" else self.noted(error)
 
     def literal(self, item: Any) -> Expr:
@@ -321,7 +321,7 @@ class Tracer:
         return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
     def indices(self, places: Any) -> Value:
-        """Indices that the function made: a list, or an array; NumPy's may follow the others."""
+        """Indices that the function made, as a value; a NumPy array of them may lie elsewhere."""
         if is_array(places) and not isinstance(places, np.ndarray):
             return self.constant(places)
         return self.constant(np.ascontiguousarray(places), follows=True)

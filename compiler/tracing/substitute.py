@@ -18,7 +18,7 @@ from opweave.compiler.tracing.owners import Function, is_helper, is_own_module
 from opweave.compiler.tracing.refusing import Remembering
 from opweave.compiler.tracing.static_view import INSTEAD, UNFORESEEN
 
-# What sets an object's class, whatever its own has under that name.
+# Sets an object's class, even if that class has an attribute of this name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
 
@@ -58,7 +58,7 @@ class Outside:
         return list(self._names)
 
 
-Outside.__name__ = "module"  # which stands in texts of Python's errors
+Outside.__name__ = "module"  # the name in texts of Python's errors
 
 
 class Substituted:
@@ -76,10 +76,10 @@ class Substituted:
         self.containers = containers
         self.origins = {id(copy): of for copy, of in zip(containers, originals, strict=False)}
         self.ours = set(map(id, containers))  # copies, which may be changed
-        # what is a copy where the function reads it, by the identity of what it was made from
+        # copies that the function reads, by the identities of the originals
         self.copies = {id(place.read()): v for place, v in values.items() if is_container(v)}
         self.sight = sight
-        self.names: set[str] = set()  # that stand in the code, of attributes among others
+        self.names: set[str] = set()  # names in the code, of attributes too
         self.adopted_places: set[Place] = set()
         self.scopes: dict[int, dict[str, Any]] = {}
         self.known: dict[int, set[str]] = {}
@@ -120,13 +120,13 @@ class Substituted:
                 return value
             return self._instead(value, kind(*items) if hasattr(kind, "_fields") else kind(items))
         if id(value) not in self.ours:
-            return value  # the user's own, which the function sees itself
+            return value  # the function sees the user's object itself
         if kind is list:
             value[:] = map(self.adopted, value)
         elif kind in MAPPINGS:
             value.update([(k, self.adopted(v)) for k, v in value.items()])
         elif "__opweave_of__" in vars(kind):
-            pass  # it stands somewhere else, too
+            pass  # it has another place, too
         elif is_object(value) or is_namespace(kind):
             vars(value).update([(k, self.adopted(v)) for k, v in vars(value).items()])
             if is_object(value):
@@ -134,7 +134,7 @@ class Substituted:
         return value
 
     def _instead(self, value: Any, made: Any) -> Any:
-        """Another takes the place of a copy that cannot be changed."""
+        """Put another object in the place of a copy that cannot be changed."""
         for number, copy in enumerate(self.containers):
             if copy is value:
                 self.containers[number] = made
@@ -181,9 +181,9 @@ class Substituted:
         return {id(scope): self.originals[number] for number, scope in self.scopes.items()}
 
     def release(self) -> None:
-        """Let go of what stood in for others: a module's names and its functions hold each other.
+        """Drop the stand-ins: a module's names and its functions hold each other.
 
-        A generator that is left works on with what there is outside.
+        A generator that is still open works on with the values outside.
         """
         for number, scope in self.scopes.items():
             scope.clear()
@@ -191,7 +191,7 @@ class Substituted:
         self.builtins.clear()
         self.builtins.update(vars(builtins))
         for _, cell, original in self.cells:
-            with suppress(ValueError):  # an empty one
+            with suppress(ValueError):  # the cell is empty
                 cell.cell_contents = original.cell_contents
 
     def begin(self) -> None:
@@ -218,7 +218,7 @@ class Substituted:
         return next((text for text, *_ in self._assigned()), None)
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
-        """Assign it where the function read it; ``meant`` makes a value the caller's."""
+        """Assign outside what the function has assigned; ``meant`` gives the caller's values."""
         found = list(self._assigned())
         for _, scope, name, value in found:
             _assign(scope, name, value, meant)
@@ -226,7 +226,7 @@ class Substituted:
             self.begin()
 
     def take_over(self, shown: Callable[[Any], Any]) -> None:
-        """Assign what others have assigned there; ``shown`` makes a value the function's."""
+        """Assign in the copies what others have assigned outside; ``shown`` gives stand-ins."""
         changed = False
         for (_, cell, original), old in zip(self.cells, self.held_there, strict=False):
             new = _contents(original)
@@ -241,7 +241,7 @@ class Substituted:
             self.begin()
 
     def _copy(self, fn: Any) -> Any:
-        """The function to trace; what is no function of Python's stays as it is."""
+        """The copy of a function; anything but a function in Python stays as it is."""
         if not isinstance(fn, Function):
             return fn
         if id(fn) in self.made:
@@ -274,11 +274,11 @@ class Substituted:
         return made
 
     def _cell(self, original: types.CellType) -> types.CellType:
-        """One copy of a variable for all functions that share it: one may assign it."""
+        """One copy of a variable for all functions that share it, since each may assign it."""
         return self.made_cells.setdefault(id(original), types.CellType())
 
     def _default(self, value: Any) -> Any:
-        """A default argument, where it has a stand-in elsewhere, too; what it holds is watched."""
+        """A default argument, or the stand-in that it has elsewhere; what it holds is watched."""
         if is_helper(value):
             return self._copy(value)
         is_code = isinstance(value, types.ModuleType | types.BuiltinFunctionType | Function)
@@ -287,7 +287,7 @@ class Substituted:
     def _scope(self, names: dict[str, Any]) -> dict[str, Any]:
         """One copy of a module's names for all that read them."""
         if id(names) not in self.scopes:
-            if "__builtins__" in names:  # a module's, where warnings remember what they have shown
+            if "__builtins__" in names:  # of a module; warnings remember there what was shown
                 names.setdefault("__warningregistry__", {})
             self.scopes[id(names)], self.originals[id(names)] = dict(names), names
             if "__builtins__" in names:
@@ -321,7 +321,7 @@ class Substituted:
 
 
 def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> dict[str, Any]:
-    """Hash and equality of copies of objects that have those of their identity: the originals'.
+    """Hash and equality for copies of objects that are compared by identity: the originals'.
 
     ``sight`` refuses to be asked where the originals are not known.
     """
@@ -342,14 +342,14 @@ def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> di
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Names of a scope that have another value, ``Missing`` where they have none any more."""
+    """Names of a scope with other values than before; ``Missing`` where a name is gone."""
     names = dict.fromkeys((*before, *after))
     pairs = ((n, before.get(n, Missing), after.get(n, Missing)) for n in names)
     return [(n, new) for n, old, new in pairs if old is not new and not n.startswith("__")]
 
 
 def _assign(scope: Any, name: str, value: Any, meant: Callable[[Any], Any]) -> None:
-    """Give a name its value in a dict or cell; ``Missing`` takes it away."""
+    """Give a name its value in a dict or cell; ``Missing`` removes it."""
     if isinstance(scope, types.CellType):
         scope.cell_contents = meant(value)
     elif value is Missing:
