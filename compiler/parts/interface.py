@@ -1,4 +1,4 @@
-"""What the tracer of a function in parts is to its arrays, and to the calls that it stands for."""
+"""What arrays, and stand-ins for calls, need of the tracer of a function in parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opweave.compiler.ir.values import Value
 
 
 class Given(NamedTuple):
-    """A value that is there.
+    """A value that is computed already.
 
     Attributes:
         name: an argument's, or "".
@@ -33,11 +33,11 @@ class LazyTracerLike(TracerLike, Protocol):
     Attributes:
         name: of the function.
         env: numbers by name.
-        given: values that are there, by their numbers.
+        given: values that are computed already, by their ids.
         aliases: what each value is a view of to NumPy.
         hidden: views that stand for a dimension which a vector lost, or for an element.
         asking: NumPy's own functions that take an array and give back another.
-        leaked: somebody has an array itself and may write to it unseen.
+        leaked: other code has an array itself, and may write to it unnoticed.
     """
 
     name: str
@@ -49,10 +49,10 @@ class LazyTracerLike(TracerLike, Protocol):
     leaked: bool
 
     def begin(self) -> None:
-        """What is there by now are arguments, which stay."""
+        """The arrays that were taken until now are the arguments; they stay."""
 
     def settle(self) -> None:
-        """Compute what nobody asked for, where it may raise."""
+        """Compute values that nobody asked for, where computing them may raise."""
 
     def flush(self) -> tuple[bool, int]:
         """Compute all arrays that the function still holds."""
@@ -72,7 +72,7 @@ class LazyTracerLike(TracerLike, Protocol):
         """A result with every array in it taken."""
 
     def told(self, made: Any) -> Any:
-        """A number itself, where the function may ask for its truth."""
+        """The result of an operation; computed at once if ``is True`` may be asked of it."""
 
     def reshaped(self, array: Any) -> None:
         """An array that has another shape or type from now on."""
@@ -102,4 +102,4 @@ class LazySightLike(Protocol):
         """What the user's own code is given."""
 
     def crossed(self, is_outside: bool) -> None:
-        """Both sides know of what the other has changed."""
+        """Tell each side, the function and code of others, what the other side has changed."""

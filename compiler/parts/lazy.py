@@ -1,8 +1,9 @@
-"""Partial fusion: a function that cannot be one graph runs line by line, its operations later.
+"""Partial fusion: a function that cannot be one graph runs line by line.
 
-The function runs as Python does, on arrays that are there.  Operations that opweave compiles are
-only noted; when something asks for a value (a function that opweave does not know, a branch, an
-assignment to elements) what was noted becomes a graph, a *segment*, and runs as fused kernels.
+The function runs as in Python, on the arrays of the call.  Operations that opweave compiles are
+only noted.  When something asks for a value (a function that opweave does not know, a branch, an
+assignment to elements), the noted operations become a graph, a *segment*, which runs as fused
+kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from opweave.opcodes.errors import (
     OpweaveError,
 )
 
-# Operations that are noted before they are computed, whether or not anybody asks for a value.
+# When so many operations are noted, they are computed, though nobody asks for a value.
 MOST_PENDING = 1000
 
 Run = Callable[[Segment], Sequence[Any]]
@@ -38,10 +39,11 @@ class Break:
     """Where the function needed arrays.
 
     Attributes:
-        what: was asked for.
+        what: the operation that asked for a value.
         where: the user's line.
-        nbytes: of the arrays that were computed for it, which fusion would have kept in registers.
-        ran: a segment ran before it; False if everything was there.
+        nbytes: bytes of the arrays that were computed for it; fusion would have kept these in
+            registers.
+        ran: a segment ran before it; False if everything was computed already.
     """
 
     what: str
@@ -59,7 +61,7 @@ class LazyTracer(TracerOfGiven):
         run: runs a segment, returns its outputs.
     """
 
-    selects = False  # the arrays are there, and NumPy counts
+    selects = False  # NumPy can count the elements that a mask selects
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
         super().__init__(first_line, describe)
@@ -77,9 +79,9 @@ class LazyTracer(TracerOfGiven):
         return self.told(made)
 
     def told(self, made: Any) -> Any:
-        """A number itself, where the function may ask whether a truth that it gives is ``True``.
+        """The result; a number is computed at once if the function may ask ``is True`` of one.
 
-        ``c < x.sum()`` is Python's own bool for some c.
+        For some types of c the result of ``c < x.sum()`` is Python's own bool.
         """
         if self.asks_truth and is_traced_array(made) and self.is_number(made.value):
             return self.concrete(made)
@@ -95,18 +97,18 @@ class LazyTracer(TracerOfGiven):
             self.flush()
 
     def noted(self, error: OpweaveError) -> OpweaveError:
-        """NumPy is asked next; what is kept would hold arrays, by its traceback."""
+        """The error is not kept: NumPy is asked next, and its traceback would hold arrays."""
         return error
 
     def begin(self) -> None:
-        """What is there by now are arguments, which stay."""
+        """The arrays that were taken until now are the arguments; they stay."""
         self.arguments = set(self.given)
 
     def check_length(self, where: Where) -> None:
-        """A function of any length runs: what is pending is computed from time to time."""
+        """No limit: what is pending is computed from time to time, however long the function."""
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
-        """Python compares numbers themselves where it matters, see ``told``."""
+        """No check: where it matters, Python compares the numbers themselves, see ``told``."""
 
     def class_of(self, value: Value) -> type:
         if self.mapped and value.id not in self.given:
@@ -164,16 +166,16 @@ class LazyTracer(TracerOfGiven):
         self.handed = {n: r for n, r in self.handed.items() if r() is not None}
 
     def settle(self) -> None:
-        """Compute what nobody asked for, where it may raise."""
+        """Compute values that nobody asked for, where computing them may raise."""
         if any(map(self._may_raise, self.builder.nodes)):
             self.flush()
 
     def _may_raise(self, node: Node) -> bool:
-        """Whether a node runs though nobody reads it: once, since a function may catch it."""
+        """Whether a node must run though nobody reads it: it may raise, and has not run yet."""
         return may_raise(node) and node.result.id not in self._looked_at
 
     def decide(self, condition: Expr, value: bool) -> bool:
-        """Parts run at each call: there is no guard to note it in."""
+        """The truth of a condition; no guard needs it, since the function runs at each call."""
         return value
 
     @unwatched
@@ -200,7 +202,7 @@ class LazyTracer(TracerOfGiven):
 
     @staticmethod
     def _filled(item: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
-        """A container of the same kind; of a kind of the user's own the same, filled."""
+        """A new container of the same kind; one of the user's own class is filled in place."""
         if type(item) in (list, dict):
             return type(item)(pairs) if type(item) is dict else [value for _, value in pairs]
         for key, value in pairs:
@@ -217,13 +219,13 @@ class LazyTracer(TracerOfGiven):
     ) -> Any:
         """Call a function with arrays; if it fails too, say why it was not compiled.
 
-        All arrays are computed before: the function may write to any of them.
+        All arrays are computed before the call, since the function may write to any of them.
         """
         self.broken(f"{what}: {_short(error)}")
         try:
             result = function(*self.concrete(tuple(args)), **self.concrete(dict(kwargs)))
         except Exception as found:
-            # ours says more, where the function could not tell them apart
+            # our error says more; it is raised where the function could not tell the two apart
             if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):
                 raise error from found
             found.add_note(f"opweave runs this line by NumPy: {error}")

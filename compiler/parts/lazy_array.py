@@ -1,4 +1,4 @@
-"""Arrays of a function that runs in parts: traced, and NumPy's where no kernel can do it."""
+"""Arrays of a function that runs in parts: traced, or NumPy's where a kernel cannot help."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BREAKS = (UnsupportedError, TraceError, DTypeError)
 
 
 class LazyArray(TracedArray):
-    """A traced array that NumPy helps out: what no kernel can do, it does with the array."""
+    """A traced array; what no kernel can do, NumPy does with the array that it stands for."""
 
     tracer: LazyTracerLike
 
@@ -126,7 +126,7 @@ class LazyArray(TracedArray):
                 super().__setitem__(key, value)
                 return
             except BREAKS:
-                pass  # NumPy's own array is written to
+                pass  # so NumPy's own array is written to, below
         tracer.broken("assignment to elements")
         tracer.concrete(self)[tracer.concrete(key)] = tracer.concrete(value)
 
@@ -150,7 +150,7 @@ class LazyArray(TracedArray):
                 raise
             raise error from found
         finally:
-            error = None  # whose frames hold this one
+            error = None  # its frames would hold this frame
         return self
 
     def __matmul__(self, other: Any) -> Any:
@@ -179,7 +179,7 @@ class LazyArray(TracedArray):
         return self
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        self.tracer.broken("np.asarray()")  # whoever asks may write to any of them
+        self.tracer.broken("np.asarray()")  # the one who asks may write to any array
         self.tracer.leaked |= not self.tracer.asking and not copy
         return np.array(self._array(), dtype=dtype, copy=copy)
 
@@ -202,12 +202,12 @@ class LazyArray(TracedArray):
 LazyArray.__name__ = TracedArray.__name__
 
 
-LazyArray.__name__ = "numpy.ndarray"  # as Python's own messages name it
+LazyArray.__name__ = "numpy.ndarray"  # the name in Python's own messages
 
 
 def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: LazyArray, *args: Any) -> Any:
-        self.tracer.broken(what)  # all: in a loop the next round would compute them again
+        self.tracer.broken(what)  # all arrays: a loop would compute the others again each round
         return of(self.tracer.concrete(self), *args)
 
     return method

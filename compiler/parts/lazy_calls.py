@@ -1,4 +1,4 @@
-"""What a function that runs in parts sees of what asks no array what to do: generators, caches."""
+"""Stand-ins for callables that do not ask arrays what to do, such as generators and caches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opweave.compiler.tracing.capture import KEEPING
 
 
 class LazyCalls:
-    """Stands for what asks no array what to do, such as generators: it is given the arrays."""
+    """Stands for a callable that asks no array what to do; it is given arrays themselves."""
 
     __opweave_stands__ = True
 
@@ -40,7 +40,7 @@ class LazyCalls:
         def function(*args: Any, **kwargs: Any) -> Any:
             sight.tracer.flush()
             if type(self._found) is not KEEPING:
-                functions = sight.functions  # which may be kept, and called later
+                functions = sight.functions  # they may be kept, and called later
                 args = tuple(functions.get(id(arg), arg) for arg in args)
                 made = found(*sight.tracer.concrete(args), **sight.tracer.concrete(kwargs))
                 return sight.plain(sight.tracer.seen_of(made))
@@ -55,7 +55,7 @@ class LazyCalls:
 
 
 class LazyMethod(LazyCalls):
-    """Stands for a method of a container: of its copy, where the function sees that, too."""
+    """Stands for a container's method; calls that of the copy where the function sees a copy."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         copy = self._sight.copy_of.get(id(self._found.__self__))

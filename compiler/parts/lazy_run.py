@@ -1,4 +1,4 @@
-"""A function in parts, from its arguments to its results: see ``lazy.py`` for what it sees."""
+"""Run a function in parts, from its arguments to its results; lazy.py says what it sees."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def run_lazily(
     rebuilt: Rebuild,
     originals: Sequence[Any] = (),
 ) -> Any:
-    """Call a function on arrays; what it returns, with arrays themselves.
+    """Call a function on arrays; return its result, in which stand-ins are arrays again.
 
     Args:
         arguments: the leaves of the arguments and of what the function reads from outside.
-        static: those that select what it does.
+        static: which of them select what the function does.
         rebuilt: makes values by parameter, and captured ones by place, from leaves.
         originals: the containers that were taken apart; changes of their copies are put back.
     """
@@ -70,7 +70,7 @@ def _run(
 
 
 def _settle(sight: LazySight, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
-    """What the function saw itself, and not as a copy, holds arrays and numbers again."""
+    """Put arrays and numbers back into objects of which the function saw no copies."""
     settling = Settling(sight.real, known)
     for place in captured:
         if place.watched and (value := place.read()) is not settling.settled(value):

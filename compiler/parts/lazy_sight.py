@@ -1,7 +1,7 @@
-"""What a function that runs in parts sees of what is no array, and what others see of its own.
+"""What a function in parts sees of values that are no arrays, and what others see of its values.
 
-It sees modules, objects and functions through stand-ins, containers and globals as copies; what
-others are given, or what it returns, is what those stand for.
+The function sees modules, objects and functions through stand-ins, and copies of containers and
+globals.  Code of others, and the caller, get what these stand for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from opweave.compiler.tracing.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")
-# What reads the frame that calls it: nothing of ours may stand between.
+# Functions that read the frame which calls them: no frame of ours may stand between.
 OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 
 
@@ -49,9 +49,9 @@ class LazySight:
     Attributes:
         shown: objects that the function sees themselves.
         changes: what it has changed outside so far, while it runs.
-        meant: stand-ins, and what they were made for.
+        meant: stand-ins, and the values that they stand for.
         copy_of: of containers, by the identities of the originals.
-        scopes: the user's, by those of copied functions.
+        scopes: the globals of the user's functions, by those of their copies.
     """
 
     puts_back = True
@@ -70,7 +70,7 @@ class LazySight:
 
     @unwatched
     def plain(self, value: Any) -> Any:
-        """What the function sees of a module or an object; always the same for the same."""
+        """What the function sees of a module or an object, always the same stand-in for one."""
         found = value.value if isinstance(value, Identity) else value
         self.seen.note(found)
         is_unknown = isinstance(value, Identity)
@@ -79,7 +79,7 @@ class LazySight:
         )
 
     def _standing(self, made: Any, found: Any) -> Any:
-        """Remember what a stand-in was made for, also a function's, which cannot say it."""
+        """Remember what a stand-in was made for; one of a function cannot say so itself."""
         if made is not found:
             self.meant[id(made)] = made, found
         return made
@@ -111,7 +111,7 @@ class LazySight:
         self.seen.made.pop((id(module), name), None)
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
-        """What the function sees of a part of a module; arrays that NumPy makes are taken."""
+        """What the function sees of a part of a module; arrays that it makes become stand-ins."""
         made = self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
         return self._standing(made, getattr(module, name, made))
 
@@ -125,7 +125,7 @@ class LazySight:
         return self._taking(getattr(module, name), found)
 
     def _taking(self, plain: Any, found: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of NumPy's or CuPy's, the arrays of whose result are taken."""
+        """A function of NumPy's or CuPy's; arrays in its result become stand-ins."""
         name = getattr(plain, "__name__", "")
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +134,7 @@ class LazySight:
                 return self.tracer.seen_of(found(*args, **kwargs))
             except BREAKS as error:
                 if name not in CREATORS:
-                    raise  # NumPy has been asked
+                    raise  # NumPy was asked already
                 return self.tracer.eagerly(f"np.{name}", error, plain, args, kwargs)
             finally:
                 self.tracer.asking -= 1
@@ -146,16 +146,16 @@ class LazySight:
         self.scopes = changes.substituted.original_scopes()
 
     def ended(self) -> None:
-        """Let go of what holds the tracer itself: nothing waits for a collection of cycles."""
+        """Drop what holds the tracer, so that no memory waits for a collection of cycles."""
         self.changes = None
         self.meant.clear()
 
     def changed(self, changes: ChangesLike, name: str) -> None:
-        """What the function has changed is put back, at each call."""
+        """Do to the originals what the function has changed; at each call."""
         changes.put_back(Settling(self.real, changes.originals()).settled)
 
     def crossed(self, is_outside: bool) -> None:
-        """Both sides know of what the other has changed."""
+        """Tell each side, the function and code of others, what the other side has changed."""
         if self.changes is not None:
             if is_outside:
                 self.changed(self.changes, self.tracer.name)
@@ -168,7 +168,7 @@ class LazySight:
         return {} if self.changes is None else self.changes.functions()
 
     def settled(self, value: Any) -> Any:
-        """What the user's own code is given: arrays, numbers, and what copies were made from."""
+        """What code of the user's is given: arrays, numbers, and the originals of copies."""
         known = {} if self.changes is None else self.changes.originals()
         return Settling(self.real, known).settled(value)
 
@@ -181,7 +181,7 @@ class LazySight:
         return value if is_number(value) else self.plain(Identity(value))
 
     def real(self, item: Any) -> Any:
-        """What the caller gets for what the function sees."""
+        """What the caller gets in the place of a value that the function sees."""
         if id(item) in self.meant:
             return self.meant[id(item)][1]
         if type(item) is types.FunctionType:
@@ -191,13 +191,13 @@ class LazySight:
         return self.tracer.concrete(meant_by(item))
 
     def _outliving(self, function: types.FunctionType) -> types.FunctionType:
-        """A function that was made inside, of the user's own globals and of arrays themselves."""
+        """A function that was made inside, with the user's own globals and arrays themselves."""
         scope = self.scopes.get(id(function.__globals__))
         if scope is None:
             return function
         settling = Settling(self.real)
         for cell in function.__closure__ or ():
-            with suppress(ValueError):  # an empty one
+            with suppress(ValueError):  # the cell is empty
                 cell.cell_contents = settling.settled(cell.cell_contents)
         code, closure = function.__code__, function.__closure__
         defaults = settling.settled(function.__defaults__)
@@ -209,12 +209,12 @@ class LazySight:
         return made
 
     def _suspended(self, generator: types.GeneratorType[Any, Any, Any]) -> Any:
-        """A generator that has not ended, whose variables are arrays themselves from now on."""
+        """A generator that has not ended; its variables hold arrays themselves from now on."""
         frame = generator.gi_frame
         if frame is not None and not generator.gi_running:
             names, settling = frame.f_locals, Settling(self.real)
             names.update({name: settling.settled(value) for name, value in names.items()})
-            if sys.version_info < (3, 13):  # where they are a copy
+            if sys.version_info < (3, 13):  # f_locals is a copy there
                 ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
         return generator
 
@@ -225,13 +225,13 @@ class LazySight:
         return self.seen.shown_classes
 
     def left(self, departure: Departure) -> None:
-        """Code of others is given arrays and numbers, which it may keep, or ask for their types.
+        """Give code of others arrays and numbers, which it may keep, or whose types it may ask.
 
-        Not a function in C: it asks a stand-in for its value, or puts it into a container.
+        A function in C needs no change: it asks a stand-in for its value, or stores it.
         """
         if departure.frame is None:
             return
-        given = departure.frame.f_locals  # one look: each brings back what the frame has
+        given = departure.frame.f_locals  # once: each reading takes the variables over again
         code = departure.frame.f_code
         count = code.co_argcount + code.co_kwonlyargcount
         count += bool(code.co_flags & inspect.CO_VARARGS)
@@ -253,8 +253,8 @@ class LazySight:
         self.seen.made[id(value)] = value, made
 
     def unread(self, name: str, value: Any) -> Any:
-        """Python runs at each call, and reads what is there."""
+        """No stand-in is needed: Python runs at each call, and reads the value that is there."""
         return self.plain(value)
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
-        """Nor is anything of a class refused."""
+        """Nothing is refused: Python reads classes at each call."""

@@ -45,12 +45,12 @@ def _exprs(node: Node) -> Iterator[Expr]:
 def cut(
     tracer: LazyTracerLike, wanted: Sequence[Value], looked_at: Sequence[Value] = ()
 ) -> Segment:
-    """The segment that makes some values out of those that are there.
+    """The segment that computes some values from those that are computed already.
 
-    ``looked_at`` are values that nobody gets, for what making them raises.
+    ``looked_at`` are values that nobody gets: they are computed because that may raise.
 
-    Extents get names of their own, in the order of the dimensions of its inputs, so that the same
-    lines give the same graph wherever they stand.
+    Extents are named anew, in the order of the dimensions of the segment's inputs, so that the
+    same lines give the same graph wherever they stand.
     """
     builder = tracer.builder
     nodes = _needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
@@ -96,16 +96,16 @@ def _names(tracer: LazyTracerLike, nodes: Sequence[Node], outputs: Sequence[Valu
 
 
 class Step(NamedTuple):
-    """One view of an array: its value, and NumPy's way to it."""
+    """One view of an array: its value, and how NumPy makes it."""
 
     value: Value
     of: Callable[[Any], Any]
 
 
 class SharedView(NamedTuple):
-    """A view of an array that the function holds, or of another of its views, as NumPy has it.
+    """A view of an array that the function holds, or of another view, made as NumPy makes it.
 
-    Whether a reshaped one copies is NumPy's decision, by the strides; a kernel always would.
+    Whether a reshape copies is decided by NumPy, from the strides; a kernel would always copy.
     """
 
     value: Value
@@ -115,8 +115,8 @@ class SharedView(NamedTuple):
     def array(self, made: dict[int, Any]) -> Any:
         """What the steps make of the root's array.
 
-        ``made`` has arrays by the number of their value, and gets those of the steps: views of
-        one copy share its memory.
+        ``made`` has arrays by the ids of their values.  The arrays of the steps are added to it,
+        so that views of one copy share its memory.
         """
         array = made[self.root.id]
         for value, of in self.steps:
@@ -129,7 +129,7 @@ class SharedView(NamedTuple):
 def shared_views(
     tracer: LazyTracerLike, wanted: Mapping[int, Value], held: Set[int]
 ) -> list[SharedView]:
-    """Those of the wanted values that a kernel would copy, and that share memory with others."""
+    """The wanted values that a kernel would copy although they share memory with others."""
     nodes = {r.id: n for n in tracer.builder.resolved_nodes() for r in n.results}
     arrays = [value for value in wanted.values() if not tracer.is_number(value)]
     found = [_shared_view(tracer, nodes, value) for value in arrays]
@@ -172,7 +172,7 @@ def _viewed(node: Node, extents: Mapping[str, int], array: Any) -> Any:
 
 
 def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> list[Node]:
-    """The nodes behind some values, in order, up to what is there."""
+    """The nodes that some values need, in order, back to values that are computed already."""
     missing = {v.id for v in wanted} - there
     found = []
     for node in reversed(nodes):
@@ -183,7 +183,7 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[Value], there: set[int]) -> 
 
 
 def may_raise(node: Node) -> bool:
-    """Whether NumPy raises, for some arguments, what a trace finds in order."""
+    """True for a node that a trace accepts, and at which NumPy raises for some arguments."""
     return node.operator.notes_faults or node.may_fail
 
 
@@ -220,7 +220,7 @@ class _Names:
                 self.names.setdefault(extent, symbol)
 
     def need(self, symbol: Symbol) -> None:
-        """See to it that an extent has a name: an input's, or it follows from others."""
+        """Name an extent: as an extent of an input, or as one that follows from others."""
         if symbol in self.names or symbol in self.waiting:
             return
         bound = {g.value.id for g in self.inputs}
@@ -233,9 +233,9 @@ class _Names:
         self.waiting[symbol] = expr
 
     def _expr_of(self, symbol: Symbol) -> Expr:
-        """What an extent follows from, perhaps by the name of another like it.
+        """The expression of an extent, perhaps the name of another extent that is equal to it.
 
-        Of an array that is gone it is a number.
+        An extent of an array that is gone becomes a number.
         """
         derived, find = self.builder.derived, self.builder.find
         same = (expr for name, expr in derived.items() if find(Symbol(name)) == symbol)
@@ -251,7 +251,7 @@ class _Names:
     def finish(self) -> None:
         """Name the extents that follow from others, after all inputs are known."""
         for symbol, expr in self.waiting.items():
-            if symbol not in self.names:  # an input that was needed later has it
+            if symbol not in self.names:  # else a later input has given it a name
                 name = f"n{self.count}"
                 self.count += 1
                 self.derived[name] = self.expr(expr)

@@ -1,7 +1,7 @@
-"""Settling: what a function that runs in parts has put into objects of others becomes plain.
+"""Settling: replace the stand-ins that a function in parts has put into objects of others.
 
-The function computes with stand-ins for arrays and numbers.  An object that it sees itself, and
-not as a copy, may hold some when it returns: these are replaced by what they stand for.
+The function computes with stand-ins for arrays and numbers.  When it returns, objects that it saw
+themselves, not as copies, may hold some of these.  They are replaced by what they stand for.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ HOLDING = ("collections", "queue", "types", "argparse")
 # What holds containers, and can be settled only inside of them.
 ITERATING = (Iterator, MappingView)
 ITERATED = ("builtins", "itertools", "collections")
-# What runs after the function.
+# Objects whose code runs after the function.
 RUNNING = (FunctionType, GeneratorType)
-# Types of what holds nothing.
+# Types whose objects hold no others.
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None)})
 
 
 class Settling:
     """Replaces stand-ins within objects.
 
-    What can be changed is so in its place, one after the other and not within each other: objects
-    may hold others to any depth.
+    Objects that can be changed are changed in place.  They wait in a list, without recursion,
+    since objects may hold others to any depth.
 
     Args:
-        concrete: says by what.
-        known: what else is replaced, by the identities of copies.
+        concrete: gives what a stand-in stands for.
+        known: what takes the place of copies, by the identities of the copies.
     """
 
     def __init__(self, concrete: Callable[[Any], Any], known: Mapping[int, Any] = {}):
@@ -46,14 +46,14 @@ class Settling:
         self.waiting: list[Any] = []
 
     def settled(self, value: Any) -> Any:
-        """What a value is; an object is the same one, settled inside."""
+        """A value without stand-ins; an object stays the same one, and is settled inside."""
         made = self._made(value)
         while self.waiting:
             self._inside(self.waiting.pop())
         return made
 
     def _made(self, value: Any) -> Any:
-        """What takes the place of a value, whose inside may wait."""
+        """What takes the place of a value; what it holds may be settled later."""
         kind = type(value)
         if id(value) in self.known:
             return self.known[id(value)]
@@ -63,7 +63,7 @@ class Settling:
             return self.concrete(value)
         if id(value) in self.seen:
             return self.seen[id(value)][1]
-        self.seen[id(value)] = value, value  # held, so that nothing else gets its number
+        self.seen[id(value)] = value, value  # held, so that its id is not given to another object
         if issubclass(kind, tuple):
             self.seen[id(value)] = value, self._tuple(value)
             return self.seen[id(value)][1]
@@ -100,7 +100,7 @@ class Settling:
         if any(stands_in(type(key)) for key in value):
             items = [(self._made(key), item) for key, item in value.items()]
             value.clear()
-            for key, item in items:  # a Counter's update counts
+            for key, item in items:  # not by update(), which adds up in a Counter
                 value[key] = item
 
     def _tuple(self, value: Any) -> Any:
@@ -111,7 +111,7 @@ class Settling:
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
     def _iterator(self, value: Any) -> Any:
-        """One of Python's own, as it can be made again; another where it goes over a tuple."""
+        """One of Python's own iterators, made again; a new one where it goes over a tuple."""
         made = value.__reduce__()
         function, args, *states = found = self._tuple(made)
         if found is made:

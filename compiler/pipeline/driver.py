@@ -25,7 +25,7 @@ class Options:
     Attributes:
         toggles: the user's toggle values.
         fused: False makes every operator a kernel of its own.
-        fast: relaxed arithmetic, see design "Numbers".
+        fast: relaxed arithmetic, see docs/kernels.md, "Numbers".
         library: products may go to the vendor's library; False where one kernel is asked for.
         fullgraph: what cannot become kernels is refused, not run between them.
         replay: calls on a GPU that come again may become CUDA graphs.
@@ -78,7 +78,7 @@ def finish(
     device: Device,
     overrides: Mapping[str, Any],
 ) -> Lowered:
-    """Toggles and assembly of a schedule."""
+    """Choose the toggles of a schedule's kernels, assemble and render them."""
     plain = check_overrides(overrides)
     kernels = tuple(
         assemble(schedule, number, extents, spans, device, plain)

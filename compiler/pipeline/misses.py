@@ -36,7 +36,7 @@ def by_values(
     graph: Graph, static: Mapping[str, Any], values: Mapping[str, Any], now: Mapping[str, Any],
     same: Any, holds: Any,
 ) -> str:  # fmt: skip
-    """What a guard asks for, and a call's values do not give; ``static`` are values asked for."""
+    """What a guard asks for and a call does not fulfil; ``static`` has the values asked for."""
     numbers = [name for name, a in now.items() if not isinstance(a, ArrayType | Static)]
     names = extent_names(now) | dict(zip(graph.scalars, numbers, strict=True))
     found = [

@@ -50,13 +50,13 @@ class Variant:
 
     @cached_property
     def asks_numbers(self) -> bool:
-        """The guard depends on the value of a number, besides what the arrays are."""
+        """True where the guard depends on the value of a number, not on types and shapes alone."""
         leaves = {str(leaf.args[0]) for c, _ in self.graph.conditions for leaf in c.leaves()}
         return not (self.static.keys() | leaves).isdisjoint(self.graph.scalars)
 
     @cached_property
     def narrowed(self) -> tuple[tuple[Expr, Any], ...]:
-        """Numbers in which there may be an error, and the type that may be too narrow."""
+        """Numbers that may fail to evaluate, and those that may not fit their type."""
         return (*((expr, None) for expr in self.trace.numbers), *narrowed(self.trace.graph))
 
     def serves(self, values: Mapping[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def symbol_extents(types: Sequence[Any]) -> dict[str, int]:
 
 
 def static_key(value: Any) -> Any:
-    """A key that tells apart what compares equal: 1, 1.0 and True; 0.0 and -0.0."""
+    """A key that tells apart values which compare equal: 1, 1.0 and True; 0.0 and -0.0."""
     if isinstance(value, float):
         return type(value), float(value).hex()
     if isinstance(value, complex):
@@ -131,7 +131,7 @@ class Specialisations:
         self.options = options
         self.variants: dict[Any, list[Variant]] = {}
         self.traces = 0
-        self.misses: list[str] = []  # why, for the newest of them
+        self.misses: list[str] = []  # why the newest traces were needed
         self.newest: Mapping[str, Any] | None = None
 
     def find(
@@ -142,10 +142,10 @@ class Specialisations:
         rebuilt: Rebuild | None = None,
         limit: int | None = None,
     ) -> Specialised:
-        """Return what serves the arguments, compiled now if nothing does.
+        """Return the compilation that serves the arguments; it is made now if there is none.
 
-        ``arguments`` maps names to what ``trace`` takes; ``structure`` tells how they are packed,
-        where they are, and ``rebuilt`` packs them.
+        ``arguments`` maps names to what ``trace`` takes.  ``structure`` tells how the caller had
+        packed them, if at all; ``rebuilt`` packs them again.
 
         Raises:
             RecompileError: it would have to be traced more often than ``limit``.
@@ -224,7 +224,7 @@ def lowered_for(
     device: Device,
     options: Options,
 ) -> Lowered:
-    """What serves a variant's graph for these extents and layouts, lowered now if nothing does."""
+    """The kernels that serve a variant for these extents and layouts; lowered now if none do."""
     sums = column_products(variant.graph, extents, device, options.library)
     graph = variant.with_sums.get(sums)
     if graph is None:

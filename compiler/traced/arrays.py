@@ -47,7 +47,7 @@ class TracedArray(Refused, ArrayOperators):
     def __init__(self, tracer: TracerLike, value: Value):
         self.tracer = tracer
         self.value = value
-        # of a part of an array: the array, and the index
+        # if this is a part of an array: that array, and the index
         self.origin: tuple[TracedArray, Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -63,7 +63,7 @@ class TracedArray(Refused, ArrayOperators):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The class of what it stands for, for ``isinstance``: an array's, or a NumPy number's."""
+        """The class of the array or NumPy number that it stands for, as ``isinstance`` asks it."""
         if self.value.shape or not self.tracer.is_number(self.value):
             return self.tracer.class_of(self.value)
         return self.value.dtype.numpy.type
@@ -137,7 +137,7 @@ class TracedArray(Refused, ArrayOperators):
         return self._stored(asked, out, result if len(out) > 1 else [result])
 
     def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
-        """The results of a ufunc under the names that ``out=`` has: all, or none."""
+        """Write the results of a ufunc to the arrays of ``out=``: all of them, or none."""
         name = f"np.{asked.ufunc.__name__}"
         pairs = [(t, fitted(t, lifted(self.tracer, r))) for t, r in zip(out, results, strict=True)]
         pairs = [(t, self._call(name, asked.stored, (value, t), {})) for t, value in pairs]
@@ -169,7 +169,7 @@ class TracedArray(Refused, ArrayOperators):
         if handler is None:
             self._unsupported(f"np.{function.__name__}")
         given = {key: item for key, item in kwargs.items() if key != "out"}
-        if "out" in kwargs and not has_arrays([*args, *given.values()]):  # but out= alone
+        if "out" in kwargs and not has_arrays([*args, *given.values()]):  # the only one is out=
             found = function(*args, **given)
             handler, args, kwargs = lifted, (self.tracer, found), {"out": kwargs["out"]}
         return self._call(f"np.{function.__name__}", handler, args, kwargs)
@@ -199,11 +199,11 @@ class TracedArray(Refused, ArrayOperators):
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             self._unsupported(f"ndarray.{name}")
         if name == "__array_interface__":
-            self.__array__()  # refuses, as NumPy would be that asks for it
+            self.__array__()  # refuses: NumPy, which asks for it, is refused too
         if name.startswith("__"):
             raise AttributeError(name)
         kind = self.__class__
-        if hasattr(kind, name) or kind is np.memmap:  # a method of its own, or of the file
+        if hasattr(kind, name) or kind is np.memmap:  # a method of its own class, or of np.memmap
             self._unsupported(f"{kind.__name__}.{name}")
         error = AttributeError(
             f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
@@ -283,4 +283,4 @@ class TracedArray(Refused, ArrayOperators):
         ))  # fmt: skip
 
 
-TracedArray.__name__ = "numpy.ndarray"  # which stands in texts of Python's errors
+TracedArray.__name__ = "numpy.ndarray"  # the name in texts of Python's errors

@@ -1,7 +1,8 @@
-"""What ``max(1.0, v)`` gives of a computed number: one of several, whose types may differ.
+"""Choices: what ``max(1.0, v)`` returns if v is computed, one of several numbers.
 
-Python returns one of its arguments as it is, so that the result is a Python number at one call and
-NumPy's at another.  Where that makes no difference, as in ``x * max(1.0, v)``, it is one value.
+Python returns one of the arguments itself.  So the result is a Python number at one call and a
+number of NumPy's at another.  Where that makes no difference, as in ``x * max(1.0, v)``, a choice
+is one value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import F64, I64, DType
 from opweave.opcodes.errors import DTypeError, UnsupportedError
 
-# Whole numbers up to here are floats, too.
+# Whole numbers up to here are floats exactly.
 EXACT = 1 << 53
 
 
@@ -33,8 +34,8 @@ class Choice(ArrayOperators):
     """One of several numbers.
 
     Attributes:
-        wide: it, in a type that holds each of them.
-        types: those that it may have, as type rules take them.
+        wide: its value, in a type that holds each of the numbers.
+        types: the types that it may have, as type rules take them.
     """
 
     __array_priority__ = 1003
@@ -61,7 +62,7 @@ class Choice(ArrayOperators):
         self.refuse()
 
     def _assigned(self, value: Any, name: str) -> Any:
-        return value  # of a number: another one under its name
+        return value  # a number: the name stands for another one then
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         operator = operator_of(ufunc, args)
@@ -129,7 +130,7 @@ def _is_exact(item: Any) -> bool:
 
 
 def chosen(comparison: str, items: Sequence[Any]) -> Any:
-    """As Python's ``max`` and ``min``: the first number that none of the others is beyond."""
+    """As Python's ``max`` and ``min``: the first number that no other exceeds, or undercuts."""
     wide, tracer = _wide_type(items), _arrays(items)[0].tracer
     assert wide is not None
     current, *others = items
@@ -150,7 +151,7 @@ def chosen(comparison: str, items: Sequence[Any]) -> Any:
 
 
 def _is_held(item: Any, choice: Any) -> bool:
-    """A number of the function's own, which all types of a choice hold as it is."""
+    """True for a number of the function's own that all types of a choice hold exactly."""
     if type(choice) is not Choice or type(item) not in (int, float):
         return False
     kinds = [kind for kind in choice.types if isinstance(kind, DType)]
@@ -174,7 +175,7 @@ def resolved(operator: Operator, operands: Sequence[Any]) -> Sequence[Any]:
     """Operands with a value for each choice, of the type that an operator takes it in.
 
     Raises:
-        UnsupportedError: that follows from which number it is.
+        UnsupportedError: the type follows from which of the numbers it is.
     """
     choices = [o for o in operands if type(o) is Choice]
     if not choices:

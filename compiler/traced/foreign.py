@@ -13,8 +13,8 @@ from typing import Any
 ANY = ""
 AS_ARRAY_OR_CUPY = "np.asarray({x}), or on a GPU cupy.from_dlpack({x})"
 AS_ARRAY, AS_CUPY, AS_NUMBER = "np.asarray({x})", "cupy.asarray({x})", "float({x})"
-# (module, class): what to write in the place of {x}.  The first row holds that a class, or one
-# that it is derived from, fits, if it has the method that the row asks for.
+# (module, class): what to write in the place of {x}.  The first row counts that fits a class or
+# one of its bases, and whose method the class has.
 REMEDIES: dict[tuple[str, str], str] = {
     ("pandas", ANY): "{x}.to_numpy()",
     ("modin", ANY): "{x}.to_numpy()",
@@ -49,7 +49,7 @@ REMEDIES: dict[tuple[str, str], str] = {
     ("mpmath", "mpf"): AS_NUMBER,
     ("sympy", "Expr"): AS_NUMBER,
 }
-# Classes that no row names, by the protocol that they answer to.
+# For classes without a row: what to write, by the protocol that the class has.
 PROTOCOLS = {
     "__cuda_array_interface__": AS_CUPY,
     "__array__": AS_ARRAY,
@@ -73,7 +73,7 @@ def remedy(value: Any, name: str = "x") -> str:
 
 @lru_cache(MOST_CLASSES)
 def is_foreign(kind: type) -> bool:
-    """True for a library's own class that has a row: its objects are values, not containers."""
+    """True for a library's class with a row of its own: its objects are values, not containers."""
     return bool(_row(kind, (kind,)))
 
 
@@ -84,7 +84,7 @@ def _remedy(kind: type) -> str:
 
 
 def _row(kind: type, classes: tuple[type, ...]) -> str:
-    """The row of one of the classes, whose method ``kind`` has."""
+    """The first row for one of the classes, if ``kind`` has the method that the row uses."""
     places = [(f"{c.__module__}.", c.__name__) for c in classes]
     for (module, name), text in REMEDIES.items():
         method = re.match(r"\{x\}\.(\w+)", text)

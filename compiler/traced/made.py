@@ -1,4 +1,4 @@
-"""Values that are no arguments: arrays that were made or met, numbers, lines."""
+"""Arrays that a function makes or meets, numbers that NumPy keeps as arrays, and user's lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_boxed(
 ) -> bool:
     """True for a value without dimensions that NumPy has as an array, False for a NumPy number.
 
-    Arrays are arguments, what ends in ``where`` and its like, and casts and views of such.
+    Arrays are: arguments, results of ``where`` and its like, and casts and views of these.
 
     Args:
         nodes: those that made the values, by a result's id.
@@ -39,7 +39,7 @@ def is_boxed(
         return value.id not in unboxed
     if node.operator.name in ("cast", "real", "imag"):
         return is_boxed(node.values[0], nodes, hidden, unboxed)
-    if node.is_view:  # of a scalar a scalar; what is left of the product of two vectors too
+    if node.is_view:  # a view of a scalar is a scalar; so is the product of two vectors
         source = node.values[0]
         of_scalar = source.shape == () and not is_boxed(source, nodes, hidden, unboxed)
         return value.id not in hidden and not of_scalar
@@ -59,10 +59,10 @@ def users_line(first_line: int = 0) -> Where:
 
 
 class Made(NamedTuple):
-    """An array that is no argument: its value, name in the source, and what is static of it.
+    """An array that is no argument: its value, its name in the source, and what is static of it.
 
-    ``contents``: its bytes when it was met.  ``follows``: it may lie on the host where the others
-    do not, as a list of indices does.
+    ``contents`` are its bytes when it was met.  ``follows``: it may lie on the host while the
+    other arrays do not, as a list of indices does.
     """
 
     value: Value
@@ -73,10 +73,10 @@ class Made(NamedTuple):
     follows: bool = False
 
     def check(self) -> None:
-        """That nobody has written to it since.
+        """Check that nobody has written to it since.
 
         Raises:
-            UnsupportedError: the kernels would read what it became.
+            UnsupportedError: somebody has, and kernels would read the new elements.
         """
         if bool((self.contents != contents_of(self.array)).any()):
             raise UnsupportedError(

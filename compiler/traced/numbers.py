@@ -1,4 +1,4 @@
-"""Traced numbers: what stands for a number that may differ from call to call.
+"""Traced numbers: stand-ins for numbers that may differ from call to call.
 
 Arithmetic between numbers builds an expression that the host evaluates at each call; asking for a
 value (``if n > 3``, ``range(n)``, ``math.log(s)``) makes it static, with a guard.
@@ -40,7 +40,7 @@ def _example(item: Any) -> Any:
 
 
 def _strong(item: Any) -> Any:
-    """A number of a class of its own as NumPy's numbers take it: for an array."""
+    """A number of a user's class, in the form in which NumPy's numbers take it: as an array."""
     kinds = (int, float, complex)
     is_own = isinstance(item, kinds) and item.__class__ not in (bool, *kinds)
     return (
@@ -51,7 +51,7 @@ def _strong(item: Any) -> Any:
 def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     """Apply a scalar function to numbers of which one at least is traced.
 
-    With an operand that is no number, such as a text to compare with, the others become static.
+    Where an operand is no number, such as a text to compare with, the traced ones become static.
     """
     tracer = next(o.tracer for o in operands if isinstance(o, TracedScalar))
     if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
@@ -61,7 +61,7 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     pairs = [as_expr(o) for o in operands]
     example = scalar_function(name)(*(value for _, value in pairs))
     if name == "pow" and all(isinstance(v, int) for _, v in pairs):
-        for item in operands:  # int ** int is an int or a float, by the exponent's sign
+        for item in operands:  # int ** int is an int or a float, depending on the exponent's sign
             tracer.concrete(item)
     elif name == "pow":
         _decide_root(tracer, *pairs)
@@ -69,14 +69,14 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     if name in DIVIDING and expr.args[1].op != "literal":
         tracer.divisors.append((expr, expr.args[1]))
     if tracer.watches:
-        tracer.numbers.append(expr)  # which may be an error, though nobody reads it
+        tracer.numbers.append(expr)  # evaluating it may fail, though nobody reads it
     if tracer.asks_truth and type(example) is bool:
         return tracer.decide(expr, example)
     return TracedScalar(tracer, expr, example)
 
 
 def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:
-    """Whether a power of Python numbers is complex belongs to the guard: a root of a negative."""
+    """Put into the guard whether a power of Python numbers is complex, a root of a negative."""
     if not all(type(value) in (bool, int, float) for _, value in (base, exponent)):
         return
     is_size = all(leaf.op == "extent" for leaf in base[0].leaves())
@@ -95,7 +95,7 @@ class TracedScalar(NumberOperators):
     __opweave_traced__ = "number"
 
     def __new__(cls, tracer: TracerLike, expr: Expr, example: Any) -> TracedScalar:
-        """Of a class by the name of the number's, which stands in texts of Python's errors."""
+        """An object whose class has the name of the number's, for texts of Python's errors."""
         return object.__new__(_class_of(type(example)))
 
     def __init__(self, tracer: TracerLike, expr: Expr, example: Any):
@@ -136,7 +136,7 @@ class TracedScalar(NumberOperators):
         return getattr(value, f"__{name}__")(self.tracer.concrete(other))
 
     def __opweave_scalar__(self, name: str, *others: Any) -> Any:
-        """A function of Python numbers at each call; the result is one too."""
+        """Apply a function of Python numbers, which gives a number, at each call."""
         return scalar_apply(name, [self, *others])
 
     def __divmod__(self, other: Any) -> Any:
@@ -162,7 +162,8 @@ class TracedScalar(NumberOperators):
     def __getattr__(self, name: str) -> Any:
         """What the number's own type has.
 
-        Some follow from the type, some are asked for at each call; all else makes it static.
+        Some attributes follow from the type, some are computed at each call.  All others make the
+        number static.
         """
         if name.startswith("__"):
             raise AttributeError(name)
@@ -174,7 +175,7 @@ class TracedScalar(NumberOperators):
         return getattr(self.tracer.concrete(self), name)
 
     def _asked(self, name: str, args: Any, kwargs: Any) -> Any:
-        """A method, at each call where it gives a number that kernels take."""
+        """A method; it runs at each call if it gives a number that kernels take."""
         if name == "astype" and len(args) == 1 and not kwargs:
             with suppress(DTypeError):
                 return scalar_apply(f"np.{dtypes.of(args[0]).numpy_name}", [self])
@@ -186,7 +187,7 @@ class TracedScalar(NumberOperators):
         for arg in (*args, *(kwargs.get("out") or ())):
             if is_traced_array(arg):
                 return arg.__array_ufunc__(ufunc, method, *args, **kwargs)
-        known = getattr(np, ufunc.__name__, None) is ufunc  # others are of SciPy, or a user's
+        known = getattr(np, ufunc.__name__, None) is ufunc  # others are SciPy's or a user's
         if known and method == "__call__" and not kwargs:
             return scalar_apply(f"np.{ufunc.__name__}", args)
         return getattr(ufunc, method)(*map(self.tracer.concrete, args), **kwargs)
@@ -198,7 +199,7 @@ class TracedScalar(NumberOperators):
         return function(*map(self.tracer.concrete, args), **kwargs)
 
     def __bool__(self) -> bool:
-        """Which side a branch takes is part of the guard, not the number that decides it."""
+        """The truth, which becomes part of the guard; the number itself does not."""
         is_bool = isinstance(self.example, bool | np.bool_)
         expr = self.expr if is_bool else Expr("ne", (self.expr, literal(0)))
         return self.tracer.decide(expr, bool(self.example))
@@ -240,7 +241,7 @@ _classes: dict[type, type[TracedScalar]] = {}
 
 
 def _class_of(kind: type) -> type[TracedScalar]:
-    """The class of stand-ins for numbers of a type."""
+    """The class of the stand-ins for numbers of this type."""
     if kind not in _classes:
         is_numpys = issubclass(kind, np.generic)
         name = f"numpy.{kind.__name__}" if is_numpys else kind.__name__

@@ -1,4 +1,4 @@
-"""Python's own functions that ask a number for its type, or for its truth: of traced ones."""
+"""Python's functions that ask for the type or the truth of a number, made fit for traced ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opweave.compiler.traced.numbers import TracedScalar
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function in C that takes no stand-in for a number: traced ones become static."""
+    """A function in C that takes no stand-in for a number; traced numbers become static."""
 
     @functools.wraps(function)
     def asked(*args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,8 @@
 """Selections by a mask (``x[m]``): elementwise on the whole array, as long as nobody counts them.
 
-How many elements a mask selects is known at each call only, so no kernel holds them.  What is done
-to each of them alone, and then assigned back by the same mask or reduced, needs no such array:
+How many elements a mask selects is known only at each call, so no kernel can hold them as an
+array.  No such array is needed for operations on each element alone, if their result is assigned
+back by the same mask, or is reduced:
 
     y[m] *= 2          ->  y = where(m, y * 2, y)
     x[m].mean()        ->  mean(x, where=m)
@@ -23,7 +24,7 @@ from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError
 
-# Reductions that take no elements for what changes nothing, under ``where=``.
+# Reductions that have a value of no elements, which ``where=`` asks for.
 REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
 
 
@@ -43,7 +44,7 @@ class MaskSelection(ArrayOperators):
     __array_priority__ = 1002
 
     def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike):
-        self.whole = whole.of(whole.value)  # as it is now: a selection is a copy
+        self.whole = whole.of(whole.value)  # the array as it is now, since a selection is a copy
         self.mask = mask.of(mask.value)
 
     def refuse(self) -> NoReturn:
@@ -53,7 +54,7 @@ class MaskSelection(ArrayOperators):
         )
 
     def _operand(self, item: Any) -> Any:
-        """An operand over the whole array: of one element each, or one for all."""
+        """An operand over the whole array: an element for each of its elements, or one for all."""
         if isinstance(item, MaskSelection) and is_same(self.mask, item.mask):
             return item.whole
         if is_number(item) or (is_traced_array(item) and item.ndim == 0):
@@ -71,7 +72,7 @@ class MaskSelection(ArrayOperators):
         return found
 
     def _assigned(self, value: Any, name: str) -> Any:
-        """What ``y[m] += 1`` stores: of the selection's own type."""
+        """What ``y[m] += 1`` stores, in the selection's own type."""
         mine = self.whole.dtype
         if not isinstance(value, MaskSelection) or not np.can_cast(
             value.whole.dtype, mine, "same_kind"
@@ -125,7 +126,7 @@ for _name in (
 
 
 def is_same(first: TracedArrayLike, second: TracedArrayLike) -> bool:
-    """True for one mask, and for two that are computed alike from the same values."""
+    """True for the same mask, and for two masks that are computed alike from the same values."""
     if first.value.id == second.value.id:
         return True
     made = {r.id: n for n in first.tracer.builder.nodes for r in n.results}
@@ -140,10 +141,10 @@ def _key(node: Node) -> Any:
 
 
 def stored(target: TracedArrayLike, key: Any, value: MaskSelection) -> Any:
-    """The array with the selected elements in the place of its own.
+    """The array with its selected elements replaced.
 
     Raises:
-        UnsupportedError: they were selected by another mask.
+        UnsupportedError: the new elements were selected by another mask.
     """
     if not is_traced_array(key) or not is_same(value.mask, key):
         value.refuse()

@@ -27,9 +27,9 @@ from opweave.opcodes.allowed import check_attrs
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
-# Whose loops in NumPy compare with NaN, which is an error there.
+# Operators whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
-# Whose results are truths.
+# Operators whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
@@ -63,27 +63,27 @@ class Tracer(SharedMemory):
         self.describe = describe
         self.constants: list[Made] = []
         self.mapped: set[int] = set()  # arguments that are files in memory
-        self.refused: OpweaveError | None = None  # the first thing that was, see ``trace``
-        self.watches = False  # what NumPy computes at once is asked for errors
-        self.has_faulted = False  # there was one
-        self.numbers: list[Expr] = []  # that were computed of others
-        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and what divides
-        self.suspects: list[Value] = []  # of which NumPy tells where they are not finite
-        self.sets_errors = False  # the function has settings of NumPy's errors itself
-        self.asks_identity = False  # the function asks whether two things are one
+        self.refused: OpweaveError | None = None  # the first refusal, see ``trace``
+        self.watches = False  # look for errors in what NumPy computes while tracing
+        self.has_faulted = False  # there was such an error
+        self.numbers: list[Expr] = []  # numbers that were computed from others
+        self.divisors: list[tuple[Expr, Expr]] = []  # quotients of numbers, and their divisors
+        self.suspects: list[Value] = []  # values for which NumPy warns where they are not finite
+        self.sets_errors = False  # the function itself changes NumPy's settings of errors
+        self.asks_identity = False  # the function asks whether two objects are the same
         self.unboxed: set[int] = set()  # inputs without dimensions that are numbers
         self.holds_made = False  # arrays that NumPy would make are traced, see ``trace``
-        self.made = False  # the function made one
+        self.made = False  # the function made such an array
 
     def errors(self) -> Any:
-        """NumPy's settings for what it computes at once: as kernels, which warn of nothing."""
+        """NumPy's settings while tracing: it warns of nothing, as kernels do not."""
         kind: Any = "call" if self.watches else "ignore"
         return np.errstate(
             divide=kind, over=kind, invalid=kind, under="ignore", call=self.has_heard
         )
 
     def has_heard(self, kind: str, flag: int) -> None:
-        """NumPy has found an error."""
+        """Note that NumPy has found an error."""
         self.has_faulted = True
 
     @unwatched
@@ -115,17 +115,17 @@ class Tracer(SharedMemory):
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
     def apart(self, view: TracedArray) -> TracedArray:
-        """What NumPy makes of a number: no view, though the number may be read from an array."""
+        """A number of NumPy's as a value of its own: no view of the array that it is read from."""
         if not view.value.shape:
             return view
         copied: TracedArray = self.apply(OPERATORS["copy"], [view])
         return copied
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
-        """That a comparison gives NumPy's bool, from whichever side Python is asked.
+        """Check that a comparison gives NumPy's bool, whichever side Python asks.
 
         Raises:
-            UnsupportedError: of one of NumPy's numbers with one that answers itself.
+            UnsupportedError: a number of NumPy's meets one whose class answers itself.
         """
         check_order(self, operator, operands)
 
@@ -133,7 +133,7 @@ class Tracer(SharedMemory):
         """Refuse a function whose loops are written out to more than a compiler takes.
 
         Raises:
-            TraceError: names the line that would be the next.
+            TraceError: names the line that would be one operator too many.
         """
         if len(self.builder.nodes) >= MOST_NODES:
             raise self.noted(TraceError(
@@ -143,13 +143,13 @@ class Tracer(SharedMemory):
             ))  # fmt: skip
 
     def noted(self, error: OpweaveError) -> OpweaveError:
-        """A refusal that holds even if the function catches it: NumPy would not have raised it."""
+        """Note a refusal: it holds even if the function catches it, since NumPy raises none."""
         if isinstance(error, UnsupportedError | TraceError) and self.refused is None:
             self.refused = error
         return error
 
     def is_number(self, value: Value) -> bool:
-        """True for what NumPy has as a number: Python gives its name a new one in ``s += 1``."""
+        """True where NumPy has a number, no array: ``s += 1`` gives the name s a new one."""
         if value.shape:
             return False
         nodes = {r.id: n for n in self.builder.nodes for r in n.results}
@@ -159,8 +159,8 @@ class Tracer(SharedMemory):
         """The class of an array, as the user's function may ask.
 
         Raises:
-            SubclassError: of what is made of a file in memory: NumPy makes some of it of that
-                class.
+            SubclassError: the array is made of an np.memmap; NumPy gives that class to some of
+                these.
         """
         if value.id in self.mapped:
             return np.memmap
@@ -172,7 +172,7 @@ class Tracer(SharedMemory):
         return self.array_class
 
     def hidden_view(self, array: TracedArray, axes: tuple[int | None, ...]) -> TracedArray:
-        """A view that nobody can write through: it has no other name."""
+        """A view that nobody can write through, since it has no name of its own."""
         (found,) = self.builder.apply(
             OPERATORS["view"], [array.value], {"axes": axes}, self.where()
         )
@@ -225,7 +225,7 @@ class Tracer(SharedMemory):
             return self.constant(item)
         if isinstance(item, bool | int | float | complex | np.generic):
             if type(item) not in (bool, int, float, complex) and not isinstance(item, np.generic):
-                item = np.asarray(item)[()]  # a class of its own, whose type NumPy does not weaken
+                item = np.asarray(item)[()]  # a number of a user's class is not weak to NumPy
             return self.literal(item), scalar_type(item)
         raise refusal_of(self, operator, item, where)
 
@@ -258,7 +258,7 @@ class Tracer(SharedMemory):
         return self.wrapped(self.builder.created(literal(array[()]), dtype, (), self.where()))
 
     def indices(self, places: Any) -> Value:
-        """Indices that the function made: a list, or an array; NumPy's may follow the others."""
+        """Indices that the function made, as a value; a NumPy array of them may lie elsewhere."""
         if is_array(places) and not isinstance(places, np.ndarray):
             return self.constant(places)
         return self.constant(np.ascontiguousarray(places), follows=True)

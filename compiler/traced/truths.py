@@ -1,8 +1,8 @@
-"""Python's own bools: what ``np.allclose`` and its like return, as a traced function has them.
+"""Truths: stand-ins for Python's own bools, which ``np.allclose`` and its like return.
 
-A truth may be returned, and go into operations with arrays, as a bool does in NumPy.  Whatever
-Python alone does with one (``t + 1``, ``t is True``, ``if t``) makes the function run in parts,
-where it is the bool itself.
+A truth may be returned, and be an operand beside arrays, as a bool may in NumPy.  Whatever else
+Python does with it (``t + 1``, ``t is True``, ``if t``) makes the function run in parts, where it
+is the bool itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import UnsupportedError
 
-# What an array has and a bool has not, and what our own functions ask of one.
+# Attributes that our own functions read; arrays have them, and bools do not.
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
 
 
@@ -34,7 +34,7 @@ class Truth(TracedArray):
 
     @property
     def plain(self) -> Any:
-        """The same as an array without dimensions, which is how NumPy takes a bool."""
+        """The truth as an array without dimensions, which NumPy makes of a bool."""
         return self.tracer.wrapped(self.value)
 
     def _applied(self, operator: Operator, *operands: Any) -> Any:
@@ -70,7 +70,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _of_array(name: str) -> property:
-    """An attribute that our own functions see, and the user's do not."""
+    """An attribute that our own functions see, and functions of the user's do not."""
 
     def get(self: Truth) -> Any:
         if _is_ours(sys._getframe(1)):
@@ -85,7 +85,7 @@ for _name in OF_ARRAYS:
 
 
 def _plain(item: Any) -> Any:
-    """Arguments of a NumPy function, which makes an array of a bool."""
+    """Arguments of a NumPy function with arrays in the place of truths."""
     if type(item) in (list, tuple):
         return type(item)(map(_plain, item))
     if type(item) is dict:

@@ -1,4 +1,4 @@
-"""What a call of a ufunc, or of a function with ``out=``, asks for besides its operands."""
+"""Keywords of ufuncs, and ``out=`` of other functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 ORDERS = ("K", "A", "C", "F")
-# Functions whose ``out=`` may be larger than the result, as a ufunc's.
+# Functions whose ``out=`` may be larger than the result, as that of a ufunc may.
 SPREAD = ("clip",)
 
 
@@ -27,7 +27,7 @@ class Keywords:
         dtype: what to compute in; None for what the operands give.
         casting: how far operands and results may be converted.
         where: the elements that are written.
-        order: in which results lie in memory, where no array is given for them.
+        order: the order in memory of results for which no array is given.
     """
 
     ufunc: np.ufunc
@@ -88,7 +88,7 @@ class Keywords:
         return np.copy(result, order=self.order)
 
     def stored(self, value: Any, target: Any) -> Any:
-        """A result as its target holds it, where more is allowed than a conversion in kind."""
+        """A result in the type of its target, where ``casting`` allows more than by default."""
         dtype = getattr(target, "dtype", value.dtype)
         if not np.can_cast(value.dtype, dtype, self.casting):
             name = self.ufunc.__name__
@@ -99,7 +99,7 @@ class Keywords:
 
 
 def _type_of(operand: Any) -> Any:
-    """Of an operand what NumPy resolves a loop by: a dtype, or a Python type that gives way."""
+    """What NumPy chooses a loop by: the dtype of an operand, or a Python type, which is weak."""
     example = getattr(operand, "example", operand)
     if type(example) in (int, float):
         return type(example)
@@ -108,7 +108,7 @@ def _type_of(operand: Any) -> Any:
 
 def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
     if is_traced_array(operand):
-        same = operand.value.dtype is dtypes.of(dtype)  # which equal ones may not be
+        same = operand.value.dtype is dtypes.of(dtype)  # not ==, since longlong equals int64
         return operand if same else operand.astype(dtype)
     if is_traced_number(operand):
         return lifted(operand.tracer, operand).astype(dtype)
@@ -116,7 +116,7 @@ def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def outer_operands(tracer: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """Operands such that each element of one meets each of the other."""
+    """The operands, reshaped so that each element of one meets each element of the other."""
     a, b = lifted(tracer, first), lifted(tracer, second)
     if not a.ndim or not b.ndim:
         return a, b
@@ -127,8 +127,8 @@ def into(result: Any, out: Any, name: str) -> Any:
     """``out=`` of a function that is no ufunc: the result under its name.
 
     Raises:
-        UnsupportedError: the target is no value of the function's own, or has another dtype,
-            which NumPy would compute in.
+        UnsupportedError: the target is no value of the function's own, or has another dtype; NumPy
+            would compute in that dtype.
         ShapeError: it has another shape.
     """
     target = out[0] if isinstance(out, tuple) and len(out) == 1 else out

@@ -1,4 +1,4 @@
-"""Functions of ours that the profile function of a run need not be told of."""
+"""Functions of ours whose calls the profile function of a run need not see."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def unwatched(function: Function) -> Function:
-    """A function of ours that calls nothing of the user's: Python tells nobody what it does.
+    """Mark a function of ours that calls nothing of the user's: the profile function is off there.
 
-    Being told takes most of the time otherwise.  A profiler of the user's own is told all.
+    Else it would take most of the time.  A profiler of the user's own is told of all calls.
     """
 
     @functools.wraps(function)

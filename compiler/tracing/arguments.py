@@ -58,10 +58,10 @@ class Trace:
         constants: arrays that the function made or found while it was traced; the last inputs.
         constant_types: what is static of them.
         following: which of them may lie elsewhere than the arguments.
-        has_faulted: NumPy found a floating-point error in what it computed at once.
-        sets_errors: the function has settings of such errors itself.
-        suspects: values of which NumPy tells where they are not finite.
-        numbers: what numbers of the call are computed of others, where errors are looked for.
+        has_faulted: NumPy found a floating-point error in what it computed while tracing.
+        sets_errors: the function itself changes NumPy's settings for such errors.
+        suspects: values for which NumPy warns where they are not finite.
+        numbers: expressions of numbers that may be an error, where errors are looked for.
     """
 
     graph: Graph

@@ -12,9 +12,10 @@ from opweave.compiler.tracing.containers import is_object
 
 
 def unbound(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for what is called with something that it holds; anything else as it is.
+    """A plain function for a callable that holds something; any other value as it is.
 
-    What it holds are variables around the function, read at each call as those of a closure are.
+    What the callable holds becomes variables around the function.  They are read at each call, as
+    those of a closure are.
     """
     name = ""
     if isinstance(fn, types.MethodType):
@@ -31,7 +32,7 @@ def unbound(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _function(found: Any) -> types.FunctionType | None:
-    """What is called in the end, also where it is fused."""
+    """The function that is called in the end; also that of a fused function."""
     inner = found.__wrapped__ if hasattr(found, "__opweave_fused__") else found
     return inner if isinstance(inner, types.FunctionType) else None
 

@@ -1,4 +1,4 @@
-"""What a function's code asks and reads, told by its instructions."""
+"""Which questions a function's code asks, and which names it reads, by its instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 BETWEEN = ("COPY", "CACHE", "EXTENDED_ARG")
 
 
-# Names of what looks at the frames and names of the code that calls it.
+# Names of functions that look at the frame, or at the names, of the code that calls them.
 FRAMES = frozenset(
     {"eval", "exec", "globals", "locals", "vars", "_getframe", "currentframe", "id"}
 )
@@ -26,7 +26,7 @@ FRAMES = frozenset(
 
 @cache
 def asks_frames(code: types.CodeType) -> str | None:
-    """What in the code looks at its own frame or names, of which a copy has others."""
+    """The function that the code calls to look at its own frame or names; a copy has others."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in (*ATTRIBUTES, *READS) and instruction.argval in FRAMES:
             return str(instruction.argval)
@@ -42,7 +42,7 @@ def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested_codes(constant)
 
 
-# Names of what compares by identity first.
+# Names of functions that compare by identity first.
 COMPARING = frozenset(
     {"id", "index", "count", "remove", "is_", "is_not", "contains", "countOf", "indexOf"}
 )
@@ -52,7 +52,7 @@ COMPARING = frozenset(
 def asks_identity(code: types.CodeType) -> bool:
     """True for code that may ask whether two of its values are one object.
 
-    A comparison with a constant asks for no array.
+    A comparison with a constant does not count: no array is asked for.
     """
     before = None
     for instruction in dis.get_instructions(code):
@@ -87,7 +87,7 @@ def asks_truth(code: types.CodeType) -> bool:
 def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
     """Names that are read, by nested functions too, each with the attributes behind it.
 
-    First whether the name is a global.
+    The first item says whether the name is a global.
     """
     return tuple(map(tuple, _read_in(code)))
 

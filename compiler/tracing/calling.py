@@ -11,7 +11,7 @@ import numpy as np
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """A function's signature; of a ufunc, and of a partial of one, its operands alone.
+    """A function's signature; for a ufunc, or a partial of one, the signature of its operands.
 
     >>> signature_of(np.add)
     <Signature (x0, x1, /)>
@@ -35,12 +35,12 @@ def invoke(fn: Callable[..., Any], call: Mapping[str, Any]) -> Any:
 
 
 def called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call the user's function: what is raised behind this frame is of it."""
+    """Call the user's function.  What is raised behind this frame comes from that function."""
     return fn(*args, **kwargs)
 
 
 def passed(fn: Callable[..., Any], call: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by parameter as they are passed: by position only what cannot go by name."""
+    """Arguments as they are passed: by name, and by position where a name is impossible."""
     try:
         parameters = signature_of(fn).parameters
     except (TypeError, ValueError):
@@ -66,7 +66,7 @@ def passed(fn: Callable[..., Any], call: Mapping[str, Any]) -> tuple[list[Any], 
 
 
 def is_of_function(error: BaseException) -> bool:
-    """Raised while a function was traced, by it or by what it calls."""
+    """True for an error that the user's function raised, or what it calls, while it was traced."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not called.__code__:
         traceback = traceback.tb_next

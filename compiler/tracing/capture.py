@@ -4,8 +4,8 @@ The globals of its module, attributes of modules, functions and classes, and the
 enclosing functions are read again at each call, as Python does.  Arrays among them become inputs
 of the graph, everything else part of the guard; while the function is traced, a copy of it sees
 traced values in their place, see ``substitute.py``.  Functions that it calls, and methods of the
-objects that it is given, are searched, and copied, too: all but those of installed packages.
-Classes are not copied, nor what only they hold: their places are *watched*.
+objects that it is given, are searched and copied too, except for those of installed packages.
+Classes are not copied, nor are values that only classes hold: their places are *watched*.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def helpers_of(fn: Any, seen: set[int] | None = None) -> Iterator[Function]:
 
 
 def compares_objects(fn: Function) -> bool:
-    """True for code that compares by ``is`` what may be arrays: no constant, no sentinel.
+    """True for code that compares by ``is`` what may be arrays, not a constant or a sentinel.
 
-    A function of others may give back an array that it was given, which is no stand-in.
+    A function of others may return an array that it was given: the array, not its stand-in.
     """
     for code in nested_codes(fn.__code__):
         before: Any = None
@@ -103,9 +103,9 @@ def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
 
 
 def attributes_of(cls: type) -> list[Place]:
-    """What a user's class and its bases hold besides methods, also where only one of them does.
+    """The attributes of a user's class and its bases that are no methods.
 
-    Of bases from packages the numbers and texts.
+    Of bases that packages define only numbers and texts are taken.
     """
     bases = [base for base in cls.__mro__ if is_own_class(base)]
     names = dict.fromkeys(
@@ -130,7 +130,7 @@ def functions_of(cls: type) -> Iterator[Function]:
 def asks_for_its_class(cls: type) -> bool:
     """True for a class whose methods ask ``type(self)`` and may be reached by ``super()``.
 
-    Those of a base are no copies, and would be told the class of a copy.
+    Methods of a base are not copied, and would be told the class of a copy.
     """
     bases = [base for base in cls.__mro__ if is_own_class(base)]
     names = (names_in(f.__code__) for f in functions_of(cls))
@@ -196,7 +196,7 @@ def _places(fn: Any, seen: set[int], is_called: bool = True) -> Iterator[Place]:
 
 
 def _defaults(fn: Function) -> Iterator[Place]:
-    """The default arguments of a function that is called, where they may be changed."""
+    """The default arguments of a function that is called, as places, if they can be changed."""
     for name, values in (("__defaults__", fn.__defaults__), ("__kwdefaults__", fn.__kwdefaults__)):
         if not is_constant(tuple(values.values()) if isinstance(values, dict) else values):
             yield Place.of(name, fn, watched=True)
@@ -212,7 +212,7 @@ def is_constant(value: Any) -> bool:
 def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
     """The ways from a function to what it reads: a name, or modules and an attribute.
 
-    In the place of a module there may be a function.
+    A function may stand in the place of a module.
     """
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     yield from ((Place.of(name, cell),) for name, cell in cells.items())
@@ -235,7 +235,7 @@ DATA = (bool, int, float, complex, str, bytes, type(None), np.ndarray)
 
 
 def _is_data(owner: Any, name: str) -> bool:
-    """A number, text, array or class of a module of others; of its functions it is not known."""
+    """True for a number, text, array or class of a module of others; false for its functions."""
     if not isinstance(owner, types.ModuleType) or is_of_library(owner.__name__):
         return False
     value = vars(owner).get(name)

@@ -41,7 +41,7 @@ class Changes:
         substituted.begin()
 
     def first(self) -> str | None:
-        """What was changed, for a message; None where nothing was."""
+        """The first change, named for a message; None where nothing was changed."""
         assigned = self.substituted.assigned()
         if assigned is not None:
             return f"assigns {assigned}"
@@ -58,17 +58,17 @@ class Changes:
         return found | self.functions()
 
     def functions(self) -> dict[int, Any]:
-        """The same of functions."""
+        """What copied functions were made from, by the identities of the copies."""
         return {id(copy): function for function, copy in self.substituted.functions}
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
-        """Do to the originals what was done to the copies; ``meant`` makes values the caller's."""
+        """Do to the originals what was done to the copies; ``meant`` gives the caller's values."""
         for pair in self.pairs:
             pair.put_back(meant)
         self.substituted.put_back(meant)
 
     def take_over(self, shown: Callable[[Any], Any]) -> None:
-        """Do to the copies what others have done to the originals; ``shown`` makes values ours."""
+        """Do to the copies what was done to the originals; ``shown`` gives stand-ins."""
         for pair in self.pairs:
             pair.take_over(shown)
         self.substituted.take_over(shown)
@@ -86,14 +86,14 @@ class Pair:
         self.before, self.there = _contents(self.copy), _contents(self.original)
 
     def put_back(self, meant: Callable[[Any], Any]) -> None:
-        """The original holds what the copy does."""
+        """Give the original the contents of the copy."""
         after = _contents(self.copy)
         if _differ(self.before, after):
             _fill(self.original, self.before, after, meant)
             self._look()
 
     def take_over(self, shown: Callable[[Any], Any]) -> None:
-        """The copy holds what the original does."""
+        """Give the copy the contents of the original."""
         after = _contents(self.original)
         if _differ(self.there, after):
             _fill(self.copy, self.there, after, shown)
@@ -101,7 +101,7 @@ class Pair:
 
 
 def _leaves(value: Any, name: str) -> tuple[Sequence[Any], Any]:
-    """What a value holds; nothing of one that is no copy, being too large to take apart."""
+    """What a value holds; nothing for one that was too large to be taken apart and copied."""
     try:
         return flatten(value, name)
     except ArgumentError:
@@ -137,7 +137,7 @@ def _differ(before: Any, after: Any) -> bool:
 
 
 def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -> None:
-    """Put what is new in the copy of a container into the container; the rest is as it was."""
+    """Put what is new in the copy of a container into the container; leave the rest alone."""
     if isinstance(after, list):
         _fill_list(original, before, after, meant)
         return
@@ -161,7 +161,7 @@ def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -
 
 
 def _fill_list(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -> None:
-    """The same of a list; another thread may have added to it meanwhile."""
+    """The same for a list; another thread may have added to it meanwhile."""
     kept = {id(v): o for v, o in zip(before, original)}  # noqa: B905
     made = [kept[id(v)] if id(v) in kept else meant(v) for v in after]
     if len(made) < len(before):

@@ -25,7 +25,7 @@ LIBRARIES = frozenset(
 MAPPINGS = (dict, OrderedDict)
 
 
-# Types of what is taken apart without a look at its class.
+# Types whose objects are taken apart without a look at their class.
 PLAIN_CONTAINERS = frozenset({tuple, list, type(None), partial, *MAPPINGS})
 
 
@@ -34,7 +34,7 @@ ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interf
 
 
 def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
-    """What a class is does not change; one that nobody else holds is forgotten."""
+    """Remember answers about classes, which do not change; drop a class that nobody else holds."""
     known: dict[int, tuple[ReferenceType[type], bool]] = {}
 
     @wraps(function)

@@ -13,7 +13,7 @@ from opweave.opcodes.errors import UnsupportedError
 
 
 def checked(found: Any) -> Any:
-    """NumPy's settings of floating-point errors, which kernels do not have; all else as it is."""
+    """A stand-in for NumPy's settings of floating-point errors; other values as they are."""
     if found is np.errstate:
         return _errstate
     if type(found) is np.errstate:
@@ -25,7 +25,7 @@ def checked(found: Any) -> Any:
 
 
 def _errstate(**kinds: Any) -> Any:
-    """``np.errstate`` where it asks for nothing that a kernel does not do."""
+    """``np.errstate``, if it asks for nothing that kernels do not do."""
     for name, kind in kinds.items():
         if kind not in ("ignore", "warn", None):
             raise UnsupportedError(

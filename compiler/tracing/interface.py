@@ -1,4 +1,4 @@
-"""What the parts of this room are to each other: what a function sees, and what it has changed."""
+"""Protocols of this room: what a function sees, and what it has changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangesLike(Protocol):
     substituted: Any
 
     def first(self) -> str | None:
-        """The first that is found, in the user's terms."""
+        """The first change that is found, in the user's terms."""
 
     def originals(self) -> dict[int, Any]:
         """What copies were made from, by the identities of the copies."""
@@ -33,7 +33,7 @@ class ChangesLike(Protocol):
 
 
 class Sight(Protocol):
-    """What a function sees of what is no traced value.
+    """What a function sees of values that are not traced.
 
     Attributes:
         seen: what was shown so far.
@@ -52,7 +52,7 @@ class Sight(Protocol):
         """What stands for a value that no guard knows."""
 
     def stands_for(self, value: Any, made: Any) -> None:
-        """From now on this is what ``plain`` gives for a value."""
+        """Make ``plain`` return this for a value from now on."""
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """What stands for a part of a module that has a stand-in, see ``libraries.py``."""
@@ -67,13 +67,13 @@ class Sight(Protocol):
         """The function begins; its changes outside of itself are noted there."""
 
     def crossed(self, is_outside: bool) -> None:
-        """Code begins that is no copy, or copied code goes on, see ``leaving.py``."""
+        """Uncopied code begins, or copied code goes on, see ``leaving.py``."""
 
     def classes(self) -> Set[type]:
         """The user's classes that the function has been shown."""
 
     def copies(self, code: types.CodeType) -> None:
-        """Code of which the function runs a copy."""
+        """Note that the function runs a copy of this code."""
 
     def changed(self, changes: ChangesLike, name: str) -> None:
         """The function is done; what it may have changed outside of itself, see ``changes.py``."""
@@ -82,24 +82,24 @@ class Sight(Protocol):
         """NumPy's settings of floating-point errors while the function runs."""
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
-        """Refuse watched places that are asked for by their names, and that no guard knows."""
+        """Refuse names in the code that are watched places which no guard knows."""
 
 
 class Seen:
-    """What was shown of each value: always the same for the same, so that ``is`` holds."""
+    """The stand-in of each value, always the same one, so that ``is`` gives Python's answer."""
 
     def __init__(self) -> None:
         self.made: dict[Any, Any] = {}
         self.shown_classes: set[type] = set()
 
     def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
-        """What was made for a key; ``found`` is held, so that nothing else gets its number."""
+        """What was made for a key; ``found`` is held, so that no other object gets its id."""
         if key not in self.made:
             self.made[key] = found, make()
         return self.made[key][1]
 
     def clear(self) -> None:
-        """Let go of all, when the function is done: stand-ins hold the sight that made them."""
+        """Drop all of it when the function is done: stand-ins hold the sight that made them."""
         self.made.clear()
 
     def note(self, found: Any) -> None:

@@ -1,9 +1,9 @@
 """Calls that leave a traced function for code of others, noticed before they happen.
 
-Python tells a profile function of each call.  The one here lets pass what is copied, what is ours
-or NumPy's, and what is known to compute only (``purity.py``).  What else the user's code calls is
-told to the function's sight: a trace stops there, so that nothing is done twice; a run in parts
-gives the arrays themselves to code that would take a stand-in for what it stands for.
+Python tells a profile function of each call.  The one here ignores calls of copied code, of
+opweave, of NumPy, and of what is known to compute only (``purity.py``).  The function's sight is
+told of any other call by the user's code.  A trace stops there, so that nothing is done twice.  A
+run in parts gives that code the arrays themselves, since it would ask a stand-in for its type.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from opweave.compiler.tracing.bytecode import names_in, nested_codes
 from opweave.compiler.tracing.capture import functions_of
 from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of
 
-# Asked by code that is not copied, a stand-in would be taken for another type.
+# Functions that uncopied code calls to ask for types; they would see the type of a stand-in.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
-# Whose code only computes; what it is told to call may do more.
+# Code of these origins only computes, but functions that it is given may do more.
 COMPUTING = (Origin.PURE, Origin.ARRAYS)
-# What callbacks of the collector are told.
+# The phases that callbacks of the garbage collector are told.
 PHASES = ("start", "stop")
 
 
 class Side(Enum):
     """Whose code runs.
 
-    The user's own, as a copy or as it is (a method of a class that the function sees), is looked
-    at; what is no copy has the globals and containers themselves.
+    Calls by the user's own code are looked at, be it a copy or not (a method of a class that the
+    function sees).  Code that is no copy has the globals and containers themselves.
     """
 
     COPIED = "a copy of the user's"
@@ -49,7 +49,7 @@ class Departure(NamedTuple):
     Attributes:
         name: what is called, as a message says it.
         caller: the user's frame that calls.
-        frame: the called function's, with its arguments; None of one in C.
+        frame: the frame of the called function, with its arguments; None for a function in C.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Leaving:
         # frames at which the code is of another side than what calls them: innermost last
         self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
-        self.pauses = False  # what runs is ours, and only a profiler of the user's own is told
+        self.pauses = False  # code of ours runs, of which only a profiler of the user's is told
         self.runs_in: FrameType | None = None
         self._origins: dict[types.CodeType, Origin] = {}
         self._known: dict[types.CodeType, bool] = {}
@@ -102,16 +102,16 @@ class Leaving:
         self.end()
 
     def end(self) -> None:
-        """Put back what was there before; a second time is nothing."""
-        if self.runs_in is not None and sys.getprofile() in (self, None):  # else the user's own
+        """Set the profile function that was there before; a second call does nothing."""
+        if self.runs_in is not None and sys.getprofile() in (self, None):  # else the user's
             restore(self.before)
         self.runs_in = None
 
     def _is_elsewhere(self, frame: FrameType | None) -> bool:
-        """Whether it is not the function that calls.
+        """True where it is not the function that calls.
 
-        The run has ended, and Ctrl-C kept it from putting back what was there; or Python itself
-        has called what calls.
+        Either the run has ended, and Ctrl-C kept it from setting what was there before; or Python
+        itself has called the code that calls.
         """
         while frame is not None and frame is not self.runs_in:
             if _is_called_by_python(frame):
@@ -128,7 +128,7 @@ class Leaving:
                 return
         if event == "c_call":
             if self._origins.get(frame.f_code) is Origin.OURS and arg is not warnings.warn:
-                return  # most of all, and nobody asks
+                return  # most calls are such, and need no look
             if not self.borders or self.borders[-1][1] is not Side.OTHERS:
                 self._called_in_c(frame, arg)
         elif event == "call":
@@ -143,12 +143,12 @@ class Leaving:
             self._tell(side, self.borders[-1][1] if self.borders else Side.COPIED)
 
     def _tell_others(self, frame: FrameType, event: str, arg: Any) -> None:
-        """A profiler of the user's own is told all."""
+        """Tell a profiler of the user's own of all events."""
         if callable(self.before) and not isinstance(self.before, Leaving):
             self.before(frame, event, arg)
 
     def _cross(self, frame: FrameType, side: Side) -> None:
-        """The code is of another side, until the frame returns."""
+        """Note that the code is of another side until the frame returns."""
         before = self.borders[-1][1] if self.borders else Side.COPIED
         self.borders.append((frame, side))
         self._tell(before, side)
@@ -180,7 +180,7 @@ class Leaving:
             self._leave(Departure(name, caller, None))
 
     def _caller(self, frame: FrameType | None, between: Sequence[Origin]) -> FrameType | None:
-        """The user's frame behind others; None where it is not the user's code that calls."""
+        """The user's frame behind frames of others; None where the user's code does not call."""
         while frame is not None and self._origin(frame) in between:
             frame = frame.f_back
         return frame if frame is not None and self._origin(frame) is Origin.USER else None
@@ -189,7 +189,7 @@ class Leaving:
         origin = self._origin(frame)
         if origin is Origin.OURS or origin in COMPUTING:
             return
-        # opweave calls no package by itself, but what np.piecewise is given
+        # opweave calls no package by itself, except functions that np.piecewise is given
         between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING
         caller = self._caller(frame.f_back, between)
         if caller is None:
@@ -201,7 +201,7 @@ class Leaving:
         self._leave(Departure(name, caller, frame))
 
     def _is_known(self, code: types.CodeType) -> bool:
-        """Whether what code reads is guarded, though the function is no copy."""
+        """True where the guard knows what a function reads, though the function is no copy."""
         if code not in self._known:
             for cls in self.classes():
                 for function in functions_of(cls):
@@ -221,7 +221,7 @@ class Leaving:
             self._cross(departure.frame, Side.OTHERS)
 
     def _again(self, frame: FrameType) -> None:
-        """Be there again as soon as the user's code goes on, in a ``finally`` for instance.
+        """Set this profile function again when the user's code goes on, as in a ``finally``.
 
         Python removes a profile function that raises.  A trace function of the caller's frame is
         told of the exception next, and sets it anew.

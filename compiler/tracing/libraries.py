@@ -1,7 +1,7 @@
-"""Modules inside a traced function: NumPy and CuPy, SciPy, and what holds the modules themselves.
+"""Stand-ins for modules inside a traced function, and for functions that give modules.
 
-One stand-in for each module and run, wherever the function has it from: a global, a default, an
-import inside of it, ``sys.modules``.  So ``xp is np`` is what it is in Python.
+A module has one stand-in in a run, from wherever the function has the module: a global, a default,
+an import inside of it, ``sys.modules``.  So ``xp is np`` has Python's answer.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 ARRAY_MODULES = ("numpy", "cupy")
 # Pure modules that have a stand-in, since something in them has one.
 SEEN = ("scipy", "scipy.special", "datetime", "math", "inspect")
-# Functions that make arrays of what is no array.
+# Functions that make arrays of numbers and lists.
 MAKERS = frozenset(
     "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()
 )
 
 
 class Module:
-    """Stands for a module; its parts are what the function's sight makes of them."""
+    """Stands for a module; the function's sight says what its parts are."""
 
     __slots__ = ("_found", "_sight")
     __opweave_stands__ = True
@@ -64,7 +64,7 @@ class Module:
         return repr(self._found)
 
 
-Module.__name__ = "module"  # which stands in texts of Python's errors
+Module.__name__ = "module"  # the name in texts of Python's errors
 
 
 class Modules(Mapping[str, Any]):
@@ -87,7 +87,7 @@ class Modules(Mapping[str, Any]):
 
 
 def has_stand_in(found: Any) -> bool:
-    """True for a module that a traced function does not see itself: all that may have effects."""
+    """True for a module that a traced function sees as a stand-in: all that may have effects."""
     if not isinstance(found, types.ModuleType):
         return False
     if found.__name__ not in ARRAY_MODULES and found.__name__.split(".")[0] in OURS:
@@ -116,7 +116,7 @@ def creator_name(found: Any) -> str | None:
 
 
 def importer(sight: Sight) -> Callable[..., Any]:
-    """``__import__`` as a copied function sees it: what is there already, by its stand-in."""
+    """``__import__`` as a copied function sees it: it returns stand-ins of loaded modules."""
 
     def imported(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
@@ -131,7 +131,7 @@ GIVERS = (importlib.import_module, inspect.getmodule)
 
 
 def giving(found: Callable[..., Any], sight: Sight) -> Callable[..., Any]:
-    """A function that gives modules as a copied function sees it: it gives their stand-ins."""
+    """A function that returns modules, as a copied function sees it: it returns stand-ins."""
 
     @functools.wraps(found)
     def given(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +143,7 @@ def giving(found: Callable[..., Any], sight: Sight) -> Callable[..., Any]:
 def warn(
     message: Any, category: type[Warning] | None = None, stacklevel: int = 1, source: Any = None
 ) -> None:
-    """``warnings.warn`` of a function in parts: our frames count for no level."""
+    """``warnings.warn`` of a function in parts: ``stacklevel`` does not count our frames."""
     frame = sys._getframe(1)
     while stacklevel > 1 and frame.f_back is not None:
         frame = frame.f_back
@@ -158,7 +158,7 @@ def warn(
 
 
 def asking(found: Any) -> Any:
-    """A function of SciPy's or Python's that asks no traced value what to do, asking it."""
+    """A wrapper that asks traced values, for a function of SciPy's or Python's that does not."""
     if type(found) is types.BuiltinFunctionType:
         found = INSTEAD.get(found, found)
     handler = asked(found) if callable(found) else None
@@ -166,7 +166,7 @@ def asking(found: Any) -> Any:
 
 
 def _asking(function: Callable[..., Any], handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that asks whether an array is traced, as NumPy's own do."""
+    """The wrapper of a function: it asks traced arrays, as NumPy's own functions do."""
 
     @functools.wraps(function)
     def instead(*args: Any, **kwargs: Any) -> Any:

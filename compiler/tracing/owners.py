@@ -1,4 +1,4 @@
-"""Whose code something is: the user's own, an installed package's, the standard library's."""
+"""Who owns some code: the user, an installed package, or the standard library."""
 
 from __future__ import annotations
 

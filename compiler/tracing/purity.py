@@ -1,8 +1,9 @@
-"""What is known to do nothing but compute: tables, asked before a traced function calls it.
+"""Tables of functions that do nothing but compute.  They are asked before a trace calls one.
 
-A compiled function does once what is not a computation on arrays: prints, logs, counts, reads a
-clock.  So a trace may call only what has no such effect.  What is not in these tables is not known
-to be pure, and makes the function run in parts, where it is called at each call.
+What is no computation on arrays (to print, log, count, read a clock) would happen once, while the
+function is traced.  So a trace may call only functions without such effects.  A function that is
+not in these tables is not known to be pure; it makes the traced function run in parts, where it is
+called at each call.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ PURE_IN_C = frozenset(
     numpy cupy ml_dtypes scipy
     """.split()
 )
-# But not these of them.
+# Except for these functions.
 IMPURE_IN_C = frozenset(
     """
     print open input exec eval compile breakpoint globals locals vars id cache_clear cache_info
     """.split()
 )
-# What code that is pure otherwise may be told to call: ``calendar.prmonth`` prints.
+# Functions with effects that code which is pure otherwise may call: ``calendar.prmonth`` prints.
 LOUD = frozenset({print, input, open, breakpoint})
 # Types of the standard library whose methods in C change nothing but their own object.
 PURE_OWNERS = frozenset({"builtins", "collections", "itertools", "re", "datetime", "decimal"})
@@ -85,7 +86,7 @@ def is_pure_in_c(function: Any) -> bool:
     name = getattr(function, "__name__", "")
     if name in IMPURE_IN_C:
         return False
-    if name in ("release", "__exit__"):  # whoever has taken something gives it back
+    if name in ("release", "__exit__"):  # what was taken has to be given back
         return True
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType):

@@ -1,8 +1,8 @@
 """Python's questions about types, answered for a stand-in as for what it stands for.
 
 A function asks ``type(x) is np.ndarray``, ``isinstance(x, Sized)`` or ``hasattr(x, "value")``.
-Its copy finds the functions below in the place of the built-in ones, which answer of all else.
-Code that is not copied asks ``__class__``, which stand-ins answer themselves.
+Its copy finds the functions below in the place of the built-in ones, which they ask of all other
+values.  Code that is not copied asks for ``__class__``, which stand-ins answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def stands_in(kind: type) -> bool:
 
 
 def class_of(value: Any) -> type:
-    """``type(value)`` as Python has it of what is there."""
+    """``type(value)`` of the value that a stand-in stands for."""
     kind = type(value)
     if stands_in(kind):
         found: type = value.__class__
@@ -71,7 +71,7 @@ class TypeOf:
 
 
 def is_instance(value: Any, classes: Any) -> bool:
-    """``isinstance``: a traced array is what an array is, and no more."""
+    """``isinstance``: a traced array is an instance of what an array is an instance of."""
     kind = type(value)
     if not stands_in(kind):
         return isinstance(value, classes)
@@ -79,18 +79,18 @@ def is_instance(value: Any, classes: Any) -> bool:
         return any(is_instance(value, one) for one in classes)
     if type(classes) is types.UnionType:
         return any(is_instance(value, one) for one in classes.__args__)
-    if type(classes) not in (type, ABCMeta):  # which may look at the object itself
+    if type(classes) not in (type, ABCMeta):  # its metaclass may look at the object itself
         return isinstance(value, classes)
     return issubclass(class_of(value), classes)
 
 
 def _has(value: Any, name: Any) -> bool:
-    """Whether what a traced value stands for has an attribute: by its class, as in NumPy."""
+    """Whether the value behind a traced one has an attribute; its class decides, as in NumPy."""
     return any(name in vars(base) for base in class_of(value).__mro__)
 
 
 def _lacks(value: Any, name: Any) -> bool:
-    """Whether what a stand-in stands for has no such attribute, though a stand-in has."""
+    """Whether a stand-in has an attribute that the value behind it lacks."""
     kind = type(value)
     if not isinstance(name, str) or not stands_in(kind):
         return False
@@ -116,11 +116,11 @@ def get_attribute(value: Any, name: str, *default: Any) -> Any:
 
 
 def is_callable(value: Any) -> bool:
-    """``callable``: a stand-in's own class has every method that could refuse."""
+    """``callable``; not asked of a stand-in's own class, which has every method, to refuse."""
     return _has(value, "__call__") if stands_in(type(value)) else callable(value)
 
 
-# In the place of the built-in functions of these names.
+# They take the place of the built-in functions of these names.
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "type": TypeOf(),
     "isinstance": is_instance,

@@ -1,4 +1,4 @@
-"""Stand-ins that refuse to be asked what a compiled function would be told once.
+"""Stand-ins for values that may differ from call to call: they refuse to be asked.
 
 The function runs in parts then, where it sees the value itself.
 """
@@ -17,7 +17,7 @@ from opweave.compiler.tracing.capture import is_constant
 from opweave.compiler.tracing.interface import Sight
 from opweave.opcodes.errors import TraceError
 
-# What is asked for by its class alone.
+# Methods that Python looks up in the class alone.
 PLAIN = (str, bytes, int, float, complex, tuple, list, dict, np.generic, np.ndarray)
 VARIES = (
     "gives another value at each call, which a compiled function would take once",
@@ -39,7 +39,7 @@ CHANGES = (
 
 
 class Refusing:
-    """Stands for what a compiled function would ask once: it refuses to be asked."""
+    """Stands for a value that a compiled function would ask once only: it refuses to be asked."""
 
     __slots__ = ("_found", "_name", "_tracer", "_why")
     __opweave_stands__ = True
@@ -61,7 +61,7 @@ class Refusing:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The object's own class, for ``isinstance``; but nobody takes it for a number."""
+        """The object's own class, for ``isinstance``, unless it is that of a number."""
         return self._refused() if isinstance(self._found, PLAIN) else type(self._found)
 
 
@@ -79,13 +79,13 @@ for _name in (
 
 
 class RefusingMapping(Refusing):
-    """One that a ``match`` statement takes for a mapping, and asks."""
+    """A refusing stand-in that a ``match`` statement takes for a mapping, and asks."""
 
     __slots__ = ()
 
 
 class RefusingSequence(Refusing):
-    """One that a ``match`` statement takes for a sequence, and asks."""
+    """A refusing stand-in that a ``match`` statement takes for a sequence, and asks."""
 
     __slots__ = ()
 
@@ -95,7 +95,7 @@ Sequence.register(RefusingSequence)
 
 
 def refusing(found: Any, name: str, why: tuple[str, str], tracer: Tracer) -> Refusing:
-    """What refuses in the place of a value; a ``match`` looks at flags of its class, unasked."""
+    """A refusing stand-in for a value, of a class with the flags that ``match`` looks at."""
     kind = Refusing
     if issubclass(type(found), Mapping):
         kind = RefusingMapping
@@ -107,8 +107,8 @@ def refusing(found: Any, name: str, why: tuple[str, str], tracer: Tracer) -> Ref
 class Remembering(Refusing):
     """Stands for a function that remembers what it returned: ``functools.cache`` and its kin.
 
-    What it returns for what is no traced value it would return at each call.  Before it is asked,
-    a copy of the function in it shows whether it does anything else.
+    For arguments that are not traced it returns the same at each call.  Before it is asked, a run
+    of a copy of the function in it shows whether that function does anything else.
     """
 
     __slots__ = ("_copy", "_sight")
@@ -124,17 +124,17 @@ class Remembering(Refusing):
         return made if is_constant(made) else self._refused()
 
     def _does_more(self, args: Any, kwargs: Any) -> bool:
-        """Whether the function in it changes something, or what calls this has before."""
+        """Whether the function in it changes something, or its caller has done so before."""
         try:
             copy, sight = object.__getattribute__(self, "_copy"), self._sight
-        except AttributeError:  # one of an installed package
+        except AttributeError:  # a function of an installed package
             return False
         copy(*args, **kwargs)
         return sight.changes is not None and sight.changes.first() is not None
 
     @staticmethod
     def of_copy(found: Any, copy: Callable[..., Any], sight: Sight) -> Any:
-        """The same, where it stands for such a function, with a copy of the one in it."""
+        """The same kind of stand-in, with a copy of the function in it."""
         if type(found) is Remembering:
             object.__setattr__(found, "_copy", copy)
             object.__setattr__(found, "_sight", sight)

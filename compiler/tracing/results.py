@@ -36,7 +36,7 @@ CONSTANTS = (str, bytes, Enum)
 def result_of(
     result: Any, containers: Sequence[Any], given: Iterable[Any], inputs: Set[int]
 ) -> tuple[list[tuple[str, Any]], Structure | None]:
-    """The leaves of a result and its structure, in which one object is one.
+    """The leaves of a result and its structure, in which an object that comes twice is one.
 
     Args:
         containers: of the arguments, of which it may return some.
@@ -57,7 +57,7 @@ def result_of(
 
 
 def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:
-    """A number that nobody reads is divided at no call: the guard asks whether Python raised."""
+    """Guard divisors of quotients that nobody reads: no call divides, where Python may raise."""
     if not tracer.divisors:
         return
     read = {o.expr for n in tracer.builder.nodes for o in n.operands if isinstance(o, Scalar)}
@@ -78,10 +78,10 @@ def _parts_of(expr: Expr) -> Iterator[Expr]:
 def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
     """Copies of results that NumPy made while the function was traced, by the results' ids.
 
-    They are new at each call, as by NumPy; an array that is returned twice is one.
+    They are new at each call, as by NumPy; an array that is returned twice is copied once.
 
     Raises:
-        UnsupportedError: two share memory, as NumPy's do at each call: in parts they are NumPy's.
+        UnsupportedError: two of them share memory; in parts they are NumPy's own arrays.
     """
     made = {id(item): item for item in items if is_array(item) and tracer.describe is not None}
     here = [array for array in made.values() if isinstance(array, np.ndarray)]

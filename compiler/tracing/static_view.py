@@ -1,6 +1,6 @@
 """What a traced function sees of values that are part of the guard: modules, functions, objects.
 
-What cannot be known before each call has a stand-in that refuses whatever is asked of it; then the
+A value that cannot be known before each call has a stand-in that refuses all questions.  Then the
 function runs in parts, where it sees the value itself.
 """
 
@@ -60,11 +60,11 @@ FIXED = (
     types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype,
     str, bytes, int, float, complex, np.generic,
 )  # fmt: skip
-# Those of a module of others that a guard has to know.
+# Types of values in an installed package that a guard has to know.
 OF_OTHERS = (
     type, str, bytes, int, float, complex, type(None), np.ndarray, np.generic, np.dtype,
 )  # fmt: skip
-# Of which there is one each.
+# Types with one object each.
 TRUTHS = ("True_", "False_")
 
 
@@ -84,7 +84,7 @@ class Traced:
         self.changes: ChangesLike | None = None
 
     def plain(self, value: Any) -> Any:
-        """What stands for a value; always the same for the same."""
+        """The stand-in for a value; always the same one for the same value."""
         found = value.value if isinstance(value, Identity) else value
         self.seen.note(found)
         is_unknown = isinstance(value, Identity)
@@ -102,7 +102,7 @@ class Traced:
         self.changes = changes
 
     def crossed(self, is_outside: bool) -> None:
-        """What is changed is refused when the function is done."""
+        """Nothing is brought in step: changes are refused when the function is done."""
 
     def classes(self) -> Set[type]:
         return self.seen.shown_classes
@@ -113,10 +113,10 @@ class Traced:
         tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
 
     def changed(self, changes: ChangesLike, name: str) -> None:
-        """A trace changes nothing.
+        """Refuse changes, since a trace changes nothing.
 
         Raises:
-            TraceError: the function would.
+            TraceError: the function has changed something.
         """
         found, self.changes = changes.first(), None
         if found is not None:
@@ -188,7 +188,7 @@ class Traced:
 
 
 def meant_by(item: Any) -> Any:
-    """What a stand-in for a module, a function or an object stands for; anything else itself."""
+    """The module, function or object behind a stand-in; any other value as it is."""
     return item._found if hasattr(type(item), "__opweave_stands__") else item
 
 
@@ -201,7 +201,7 @@ def would_be_lost(function: str, what: str) -> TraceError:
 
 
 def stand_in(found: Any, sight: Sight) -> Any:
-    """What any function sees of a module, or of a function, that is replaced; else itself."""
+    """The stand-in for a module or a function that is replaced; any other value as it is."""
     if has_stand_in(found):
         return Module(found, sight)
     if any(found is giver for giver in GIVERS):
@@ -211,7 +211,7 @@ def stand_in(found: Any, sight: Sight) -> Any:
 
 
 def _holder(sight: Sight) -> Any:
-    """Who remembers the arrays that a function makes: the tracer of a whole one."""
+    """The tracer that remembers the arrays which the function makes, if it is traced whole."""
     return getattr(sight, "tracer", None)
 
 

@@ -34,7 +34,7 @@ class Tree:
         """The container with these leaves, as many as it needs.
 
         Args:
-            made: what ``Again`` counts, to which this and the containers in it are added.
+            made: the containers that ``Again`` counts; this one, and those in it, are added.
         """
         if self.is_flat:
             made.append(tuple(islice(leaves, len(self.children))))
@@ -62,7 +62,7 @@ class Tree:
         if is_namespace(self.type):
             return self.type(**dict(zip(self.keys, items, strict=True)))
         if dataclasses.is_dataclass(self.type) or not issubclass(self.type, tuple | list):
-            made = object.__new__(self.type)  # what __post_init__ does has been done
+            made = object.__new__(self.type)  # __post_init__ has run already
             for name, item in zip(self.keys, items, strict=True):
                 object.__setattr__(made, name, item)
             return made
@@ -81,10 +81,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Again:
-    """A container or array that stands somewhere before: one object, as ``is`` can tell.
+    """A container or array that stood in the structure before: ``is`` tells that it is the same.
 
     Attributes:
-        number: which of those that were taken apart, counted as each was done.
+        number: which one, counted in the order in which they were taken apart.
     """
 
     number: int
@@ -117,7 +117,7 @@ NOTHING = Tree(type(None), (), ())
 
 
 class Identity:
-    """Any object as a guard: equal to itself alone."""
+    """An object as part of a guard: equal to itself alone."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -130,7 +130,7 @@ class Identity:
 
 
 def has_identity(tree: Tree) -> bool:
-    """True for containers that can be told apart; there is one None, and one empty tuple."""
+    """True for containers that ``is`` can tell apart; there is only one None and one ``()``."""
     return bool(tree.children) or not issubclass(tree.type, tuple | type(None))
 
 

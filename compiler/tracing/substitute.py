@@ -20,7 +20,7 @@ from opweave.compiler.tracing.scopes import Outside, Scopes
 from opweave.compiler.tracing.static_view import INSTEAD
 from opweave.compiler.tracing.steady import UNFORESEEN
 
-# What sets an object's class, whatever its own has under that name.
+# Sets an object's class, even if that class has an attribute of this name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
 
@@ -45,10 +45,10 @@ class Substituted(Scopes):
         self.containers = containers
         self.origins = {id(copy): of for copy, of in zip(containers, originals, strict=False)}
         self.ours = set(map(id, containers))  # copies, which may be changed
-        # what is a copy where the function reads it, by the identity of what it was made from
+        # copies that the function reads, by the identities of the originals
         self.copies = {id(place.read()): v for place, v in values.items() if is_container(v)}
         self.sight = sight
-        self.names: set[str] = set()  # that stand in the code, of attributes among others
+        self.names: set[str] = set()  # names in the code, of attributes too
         self.adopted_places: set[Place] = set()
         self.known: dict[int, set[str]] = {}
         self.functions: list[tuple[Function, Function]] = []  # original and copy
@@ -74,13 +74,13 @@ class Substituted(Scopes):
                 return value
             return self._instead(value, kind(*items) if hasattr(kind, "_fields") else kind(items))
         if id(value) not in self.ours:
-            return value  # the user's own, which the function sees itself
+            return value  # the function sees the user's object itself
         if kind is list:
             value[:] = map(self.adopted, value)
         elif kind in MAPPINGS:
             value.update([(k, self.adopted(v)) for k, v in value.items()])
         elif "__opweave_of__" in vars(kind):
-            pass  # it stands somewhere else, too
+            pass  # it has another place, too
         elif is_object(value) or is_namespace(kind):
             vars(value).update([(k, self.adopted(v)) for k, v in vars(value).items()])
             if is_object(value):
@@ -88,7 +88,7 @@ class Substituted(Scopes):
         return value
 
     def _instead(self, value: Any, made: Any) -> Any:
-        """Another takes the place of a copy that cannot be changed."""
+        """Put another object in the place of a copy that cannot be changed."""
         for number, copy in enumerate(self.containers):
             if copy is value:
                 self.containers[number] = made
@@ -126,7 +126,7 @@ class Substituted(Scopes):
         return None if isinstance(value, functools.cached_property) else copies[0]
 
     def _copy(self, fn: Any) -> Any:
-        """The function to trace; what is no function of Python's stays as it is."""
+        """The copy of a function; anything but a function in Python stays as it is."""
         if not isinstance(fn, Function):
             return fn
         if id(fn) in self.made:
@@ -163,7 +163,7 @@ class Substituted(Scopes):
                 self.known.setdefault(place.number, set()).add(place.name)
 
     def _default(self, value: Any) -> Any:
-        """A default argument, where it has a stand-in elsewhere, too; what it holds is watched."""
+        """A default argument, or the stand-in that it has elsewhere; what it holds is watched."""
         if is_helper(value):
             return self._copy(value)
         is_code = isinstance(value, types.ModuleType | types.BuiltinFunctionType | Function)
@@ -196,7 +196,7 @@ class Substituted(Scopes):
 
 
 def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> dict[str, Any]:
-    """Hash and equality of copies of objects that have those of their identity: the originals'.
+    """Hash and equality for copies of objects that are compared by identity: the originals'.
 
     ``sight`` refuses to be asked where the originals are not known.
     """

@@ -61,8 +61,8 @@ def trace(
 
     x: f32[n0, n1], s -> x * s            gives  v1: f32[n0, n1] = multiply(v0, s: f32)
 
-    An array that the function makes of nothing (``w = np.zeros(3)``) is NumPy's own; where it is
-    written to, in which NumPy's fails, a second run has it traced.
+    An array that the function makes of nothing (``w = np.zeros(3)``) is NumPy's own.  Traced
+    values cannot be written to it; where the function tries that, a second run has it traced.
 
     Args:
         arguments: the leaves of the arguments, by name.
@@ -70,7 +70,7 @@ def trace(
             where arguments are the leaves.
         describe: says what is static of an array that is no argument; None refuses those.
         repeated: results become the first arguments again, see ``Graph.repeated``.
-        watches: errors are looked for in what NumPy computes at once.
+        watches: floating-point errors are looked for in what NumPy computes while tracing.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -98,7 +98,7 @@ def trace(
 
 
 def _ask(tracer: Tracer, arguments: Mapping[str, Argument]) -> None:
-    """What the tracer has to know of the arguments."""
+    """Tell the tracer what it has to know of the arguments."""
     if any(isinstance(a, ArrayType) and a.library == "cupy" for a in arguments.values()):
         tracer.array_class = sys.modules["cupy"].ndarray
 
@@ -113,11 +113,11 @@ def _trace(
     values = dict(call if rebuilt is None else rebuilt(list(call.values()), containers))
     before = ShapeError.made
     result = _watched(fn, values, tracer, sight, containers)
-    if ShapeError.made != before:  # and was caught
+    if ShapeError.made != before:  # the function has caught one
         _fix_extents(tracer, call.values())
     given = tracer.inputs | tracer.borrowed
     try:
-        if repeated or hasattr(fn, "__opweave_apart__"):  # each result goes to a place of its own
+        if repeated or hasattr(fn, "__opweave_apart__"):  # each result has a place of its own
             leaves, structure = flatten(result, "the output", CONSTANTS)
         else:
             leaves, structure = result_of(result, containers, call.values(), given)
@@ -165,7 +165,7 @@ def _watched(
     fn: Callable[..., Any], values: dict[Any, Any], tracer: Tracer, sight: Traced,
     containers: list[Any],
 ) -> Any:  # fmt: skip
-    """What the function returns; what it refused, or would have changed outside, is an error."""
+    """What the function returns; an error where something was refused, or changed outside."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
     watch = Watch(place for place in captured if place.watched)
     changed: str | None = None
@@ -176,13 +176,13 @@ def _watched(
             changed = watch.restored()
     except Exception as error:
         if tracer.refused is not None and error is not tracer.refused:
-            raise tracer.refused from error  # NumPy, or the function, made another of it
+            raise tracer.refused from error  # NumPy, or the function, raised another instead
         if changed is not None and not isinstance(error, OpweaveError):
             raise _lost(fn, changed) from error
         raise
     if changed is not None:
         raise _lost(fn, changed)
-    if tracer.refused is not None:  # and the function went on without
+    if tracer.refused is not None:  # the function has caught it
         raise tracer.refused
     return result
 
@@ -225,7 +225,7 @@ def run(
         originals: what they are copies of.
 
     Raises:
-        TraceError: it changed what a caller would see changed, and the sight puts nothing back.
+        TraceError: it made a change that a caller would see, and the sight puts nothing back.
     """
     copied = {place: value for place, value in captured.items() if not place.watched}
     substituted = Substituted(fn, copied, sight, containers, originals)
@@ -248,7 +248,7 @@ def run(
         sight.changed(changes, name)
         return result
     finally:
-        leaving.end()  # where Ctrl-C came in the middle of it
+        leaving.end()  # again, if Ctrl-C came in the middle of it
         sight.seen.clear()
         substituted.release()
 

@@ -2,8 +2,8 @@
 
     tree ::= leaf | None | type keys tree* | again number
 
-A tree is the structure alone, hashable, so that it can be part of a guard; the leaves, arrays and
-numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
+A tree is the structure alone.  It is hashable, so that it can be part of a guard.  The leaves,
+arrays and numbers as a rule, lie beside it in order.  JAX calls the same a pytree.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def forget(seen: dict[int, Any], count: int) -> None:
 class _Taker:
     """Takes containers apart.
 
-    No closure over itself: that would hold every leaf until the next collection of cycles.
+    A class, since a closure over itself would hold every leaf until the next collection of cycles.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class _Taker:
         kind = type(value)
         if len(value) > MOST_LEAVES:
             first = islice(value.values() if kind is dict else value, MOST_LEAVES + 1)
-            if COMMON.issuperset(map(type, first)):  # seen without a look at all others
+            if COMMON.issuperset(map(type, first)):  # without a look at the others
                 raise self._too_many()
             return None
         held = value if kind is tuple else value.copy()  # another thread may change it
@@ -161,7 +161,7 @@ class _Taker:
         if not items or not COMMON.issuperset(map(type, items)):
             return None
         keys: Any = tuple(held) if kind is dict else len(items)
-        if kind is dict and not STRINGS.issuperset(map(type, keys)):  # equal ones may differ
+        if kind is dict and not STRINGS.issuperset(map(type, keys)):  # equal keys may differ
             return None
         if len(self.leaves) + len(items) > MOST_LEAVES:
             return None

@@ -1,4 +1,4 @@
-"""Watched values: what a traced function sees itself, no copy, and must not change."""
+"""Watched values: a traced function sees them themselves, not copies, and must not change them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Watch:
 
     Args:
         places: those that are watched.
-        objects: others whose contents are, besides the elements of arrays.
+        objects: other objects whose contents are watched, but not the elements of arrays.
     """
 
     def __init__(self, places: Iterable[Place], objects: Iterable[Any] = ()):
@@ -43,7 +43,7 @@ class Watch:
                 self._keep(label, item, depth + 1, arrays)
 
     def restored(self) -> str | None:
-        """Put back what was changed; the first thing that was."""
+        """Put back what was changed; returns the first change."""
         changed = []
         for cls, before in self.classes:
             added = [n for n in vars(cls) if n not in before and n != "__slotnames__"]  # copyreg's
