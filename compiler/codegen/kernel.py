@@ -87,7 +87,7 @@ class Kernel:
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """The parameters, a line each, with what stands behind it: a comma or bracket, a comment."""
+        """The parameters, a line each, with the comma, bracket and comment behind it."""
         ends = [*[","] * (len(self.params) - 1), ")"]
         pairs = zip(self.params, ends, strict=True)
         return tuple(
