@@ -140,7 +140,6 @@ class Fused:
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
-        self._has_out = "out" in self.signature.names
         self._specialised = Specialisations(fn, options, array_type)
         self._calls = Calls(self.signature)
         self._parts = Parts(fn, options, self._where)
@@ -154,6 +153,11 @@ class Fused:
     def traces(self) -> tuple[str, ...]:
         """Why the function was traced, for each of the newest times: what a guard missed."""
         return tuple(self._specialised.misses)
+
+    @property
+    def _has_out(self) -> bool:
+        """Whether the function has a parameter of this name itself."""
+        return "out" in self.signature.names
 
     @property
     def parameters(self) -> list[tuple[str, Any]]:
@@ -425,6 +429,7 @@ class Fused:
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
         found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
+        self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
             name, why = self.signature.name, known.misses[-1]
