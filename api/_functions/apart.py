@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.tracing.containers import is_container, is_object
+from opweave.compiler.tracing.definitions import Definition
 from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.structure import Identity, Structure
 from opweave.compiler.tracing.tree import CycleError, flatten, forget
@@ -17,7 +19,7 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 
 # What may read something from outside, and is a leaf.
-SEARCHED = (FunctionType, MethodType, type, Identity)
+SEARCHED = (FunctionType, MethodType, type, Enum, Identity)
 # Types of most arguments.
 LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
 
@@ -31,6 +33,12 @@ class Apart:
         self.trees: list[Structure | None] = []
         self.read: list[Any] = []
         self.seen: dict[int, Any] = {}
+        self.used: list[Definition] = []
+
+    def using(self, definition: Definition) -> tuple[Place, ...]:
+        """What a function or class that is used reads from outside."""
+        self.used.append(definition)
+        return definition.now.found.places
 
     def add_argument(self, name: str, value: Any, is_static: bool) -> None:
         if is_leaf(value, is_static):

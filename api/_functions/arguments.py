@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from opweave._functions.apart import Apart, is_plain_leaf, is_searched
 from opweave._functions.layout import Call, Layout, _distinct, first_places
+from opweave.compiler.tracing.binding import defaults_of, renew_signature
 from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
 from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.tracing.capture import (
@@ -18,11 +20,18 @@ from opweave.compiler.tracing.capture import (
     functions_in,
     functions_of,
     helpers_of,
-    places_of,
-    places_of_class,
 )
+from opweave.compiler.tracing.definitions import (
+    Definition,
+    Found,
+    other_classes,
+    same_objects,
+    search_class,
+    search_function,
+    search_methods,
+)
+from opweave.compiler.tracing.facts import Facts
 from opweave.compiler.tracing.places import Place
-from opweave.compiler.tracing.structure import Structure
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
@@ -36,28 +45,38 @@ class Signature:
 
     def __init__(self, fn: Callable[..., Any], static: Sequence[str]):
         self.name = getattr(fn, "__name__", shown(fn))
-        self.signature = _signature_of(fn)
+        self.fn = fn
+        self.wanted = tuple(static)
+        self.state: tuple[int, ...] | None = None
+        self.describe()
+        self.own: Definition | None = None
+        self.classes: dict[Any, Definition] = {}
+        self.functions: dict[Any, Definition] = {}
+        self.has_forgotten = False  # definitions that somebody has asked for
+        self.asks_types = False
+        self.asks_identity = False  # whether two of its values are one object
+        self.compares_objects = False  # by ``is``, which a function of others may give back
+        self.looks_at: str | None = None  # what it calls to look at its own names
+        self.kept: Kept | None = None
+
+    def describe(self) -> None:
+        """Look at the parameters and their defaults."""
+        self.defaults = defaults_of(self.fn)
+        renew_signature(self.fn)
+        self.signature = _signature_of(self.fn)
         self.parameters = list(self.signature.parameters.values())
         self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
         names = tuple(p.name for p in self.parameters)
-        for wanted in static:
+        for wanted in self.wanted:
             if type(wanted) is not str or wanted not in names:
                 raise ArgumentError(
                     f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
                 )
         self.names = names
-        self.static = tuple(name in static for name in names)
+        self.static = tuple(name in self.wanted for name in names)
         self._takes_any = not self.is_variadic and not any(self.static)
-        self.plain = Layout(names, self.static, names, (None,) * len(names))
-        self.fn = fn
-        self.places: tuple[Place, ...] | None = None
-        self.classes: dict[tuple[type, bool], tuple[Place, ...]] = {}
-        self.asks_types = isinstance(fn, FunctionType) and "type" in names_in(fn.__code__)
-        self.asks_identity = False  # whether two of its values are one object
-        self.compares_objects = False  # by ``is``, which a function of others may give back
-        self.looks_at: str | None = None  # what it calls to look at its own names
-        self.functions: dict[Any, tuple[Place, ...]] = {}
-        self.kept: Kept | None = None
+        trees = (None,) * len(names)
+        self.plain = Layout(names, self.static, names, trees, state=self.state)
 
     def unchanged(self) -> Kept | None:
         """What was read from outside last, if the very same objects are there still.
@@ -65,17 +84,18 @@ class Signature:
         None also where a call's leaves do not follow from the order of its arguments.
         """
         kept = self.kept
-        if kept is None or not self._takes_any:
-            return None
-        for place, value in zip(kept.places, kept.read, strict=True):
-            if place.read() is not value:
-                return None
-        return kept
+        return kept if kept is not None and self._takes_any and kept.is_there() else None
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
-        self.places = self.kept = None
+        self.own = self.kept = None
         self.classes, self.functions = {}, {}
+
+    def note_looked_up(self, names: Sequence[tuple[Any, str, bool]]) -> None:
+        """Names that the function has looked up while it was traced."""
+        if self.own is not None:
+            for scope, name, is_steady in names:
+                self.own.now.found.facts.add_looked_up(scope, name, is_steady)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -83,28 +103,57 @@ class Signature:
         Raises:
             ArgumentError: an argument is missing, unknown, or given twice.
         """
+        own = self._renewed()
         if not kwargs and len(args) == len(self.parameters) and not self.is_variadic:
             values = list(args)
         else:
             values = self._bound(args, kwargs)
-        if self.places is None:
-            self._search()
-        if self.places or self.asks_identity:
+        if own.now.found.places or self.asks_identity:
             return self._apart(values)
         for value, static in zip(values, self.static, strict=True):
             if not (static or is_plain_leaf(value)):
                 return self._apart(values)
         return Call(self.plain, values)
 
-    def _search(self) -> None:
-        """Look for what the function reads from outside, and for what it asks."""
-        self.places = places_of(self.fn)
+    def _renewed(self) -> Definition:
+        """The function as it is defined now: what it reads from outside, and what it asks."""
+        if self.own is None:
+            self.own = Definition(lambda: search_function(self.fn, is_called=False))
+        elif not self.own.renewed():
+            return self.own
+        number, found = self.own.now
+        self.state = (number,) if number else None
+        self.describe()
         codes = [f.__code__ for f in helpers_of(self.fn)]
-        self.asks_identity = any(map(asks_identity, codes))
-        self.compares_objects = any(map(compares_objects, helpers_of(self.fn)))
+        self.asks_identity |= any(map(asks_identity, codes))
+        self.compares_objects |= any(map(compares_objects, helpers_of(self.fn)))
         self.looks_at = next(filter(None, map(asks_frames, codes)), None)
-        if not self.places and not self.asks_identity:
-            self.kept = Kept((), [], self.plain, [])
+        asks_types = isinstance(self.fn, FunctionType) and "type" in names_in(self.fn.__code__)
+        if asks_types and not self.asks_types:
+            self.asks_types = True
+            self._forget(self.classes)
+        self.kept = None
+        if not found.places and not self.asks_identity:
+            self.kept = Kept((), [], self.plain, [], facts=(found.facts,))
+        return self.own
+
+    def _forget(self, known: dict[Any, Definition]) -> None:
+        """Let go of definitions; the number of a state comes never again."""
+        self.has_forgotten |= bool(known)
+        known.clear()
+
+    def _definition(
+        self, known: dict[Any, Definition], key: Any, search: Callable[[], Found]
+    ) -> Definition:
+        """A function or class as it is defined now."""
+        found = known.get(key)
+        if found is not None:
+            found.renewed()
+            return found
+        if len(known) == MOST_FUNCTIONS:
+            self._forget(known)
+        made = known[key] = Definition(search, not self.has_forgotten)
+        return made
 
     def _note(self, function: FunctionType) -> None:
         """What a function asks that is an argument."""
@@ -114,6 +163,8 @@ class Signature:
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple."""
+        if not same_objects(self.defaults, defaults_of(self.fn)):
+            self.describe()
         if self.is_variadic:
             try:
                 bound = self.signature.bind(*args, **kwargs)
@@ -142,12 +193,9 @@ class Signature:
 
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
-        assert self.places is not None
         is_plain = all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
         kept = self.kept
-        if kept and is_plain and all(
-            place.read() is value for place, value in zip(kept.places, kept.read, strict=True)
-        ):  # fmt: skip
+        if kept and is_plain and kept.is_there():
             flat = [*values, *kept.values]
             return Call(kept.layout.asked(flat), flat, kept.containers)
         apart = Apart()
@@ -157,12 +205,15 @@ class Signature:
         names = _distinct([path for path, _ in apart.leaves])
         flat = [value for _, value in apart.leaves]
         same = first_places(flat) if self.asks_identity else None
+        numbers = tuple(definition.now.number for definition in apart.used)
         layout = Layout(
-            names, tuple(apart.static), (*self.names, *places), tuple(apart.trees), same
-        )
+            names, tuple(apart.static), (*self.names, *places), tuple(apart.trees), same,
+            numbers if any(numbers) else None,
+        )  # fmt: skip
         containers = list(apart.seen.values())
         if is_plain and not any(apart.trees):
-            self.kept = Kept(places, apart.read, layout, flat[len(values) :], containers)
+            facts = tuple(definition.now.found.facts for definition in apart.used)
+            self.kept = Kept(places, apart.read, layout, flat[len(values) :], containers, facts)
         return Call(layout, flat, containers)
 
     def _add_captured(self, apart: Apart) -> tuple[Place, ...]:
@@ -170,12 +221,13 @@ class Signature:
 
         Returns the places.
         """
-        assert self.places is not None
+        assert self.own is not None
         places: dict[Place, None] = {}
-        waiting = self.places
+        apart.used.append(self.own)
+        waiting = self.own.now.found.places
         leaves = trees = 0
         while True:
-            behind = self._behind(apart.leaves[leaves:], apart.trees[trees:])
+            behind = self._behind(apart, leaves, trees)
             fresh = [p for p in dict.fromkeys((*waiting, *behind)) if p not in places]
             if not fresh:
                 return tuple(places)
@@ -184,32 +236,27 @@ class Signature:
                 places[place] = None
                 apart.add_captured(place)
 
-    def _behind(
-        self, leaves: Sequence[tuple[str, Any]], trees: Sequence[Structure | None]
-    ) -> Iterator[Place]:
-        """The places of functions and classes among what was taken apart."""
-        values = [value for _, value in leaves if is_searched(value)]
+    def _behind(self, apart: Apart, leaves: int, trees: int) -> Iterator[Place]:
+        """The places of functions and classes among what was taken apart, from some on."""
+        values = [value for _, value in apart.leaves[leaves:] if is_searched(value)]
         for function in functions_in(values):
             self._note(function)
-            if function not in self.functions:
-                if len(self.functions) == MOST_FUNCTIONS:
-                    self.functions.clear()
-                self.functions[function] = places_of(function)
-            yield from self.functions[function]
-        for key in classes_in(values, trees):
-            if self.looks_at is None and asks_for_its_class(key[0]):
+            search = partial(search_function, function)
+            yield from apart.using(self._definition(self.functions, function, search))
+        for cls, of_objects in classes_in(values, apart.trees[trees:]):
+            if self.looks_at is None and asks_for_its_class(cls):
                 self.looks_at = "type, in a class with a base of its own"
-            if key not in self.classes:
-                if len(self.classes) == MOST_FUNCTIONS:
-                    self.classes.clear()
-                found = places_of_class(*key)
-                codes = (f.__code__ for f in functions_of(key[0]))  # but what a dataclass makes
-                written = (c for c in codes if c.co_filename != "<string>")
-                self.asks_identity |= any(map(asks_identity, written))
-                if self.asks_types:  # and may make objects of them
-                    found = (*found, *places_of_class(key[0], of_objects=False))
-                self.classes[key] = found
-            yield from self.classes[key]
+            search = partial(self._search_class, cls, of_objects)
+            yield from apart.using(self._definition(self.classes, (cls, of_objects), search))
+        for cls in other_classes(values, apart.trees[trees:]):
+            search = partial(search_methods, cls)
+            yield from apart.using(self._definition(self.classes, cls, search))
+
+    def _search_class(self, cls: type, of_objects: bool) -> Found:
+        codes = (f.__code__ for f in functions_of(cls))  # but what a dataclass makes
+        written = (c for c in codes if c.co_filename != "<string>")
+        self.asks_identity |= any(map(asks_identity, written))
+        return search_class(cls, of_objects, self.asks_types)
 
 
 class Kept(NamedTuple):
@@ -221,6 +268,7 @@ class Kept(NamedTuple):
         layout: of a call with it.
         values: its leaves, which follow those of the arguments.
         containers: what was taken apart of it.
+        facts: what else must hold.
     """
 
     places: tuple[Place, ...]
@@ -228,6 +276,18 @@ class Kept(NamedTuple):
     layout: Layout
     values: list[Any]
     containers: Sequence[Any] = ()
+    facts: Sequence[Facts] = ()
+
+    def is_there(self) -> bool:
+        """Whether the very same objects are there still."""
+        for facts in self.facts:
+            if not facts.hold():
+                return False
+        if self.places:
+            for place, value in zip(self.places, self.read, strict=True):
+                if place.read() is not value:
+                    return False
+        return True
 
 
 def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:

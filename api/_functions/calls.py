@@ -98,7 +98,7 @@ class Calls:
         kept = self.signature.unchanged()
         if kept is None:
             return None
-        _, _, layout, added, containers = kept
+        layout, added, containers = kept.layout, kept.values, kept.containers
         keys: list[Any] = []
         for value in args:
             kind = type(value)
@@ -115,7 +115,7 @@ class Calls:
         if added:
             values = [*args, *added]
             keys += map(argument_key, added, layout.static[len(args) :], repeat(False))
-        structure = None if layout.same is None else layout.structure_of(values)
+        structure = layout.structure if layout.same is None else layout.structure_of(values)
         known = self._known.get((False, structure, tuple(keys)))
         if not known:
             return None

@@ -57,7 +57,6 @@ class Fused:
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
-        self._has_out = "out" in self.signature.names
         self._preparing = Preparing(fn, self.signature, options)
         self._calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
@@ -72,6 +71,11 @@ class Fused:
     @property
     def _specialised(self) -> Specialisations:
         return self._preparing.specialised
+
+    @property
+    def _has_out(self) -> bool:
+        """Whether the function has a parameter of this name itself."""
+        return "out" in self.signature.names
 
     @property
     def parameters(self) -> list[tuple[str, Any]]:

@@ -22,6 +22,7 @@ class Layout:
         parameters: names of the parameters, then the places of captured values.
         trees: structure of each value, None for a leaf.
         same: for each leaf the first that is the same object; None where nobody asks.
+        state: numbers of how what is used is defined, see ``definitions.py``; None at first.
     """
 
     names: tuple[str, ...]
@@ -29,17 +30,20 @@ class Layout:
     parameters: tuple[str | Place, ...]
     trees: tuple[Structure | None, ...]
     same: tuple[int, ...] | None = None
+    state: tuple[int, ...] | None = None
 
     @cached_property
     def structure(self) -> Any:
         """The structures of the values; None where all are leaves of their own."""
-        if self.same is not None:
-            return self.trees, self.same
+        if self.same is not None or self.state is not None:
+            return self.trees, self.same, self.state
         return self.trees if any(tree is not None for tree in self.trees) else None
 
     def structure_of(self, leaves: Sequence[Any]) -> Any:
         """What ``structure`` is for other leaves, of which others may be the same object."""
-        return self.structure if self.same is None else (self.trees, first_places(leaves))
+        if self.same is None:
+            return self.structure
+        return self.trees, first_places(leaves), self.state
 
     def asked(self, leaves: Sequence[Any]) -> Layout:
         """The same of other leaves."""

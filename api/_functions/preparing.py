@@ -105,6 +105,7 @@ class Preparing:
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}
         before = known.traces
         found = known.find(arguments, device, layout.structure, layout.rebuilt, limit)
+        self.signature.note_looked_up(found.variant.trace.looked_up)
         if known.traces > before and "recompiles" in environment.logs():
             shown = ", ".join(f"{name}={value}" for name, value in arguments.items())
             name, why = self.signature.name, known.misses[-1]

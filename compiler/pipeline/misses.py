@@ -12,6 +12,11 @@ from opweave.opcodes.allowed import shown
 
 # Differences that are named; the rest is counted.
 MOST_NAMED = 3
+# What is said where no argument differs.
+PACKED = (
+    "the arguments are packed otherwise, lie on another device, or a function, class or name that "
+    "is used was changed"
+)
 
 
 def typed(argument: Any) -> str:
@@ -29,7 +34,7 @@ def by_types(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What differs between the kinds of arguments of two calls."""
     pairs = [(name, typed(before[name]), typed(now[name])) for name in now if name in before]
     found = [f"{name} is {new}, and was {old}" for name, old, new in pairs if old != new]
-    return _joined(found) or "the arguments are packed otherwise, or lie on another device"
+    return _joined(found) or PACKED
 
 
 def by_values(

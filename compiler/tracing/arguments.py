@@ -62,6 +62,8 @@ class Trace:
         sets_errors: the function itself changes NumPy's settings for such errors.
         suspects: values for which NumPy warns where they are not finite.
         numbers: expressions of numbers that may be an error, where errors are looked for.
+        looked_up: names that were looked up in modules: the names there, the name, and whether
+            the module is of others.
     """
 
     graph: Graph
@@ -76,3 +78,4 @@ class Trace:
     sets_errors: bool = False
     numbers: tuple[Expr, ...] = ()
     suspects: tuple[Value, ...] = ()
+    looked_up: tuple[tuple[Any, str, bool], ...] = ()

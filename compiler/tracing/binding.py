@@ -25,7 +25,7 @@ def unbound(fn: Callable[..., Any]) -> Callable[..., Any]:
         made = _with_arguments(inner, fn.args, fn.keywords)
     elif is_object(fn):
         inner, name = _function(type(fn).__call__), type(fn).__name__
-        made = _with_object(inner, fn)
+        made = _calling(fn)
     else:
         return fn
     return fn if inner is None else _named(made, inner, name or inner.__name__, fn)
@@ -35,6 +35,40 @@ def _function(found: Any) -> types.FunctionType | None:
     """The function that is called in the end; also that of a fused function."""
     inner = found.__wrapped__ if hasattr(found, "__opweave_fused__") else found
     return inner if isinstance(inner, types.FunctionType) else None
+
+
+def function_behind(fn: Any) -> Any:
+    """The function in Python that ends up being called, as it is now; None where there is none."""
+    given = getattr(fn, "__opweave_given__", fn)
+    if isinstance(given, types.MethodType):
+        return _function(given.__func__)
+    if isinstance(given, functools.partial):
+        return function_behind(given.func)
+    return _function(given if isinstance(given, types.FunctionType) else type(given).__call__)
+
+
+def defaults_of(fn: Any) -> tuple[Any, ...]:
+    """The default values of a function's parameters."""
+    found = function_behind(fn)
+    if found is None:
+        return ()
+    keywords = found.__kwdefaults__ or {}
+    return found, found.__defaults__, *keywords, *keywords.values()
+
+
+def renew_signature(fn: Any) -> None:
+    """Note the signature of what a function was made for, which may have changed."""
+    if hasattr(fn, "__opweave_given__"):
+        fn.__signature__ = inspect.signature(fn.__opweave_given__)
+
+
+def _calling(self: Any) -> Any:
+    """Python looks for ``__call__`` in the object's class, at each call."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
+
+    return called
 
 
 def _with_object(function: Any, self: Any) -> Any:
@@ -60,6 +94,7 @@ def _named(made: Any, inner: types.FunctionType, name: str, fn: Any) -> Any:
     )  # fmt: skip
     named.__module__, named.__doc__ = inner.__module__, inner.__doc__
     named.__qualname__ = inner.__qualname__
-    named.__signature__ = inspect.signature(fn)
+    named.__opweave_given__ = fn
+    renew_signature(named)
     named.__opweave_of__ = getattr(inner, "__opweave_of__", inner)
     return named

@@ -40,9 +40,12 @@ CONSTANT = (
 )  # fmt: skip
 
 
-def places_of(fn: Any) -> tuple[Place, ...]:
-    """What a function, and the functions that it calls, read from outside."""
-    return tuple(dict.fromkeys(_places(fn, set(), is_called=False)))
+def places_of(fn: Any, seen: dict[int, Function] | None = None) -> tuple[Place, ...]:
+    """What a function, and the functions that it calls, read from outside.
+
+    ``seen`` gets these functions, by their identities.
+    """
+    return tuple(dict.fromkeys(_places(fn, {} if seen is None else seen, is_called=False)))
 
 
 def helpers_of(fn: Any, seen: set[int] | None = None) -> Iterator[Function]:
@@ -85,14 +88,17 @@ def _is_fixed(instruction: Any, fn: Function) -> bool:
     )
 
 
-def places_of_class(cls: type, of_objects: bool) -> tuple[Place, ...]:
+def places_of_class(
+    cls: type, of_objects: bool, seen: dict[int, Function] | None = None
+) -> tuple[Place, ...]:
     """What the methods of a user's class read from outside, and the class's own attributes.
 
     Args:
+        seen: gets the functions that were searched, by their identities.
         of_objects: the function is given objects of it, whose methods are copied; it may make
             others of a class that it sees, and their methods are the class's own.
     """
-    seen: set[int] = set()
+    seen = {} if seen is None else seen
     read = [p for f in functions_of(cls) for p in _places(f, seen)]
     watched = [replace(p, watched=True) for p in read]
     if of_objects and is_class_of_objects(cls):
@@ -174,10 +180,10 @@ def classes_in(leaves: Sequence[Any], trees: Sequence[Any]) -> Iterator[tuple[ty
             yield from classes_in((), tree.children)
 
 
-def _places(fn: Any, seen: set[int], is_called: bool = True) -> Iterator[Place]:
+def _places(fn: Any, seen: dict[int, Function], is_called: bool = True) -> Iterator[Place]:
     if not isinstance(fn, Function) or id(fn) in seen:
         return
-    seen.add(id(fn))
+    seen[id(fn)] = fn
     if is_called:
         yield from _defaults(fn)
     for *_, place in chains(fn):

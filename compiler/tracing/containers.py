@@ -7,13 +7,14 @@ import sys
 import types
 from abc import ABCMeta
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial, wraps
 from typing import Any
 from weakref import ReferenceType, ref
 
 from opweave.compiler.traced.foreign import is_foreign
+from opweave.compiler.tracing.versions import version, version_field
 
 # Whose objects are never taken apart.
 LIBRARIES = frozenset(
@@ -34,17 +35,18 @@ ARRAYS = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interf
 
 
 def remembered(function: Callable[[type], bool]) -> Callable[[type], bool]:
-    """Remember answers about classes, which do not change; drop a class that nobody else holds."""
-    known: dict[int, tuple[ReferenceType[type], bool]] = {}
+    """Remember answers about classes until they change; drop a class that nobody else holds."""
+    known: dict[int, tuple[ReferenceType[type], Sequence[int], int, bool]] = {}
 
     @wraps(function)
     def asked(kind: type) -> bool:
         number = id(kind)
         found = known.get(number)
-        if found is None or found[0]() is not kind:
-            watched = ref(kind, lambda _: known.pop(number, None))
-            found = known[number] = watched, function(kind)
-        return found[1]
+        if found is None or found[0]() is not kind or found[1][0] != found[2]:
+            watched, field = ref(kind, lambda _: known.pop(number, None)), version_field(kind)
+            before = version(kind, field)
+            found = known[number] = watched, field, before, function(kind)
+        return found[3]
 
     return asked
 

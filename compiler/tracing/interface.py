@@ -91,6 +91,16 @@ class Seen:
     def __init__(self) -> None:
         self.made: dict[Any, Any] = {}
         self.shown_classes: set[type] = set()
+        self._looked_up: dict[tuple[int, str], tuple[Any, str, bool]] = {}
+
+    def look_up(self, module: types.ModuleType, name: str, is_steady: bool) -> None:
+        """Remember a name that is looked up in a module; ``is_steady`` for one of others."""
+        self._looked_up[id(module), name] = vars(module), name, is_steady
+
+    @property
+    def looked_up(self) -> tuple[tuple[Any, str, bool], ...]:
+        """Names that were looked up in modules."""
+        return tuple(self._looked_up.values())
 
     def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
         """What was made for a key; ``found`` is held, so that no other object gets its id."""

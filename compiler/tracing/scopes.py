@@ -37,6 +37,7 @@ class Outside:
         if name == "__dict__":
             return self._sight.unread(name, self._names)
         if name not in self._names:
+            self._sight.seen.look_up(self._found, name, is_steady=False)
             raise AttributeError(f"module {self._names['__name__']!r} has no attribute {name!r}")
         value = self._names[name]
         return value if name in self._known else self._sight.unread(name, value)

@@ -138,6 +138,7 @@ class Traced:
         )
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
+        self.seen.look_up(module, name, is_steady=True)
         return self.seen.once((id(module), name), module, lambda: self._attribute(module, name))
 
     def _attribute(self, module: types.ModuleType, name: str) -> Any:

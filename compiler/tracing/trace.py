@@ -129,6 +129,7 @@ def _trace(
         states = [item.value.shape for item in inputs]
         tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
+    made = replace(made, looked_up=sight.seen.looked_up)
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
     return replace(made, graph=replace(made.graph, truths=truths)) if truths else made
 
