@@ -18,6 +18,8 @@ from opweave.compiler.tracing.owners import Function, is_helper, is_own_module
 from opweave.compiler.tracing.refusing import Remembering
 from opweave.compiler.tracing.static_view import INSTEAD, UNFORESEEN
 
+# Built-in functions as Python has them.
+BUILTINS = dict(vars(builtins))
 # What sets an object's class, whatever its own has under that name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
@@ -93,8 +95,8 @@ class Substituted:
         self.outside: dict[int, Outside] = {}
         self.builtins = {
             **vars(builtins),
-            **{function.__name__: sight.plain(function) for function in UNFORESEEN},
-            **INSTEAD,
+            **{f.__name__: sight.plain(f) for f in UNFORESEEN if _is_pythons(f.__name__)},
+            **{name: found for name, found in INSTEAD.items() if _is_pythons(name)},
             "__import__": importer(sight),
         }
         self.dressed: dict[type, type] = {}
@@ -319,6 +321,11 @@ class Substituted:
             self.adopted_places.add(place)
             self.values[place] = self.adopted(self.values[place])
         return self.values[place]
+
+
+def _is_pythons(name: str) -> bool:
+    """Whether a built-in function is Python's own: nobody has put another in its place."""
+    return vars(builtins).get(name) is BUILTINS.get(name)
 
 
 def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> dict[str, Any]:
