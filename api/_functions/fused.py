@@ -41,6 +41,11 @@ from opweave.runtime.calls.outcomes import truth
 UNGIVEN: Any = object()
 
 
+def _of_given(name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
+    """What reads and sets an attribute of the function that was given."""
+    return lambda self: getattr(self.given, name), lambda self, v: setattr(self.given, name, v)
+
+
 class Fused:
     """A compiled function.  Call it like the original; see the methods for what was made of it."""
 
@@ -67,6 +72,12 @@ class Fused:
     def traces(self) -> tuple[str, ...]:
         """Why the function was traced, for each of the newest times: what a guard missed."""
         return tuple(self._specialised.misses)
+
+    # What a function is made of is that of the given one.
+
+    __code__ = property(*_of_given("__code__"))
+    __defaults__ = property(*_of_given("__defaults__"))
+    __kwdefaults__ = property(*_of_given("__kwdefaults__"))
 
     @property
     def _specialised(self) -> Specialisations:

@@ -58,8 +58,10 @@ def defaults_of(fn: Any) -> tuple[Any, ...]:
 
 def renew_signature(fn: Any) -> None:
     """Note the signature of what a function was made for, which may have changed."""
-    if hasattr(fn, "__opweave_given__"):
+    inner = function_behind(fn)
+    if hasattr(fn, "__opweave_given__") and inner is not None:
         fn.__signature__ = inspect.signature(fn.__opweave_given__)
+        fn.__opweave_of__ = getattr(inner, "__opweave_of__", inner)
 
 
 def _calling(self: Any) -> Any:
@@ -96,5 +98,4 @@ def _named(made: Any, inner: types.FunctionType, name: str, fn: Any) -> Any:
     named.__qualname__ = inner.__qualname__
     named.__opweave_given__ = fn
     renew_signature(named)
-    named.__opweave_of__ = getattr(inner, "__opweave_of__", inner)
     return named

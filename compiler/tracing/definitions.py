@@ -1,10 +1,10 @@
 """The states of functions and classes: a number for each way in which they were found defined.
 
-Before each call the facts of a function and of what it uses are looked at, see ``facts.py``.  Where
-one has changed (a method is replaced, a mock is set, code is reloaded, a class gains an attribute),
-what is read from outside is searched again, and the function or class has another state, whose
-number is part of the guard.  When all is as it was once, so is the number, and nothing is traced
-again.
+Before each call the facts of a function and of what it uses are looked at, see ``facts.py``.
+Where one has changed (a method is replaced, a mock is set, code is reloaded, a class gains an
+attribute), what is read from outside is searched again, and the function or class has another
+state, whose number is part of the guard.  When all is as it was once, so is the number, and
+nothing is traced again.
 """
 
 from __future__ import annotations

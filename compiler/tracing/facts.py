@@ -1,9 +1,9 @@
 """Facts: what a trace takes for granted of functions, classes and names, and no value stands for.
 
 The code and the defaults of each function that is run, the methods of each class, the modules and
-built-in functions behind names, and that a name which is not there stays away.  They are compared
-by identity.  Classes, and the names of modules of others, are looked at only when their version has
-changed, see ``versions.py``.
+built-in functions behind names, and that a name which is not there stays away.  They are
+compared by identity.  Classes, and the names of modules of others, are looked at only when their
+version has changed, see ``versions.py``.
 """
 
 from __future__ import annotations
@@ -96,10 +96,8 @@ class Facts:
     def add_names(self, scope: dict[str, Any], names: Iterable[str] | None) -> None:
         """What some names stand for in a scope that seldom changes; all for None."""
         known = self._names.get(id(scope), Names(scope, frozenset()))
-        if names is None or known.names is None:
-            wanted = None
-        else:
-            wanted = known.names.union(names)
+        is_whole = names is None or known.names is None
+        wanted = None if is_whole else frozenset((*(known.names or ()), *(names or ())))
         if wanted != known.names:
             self._names[id(scope)] = made = Names(scope, wanted)
             self.watched = [w for w in self.watched if w.read is not known]

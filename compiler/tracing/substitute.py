@@ -20,6 +20,8 @@ from opweave.compiler.tracing.scopes import Outside, Scopes
 from opweave.compiler.tracing.static_view import INSTEAD
 from opweave.compiler.tracing.steady import UNFORESEEN
 
+# Built-in functions as Python has them.
+BUILTINS = dict(vars(builtins))
 # Sets an object's class, even if that class has an attribute of this name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
@@ -37,8 +39,8 @@ class Substituted(Scopes):
     ):
         super().__init__({
             **vars(builtins),
-            **{function.__name__: sight.plain(function) for function in UNFORESEEN},
-            **INSTEAD,
+            **{f.__name__: sight.plain(f) for f in UNFORESEEN if _is_pythons(f.__name__)},
+            **{name: found for name, found in INSTEAD.items() if _is_pythons(name)},
             "__import__": importer(sight),
         })  # fmt: skip
         self.values = dict(values)
@@ -193,6 +195,11 @@ class Substituted(Scopes):
             self.adopted_places.add(place)
             self.values[place] = self.adopted(self.values[place])
         return self.values[place]
+
+
+def _is_pythons(name: str) -> bool:
+    """Whether a built-in function is Python's own: nobody has put another in its place."""
+    return vars(builtins).get(name) is BUILTINS.get(name)
 
 
 def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> dict[str, Any]:

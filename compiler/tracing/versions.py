@@ -1,15 +1,18 @@
 """Whether a class or a dict was changed, told by the number that CPython keeps of it for itself.
 
-CPython gives a class another number (``tp_version_tag``) whenever it, or a base of it, is changed,
-and a dict another (``ma_version_tag``, up to Python 3.12) whenever a name in it is.  No number is
-given twice.  Equal numbers mean that nothing was changed.  Other numbers mean nothing: who asks has
-to look.  Where a probe at import does not find the numbers, everybody has to look each time.
+CPython gives a class another number (``tp_version_tag``) whenever it, or a base of it, is
+changed, and a dict another (``ma_version_tag``, up to Python 3.12) whenever a name in it is.  No
+number is given twice.  Equal numbers mean that nothing was changed.  Other numbers mean nothing:
+who asks has to look.  Where a probe at import does not find the numbers, everybody has to look
+each time.
 """
 
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,9 +27,14 @@ NO_FIELD: Sequence[int] = (0,)
 def _field(owner: Any, place: tuple[int, str]) -> Sequence[int]:
     """The number as a sequence of one; ``owner`` has to live as long as it is asked."""
     offset, form = place
-    size = ctypes.sizeof(ctypes.c_uint64 if form == "Q" else ctypes.c_uint32)
-    raw = (ctypes.c_char * size).from_address(id(owner) + offset)
-    return memoryview(raw).cast("B").cast(form)
+    size = struct.calcsize(form)
+    raw = memoryview((ctypes.c_char * size).from_address(id(owner) + offset)).cast("B")
+    return raw.cast("Q") if form == "Q" else raw.cast("I")
+
+
+def _has(kind: Any, place: tuple[int, str]) -> bool:
+    """Whether objects of a type are so large that they may have a number there."""
+    return bool(kind.__basicsize__ >= place[0] + struct.calcsize(place[1]))
 
 
 def _differ(field: Sequence[int], changes: Sequence[Callable[[], Any]]) -> bool:
@@ -39,7 +47,7 @@ def _differ(field: Sequence[int], changes: Sequence[Callable[[], Any]]) -> bool:
 
 
 def _knows_classes() -> bool:
-    if type.__basicsize__ < OF_CLASS[0] + 4:
+    if not _has(type, OF_CLASS):
         return False
     base: Any = type("Base", (), {"m": 1})
     cls: Any = type("Class", (base,), {})
@@ -60,7 +68,7 @@ def _knows_classes() -> bool:
 
 
 def _knows_dicts() -> bool:
-    if sys.version_info >= (3, 13) or dict.__basicsize__ < OF_DICT[0] + 8:
+    if sys.version_info >= (3, 13) or not _has(dict, OF_DICT):
         return False
     made: dict[str, Any] = {"a": 1}
     return _differ(_field(made, OF_DICT), [
@@ -73,9 +81,9 @@ def _knows_dicts() -> bool:
 
 
 def _probed(knows: Callable[[], bool]) -> bool:
-    """What a probe finds, which nothing but CPython on 64 bits is asked."""
+    """What a probe finds, which nothing but CPython on 64 bits, with its lock, is asked."""
     is_known = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32
-    return is_known and bool(getattr(sys, "_is_gil_enabled", lambda: True)()) and knows()
+    return is_known and not sysconfig.get_config_var("Py_GIL_DISABLED") and knows()
 
 
 KNOWS_CLASSES = _probed(_knows_classes)

@@ -3,6 +3,7 @@
 import functools
 import types
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -172,7 +173,7 @@ REPLACED = {
     "code of a helper": ("helper(x)", [code("helper", lambda x: x * 5)]),
     "code of a helper's helper": ("helper(x)", [code("inner", lambda x: x * 5)]),
     "code that reads more": ("helper(x)", [
-        code("helper", lambda x: x * SCALE + W),
+        code("helper", lambda x: x * SCALE + W),  # noqa: F821
         lambda m: m.__dict__.update(SCALE=2, W=np.ones(3, np.float32)),
         lambda m: m.__dict__.update(SCALE=3, W=np.zeros(3, np.float32)),
     ]),
@@ -256,3 +257,129 @@ def test_a_change_is_seen_at_the_next_call(name, there, how):
     fn = function(there, source)
 
     same_at_each_step(fn, [functools.partial(step, there) for step in steps])
+
+
+def own(x, k=2, *, j=1):
+    return x * k + j
+
+
+@pytest.mark.parametrize("steps", {
+    "defaults": lambda f: [lambda: setattr(f, "__defaults__", (5,))],
+    "defaults that go": lambda f: [lambda: setattr(f, "__defaults__", None)],
+    "defaults by name": lambda f: [
+        lambda: setattr(f, "__kwdefaults__", {"j": 5}), lambda: f.__kwdefaults__.update(j=7),
+    ],
+    "code": lambda f: [
+        lambda: setattr(f, "__code__", (lambda x, k, *, j: x - k).__code__),
+        lambda: setattr(f, "__code__", (lambda x: x - 9).__code__),
+        lambda: setattr(f, "__code__", (lambda x, k, m=4, *, j: x - 9).__code__),
+    ],
+}.items(), ids=lambda item: item[0])  # fmt: skip
+def test_the_functions_own_code_and_defaults(steps):
+    fn = types.FunctionType(own.__code__, globals(), "own", own.__defaults__)
+    fn.__kwdefaults__ = dict(own.__kwdefaults__)
+    same_at_each_step(fn, steps[1](fn))
+
+
+def test_they_are_those_of_the_fused_function_too():
+    fn = types.FunctionType(own.__code__, globals(), "own", own.__defaults__)
+    fn.__kwdefaults__ = dict(own.__kwdefaults__)
+    fused = ow.fuse(fn)
+    np.testing.assert_array_equal(fused(X), X * 2 + 1)
+
+    fused.__defaults__, fused.__kwdefaults__ = (5,), {"j": 3}
+    np.testing.assert_array_equal(fused(X), X * 5 + 3)
+    assert (fn.__defaults__, fused.__defaults__) == ((5,), (5,))
+
+    fused.__code__ = (lambda x, k, *, j: x - k).__code__
+    np.testing.assert_array_equal(fused(X), X - 5)
+
+
+def test_a_callable_object_has_its_classs_call(there):
+    made = there.C()
+    same_at_each_step(made, [
+        functools.partial(sets("C", "__call__", lambda self, x: x * 7), there),
+        functools.partial(sets("C", "__call__", lambda self, x, k=4: x * k), there),
+        functools.partial(sets("C.__call__", "__defaults__", (5,)), there),
+    ])  # fmt: skip
+
+
+def unless(plain, *given):
+    """Another function for some arguments; for all others, which pytest may have, as it was."""
+    kind = type(given[0])
+
+    def other(*args, **names):
+        is_given = args and type(args[0]) is kind and args == given
+        return 7 if is_given else plain(*args, **names)
+
+    return other
+
+
+@pytest.mark.parametrize(
+    ("source", "where", "name", "other"),
+    [
+        ("x * len('aha')", builtins, "len", unless(len, "aha")),
+        ("x * max(11, 12)", builtins, "max", unless(max, 11, 12)),
+        (
+            "x * (2 + isinstance('aha', int))",
+            builtins,
+            "isinstance",
+            unless(isinstance, "aha", int),
+        ),
+        ("np.tanh(x)", np, "tanh", lambda x: x * 7),
+        ("np.ones(3) + x", np, "ones", lambda n: np.zeros(n)),
+        ("getattr(np, 'ta' + str('nh'))(x)", np, "tanh", lambda x: x * 7),
+        ("C().m(x)", "C", "m", lambda self, x: x * 7),
+    ],
+)
+def test_what_is_patched_for_a_while(source, where, name, other, there, how):
+    fn = function(there, source)
+    where = getattr(there, where) if isinstance(where, str) else where
+    fused, whole = ow.fuse(fn), ow.fuse(fn, fullgraph=True)
+    plain = outcome(fn, X)
+    for _ in range(3):
+        assert outcome(fused, X) == outcome(whole, X) == plain
+        with mock.patch.object(where, name, other):
+            patched = outcome(fn, X)
+            for _ in range(2):
+                assert outcome(fused, X) == patched != plain
+                found = outcome(whole, X)
+                assert isinstance(found, ow.OpweaveError) or found == patched
+    assert outcome(fused, X) == plain
+    assert fused._specialised.traces <= 4  # what was there once is traced once
+
+
+def test_a_module_that_is_an_argument(there):
+    fused = ow.fuse(lambda xp, x: xp.tanh(x))
+    fused(np, X)
+    with mock.patch.object(np, "tanh", lambda x: x * 7):
+        np.testing.assert_array_equal(fused(np, X), X * 7)
+
+
+def test_another_class_with_its_own_methods(there, how):
+    fused = ow.fuse(lambda made, x: made.m(x))
+    slow, fast = type("Slow", (there.C,), {}), type("Fast", (there.C,), {"m": lambda s, x: x * 2})
+    for _ in range(2):
+        np.testing.assert_array_equal(fused(slow(), X), X + 1)
+        np.testing.assert_array_equal(fused(fast(), X), X * 2)
+    fast.m = slow.m = lambda self, x: x * 3
+    for _ in range(2):
+        np.testing.assert_array_equal(fused(slow(), X), X * 3)
+        np.testing.assert_array_equal(fused(fast(), X), X * 3)
+    del fast.m, slow.m
+    np.testing.assert_array_equal(fused(slow(), X), X + 1)
+    assert fused._specialised.traces == 4
+
+
+def test_a_miss_says_what_was_changed(there):
+    fused = ow.fuse(function(there, "C().m(x)"))
+    fused(X)
+    there.C.m = zero
+    fused(X)
+
+    assert "was changed" in fused.traces[1]
+
+
+def test_versions_are_known_where_python_keeps_them():
+    assert versions.KNOWS_CLASSES
+    assert versions.KNOWS_DICTS or versions.sys.version_info >= (3, 13)
