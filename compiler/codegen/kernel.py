@@ -87,7 +87,7 @@ class Kernel:
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """The parameters, a line each, with what stands behind it: a comma or bracket, a comment."""
+        """The parameters, a line each, with a comma or bracket and a comment."""
         ends = [*[","] * (len(self.params) - 1), ")"]
         pairs = zip(self.params, ends, strict=True)
         return tuple(
