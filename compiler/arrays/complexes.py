@@ -46,7 +46,7 @@ def defined(operator: Operator, operands: Sequence[Any], typed: Sequence[Any]) -
 def _operand(tracer: Any, item: Any, typed: Any, dtype: DType) -> Any:
     if is_traced_array(item):
         return item
-    if isinstance(typed, Value):  # an array that the function made past us
+    if isinstance(typed, Value):  # an array that the function made without us
         return tracer.wrapped(typed)
     return _number(tracer, item, typed, dtype)
 
@@ -110,7 +110,7 @@ def isreal(x: Any) -> Any:
 
 
 def _throughout(x: Any, value: bool) -> Any:
-    """An array of one truth; a NumPy bool of an array without dimensions."""
+    """An array with the same truth everywhere; a NumPy bool for an array without dimensions."""
     return np.full_like(x, value, dtype=np.bool_)[... if x.ndim else ()]
 
 

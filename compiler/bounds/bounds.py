@@ -35,9 +35,9 @@ from opweave.opcodes.dtypes import F32, F64, DType
 from opweave.opcodes.ulps import UNSTATED
 
 Array = np.ndarray[Any, Any]
-# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
+# Monotone operators from floats to integers: an error of an operand moves results by whole steps.
 STEPS = frozenset(("cast", "to_uint8"))
-# Operators that ask for the numbers next to one in its own type: their wide values are of it, too.
+# Operators that ask for the next number of a type; their wide values are of that type, too.
 OF_TYPE = frozenset(("nextafter", "spacing"))
 # Operators whose result is little beside the terms that it is made of: the size of those, which
 # its error refers to.  The logarithm of gamma is 0 at 1, at 2, and between the poles below.
@@ -77,7 +77,7 @@ class _Bounds:
         values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
         has_double = any(v.dtype.part is F64 for v in values)
         self.wide = np.dtype(np.longdouble if has_double else np.float64)
-        self.held: dict[int, Any] = {}  # Bounded; of complex values Parts
+        self.held: dict[int, Any] = {}  # Bounded; for complex values Parts
         for item in graph.inputs:
             array, dtype = np.asarray(arrays[item.value.id]), item.value.dtype
             if dtype.is_complex:
@@ -87,8 +87,11 @@ class _Bounds:
                 self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        """Of floats the wide value, NaN made quiet: hypot(NaN, inf) is inf of quiet ones alone,
-        and which a conversion leaves is a matter of the processor."""
+        """The wide value of floats, with NaN made quiet.
+
+        hypot(NaN, inf) is inf only of a quiet NaN, and whether a conversion makes a NaN quiet
+        depends on the processor.
+        """
         if not dtype.is_float:
             return np.asarray(array)
         with np.errstate(invalid="ignore"):
@@ -137,7 +140,7 @@ class _Bounds:
         top = None
         if node.operator.mixes is not None:
             wide = _finite(np.abs(operands[0].value) + operands[0].error)
-            # an infinite amount of a difference that rounds to nothing may be anything
+            # infinity times a difference that rounds to 0 may be anything
             amounts = [np.abs(o.value) for o in operands[1:]]
             top = np.max(wide, axis=-1, keepdims=True) * np.nanmax([1.0, *amounts])
         if node.operator.name in TERMS:
@@ -154,7 +157,7 @@ class _Bounds:
         return [Bounded(b.value, np.where(lost, np.inf, b.error)) for b in made]
 
     def _gathered(self, node: Node, operands: list[Bounded], value: Array) -> Bounded:
-        """The errors of the elements that are read; anything where a place is undecided."""
+        """The errors of the elements that are read; infinite where a place is undecided."""
         table, *places = operands
         errors = np.broadcast_to(table.error, np.shape(table.value))
         error = node.operator.numpy(errors, *(p.value for p in places))
@@ -199,7 +202,7 @@ class _Bounds:
             # a rounding that goes the other way shows in the result's own unit
             return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
         code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
-        # a unit is that of the value which rounds: it may lie in the next binade already
+        # the unit is that of the value that is rounded, which may lie in the next binade
         reach = np.where(np.isfinite(error), np.abs(value) + error, value)
         if not code.exact:
             ulp = node.operator.ulp.on(self.executor).of(dtype)
@@ -211,7 +214,7 @@ class _Bounds:
         elif node.operator.name == "cast" and not _widens(node):
             exact = (error == 0) & (value == value.astype(dtype.numpy))
             error = error + np.where(exact, 0.0, 0.5) * spacing(reach, dtype)
-            if dtype.round:  # through float32, which may round to the middle of two
+            if dtype.round:  # through float32, which may round to the middle between two numbers
                 error = error + np.where(exact, 0.0, 0.5) * spacing(reach, F32)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         if top is not None:
@@ -246,7 +249,7 @@ class _Bounds:
 
     def _stored(self, value: Array, error: Array, dtype: DType) -> Array:
         """Add the rounding of a wide accumulator, and mark what may overflow."""
-        if dtype.round:  # of what was computed, which may lie in a higher binade than the value
+        if dtype.round:  # the computed number may lie in a higher binade than the value
             reach = np.where(np.isfinite(error), np.abs(value) + error, value)
             error = error + 0.5 * spacing(reach, dtype)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
@@ -276,7 +279,7 @@ class _Bounds:
         assert node.operator.accumulator is not None
         accumulator = node.operator.accumulator(dtype)
         is_sum = node.operator.name == "sum"
-        # each term of a sum passes through the depth's roundings; a product has all of them
+        # a term of a sum is rounded as often as the plan is deep; a product has all roundings
         growth = gamma(node.plan.depth(extent) if is_sum else extent, accumulator)
         of = _of_sum if is_sum else _of_product
         error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
@@ -321,7 +324,7 @@ def _zero(array: Any) -> Array:
 
 
 def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
-    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
+    """An operand that is scaled and shifted before it is cut off; both roundings add an error."""
     loop = F32 if dtype.round else dtype
     own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
     return Bounded(operand.value, operand.error + own)

@@ -50,7 +50,7 @@ class Form:
 def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
     """Values that leave the group: used by other nodes, or returned.
 
-    What nobody uses, but for what it notes, leaves too: a kernel stores something.
+    A value that nobody uses leaves too if its node notes faults: a kernel must store something.
     """
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
     nodes, users = graph.nodes, graph.users
@@ -266,13 +266,13 @@ def _extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
 
 
 class _Walk:
-    """Places nodes of a row group in order: level, row value or element, with or without axes."""
+    """Walks the nodes of a row group: finds levels, row values, and values without the axes."""
 
     def __init__(self, space: Shape, axes: tuple[int, ...]):
         self.space = space
         self.axes = axes
         self.kept_dims = tuple(d for d in range(len(space)) if d not in axes)
-        # Row values without the reduced axes broadcast like full ones when those axes lead.
+        # Row values that lack the reduced axes broadcast like full ones when those axes lead.
         self.kept_aligns = self.kept_dims == tuple(
             range(len(space) - len(self.kept_dims), len(space))
         )
@@ -297,7 +297,7 @@ class _Walk:
             fits = broadcast_shape([shape, self.space]) == self.space
         except ShapeError:
             fits = False
-        if not fits:  # perhaps one for each row, without the reduced axes
+        if not fits:  # perhaps a value for each row, without the reduced axes
             is_row = shape == self._kept_shape
             return self._place_kept(node, inside, level) if is_row else "extents differ"
         aligned = (1,) * (len(self.space) - len(shape)) + shape
