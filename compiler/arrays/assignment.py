@@ -1,7 +1,7 @@
 """Writing into traced arrays: each name of an array stands for its newest value.
 
 A kernel writes nothing twice; so an array that is written to becomes another value of the graph.
-Parts of it that somebody holds, and arrays that it is a part of, are taken along.
+So do parts of the array that somebody holds, and arrays that it is a part of.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 
 def _whole(target: TracedArrayLike) -> TracedArrayLike | None:
-    """The array that another is a part of, if somebody else sees it."""
+    """The array that another one is a part of, if somebody else holds it."""
     parent = target.origin[0] if target.origin is not None else None
     return parent if any(a is parent for a in target.tracer.relatives(target)) else None
 
 
 def _parts(target: TracedArrayLike) -> list[TracedArrayLike]:
-    """The parts of an array that somebody holds, and theirs."""
+    """The parts of an array that somebody holds, and the parts of these parts."""
     found = [a for a in target.tracer.relatives(target) if _whole(a) is target]
     return [*found, *(inner for part in found for inner in _parts(part))]
 
 
 def _holders(target: TracedArrayLike) -> list[TracedArrayLike]:
-    """All arrays that a change of one is a change of, as far as it is known where."""
+    """All arrays that change with one, as far as the places of the change are known."""
     root = target
     while (whole := _whole(root)) is not None:
         root = whole
@@ -55,7 +55,7 @@ def _holders(target: TracedArrayLike) -> list[TracedArrayLike]:
 
 
 def _agree(builder: Builder, shape: Shape, other: Shape) -> bool:
-    """Whether two shapes are one, which is part of the guard."""
+    """Whether two shapes are the same; the answer becomes part of the guard."""
     return len(shape) == len(other) and all(
         builder.find(a) == builder.find(b)
         or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
@@ -101,7 +101,7 @@ def _check_array(target: TracedArrayLike, name: str) -> None:
 
 
 def fitted(target: Any, value: Any) -> Any:
-    """A result over all of ``out=``, to which NumPy broadcasts it; where it cannot, itself."""
+    """A result, broadcast to the shape of ``out=`` as by NumPy; unchanged where that fails."""
     if not is_traced_array(target):
         return value
     find = target.tracer.builder.find
@@ -110,7 +110,7 @@ def fitted(target: Any, value: Any) -> Any:
     try:
         return np.broadcast_to(value, target.shape)
     except ShapeError:
-        return value  # what is stored is checked
+        return value  # it is checked when it is stored
 
 
 def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
@@ -124,7 +124,7 @@ def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
     _check_array(target, name)
     if value.value.dtype is not old.dtype:
         value = tracer.apply(OPERATORS["cast"], [value], {"dtype": old.dtype.numpy_name})
-    if not old.shape:  # an array without dimensions stays one, though a sum, say, is a number
+    if not old.shape:  # an array without dimensions stays one, though a sum is a number
         value = tracer.apply(OPERATORS["copy"], [value])
     whole, parts = _whole(target), _parts(target)
     if whole is not None:
@@ -143,13 +143,14 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     """``target[key] = value``.
 
     Raises:
-        UnsupportedError: the key is no slices, numbers or mask; see also ``check_assigned``.
+        UnsupportedError: the key has items other than slices, numbers or a mask; see also
+            ``check_assigned``.
         ShapeError: the value does not fit.
     """
     _check_array(target, "assignment to elements")
     origin = getattr(value, "origin", None)
     if origin is not None and origin[1] is key and _whole(value) is target:
-        return  # after target[key] += x it is there already
+        return  # target[key] += x has stored it already
     assign(target, _replaced(target, key, value), "assignment to elements")
 
 
@@ -158,7 +159,7 @@ Along = tuple[Any, Extent]
 
 
 def _replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
-    """An array with other elements in some places."""
+    """An array in which the elements at some places are replaced."""
     tracer, dtype = target.tracer, target.value.dtype
     if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
         if getattr(value, "ndim", 0):
@@ -199,10 +200,10 @@ def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any
 
 
 def _nonempty(target: TracedArrayLike) -> None:
-    """A place is checked where elements are written.
+    """Check that elements are written, since only then the places are checked.
 
     Raises:
-        UnsupportedError: there are none.
+        UnsupportedError: no elements are written.
     """
     if target.tracer.builder.is_empty(target.value.shape):
         raise UnsupportedError("assignment to elements of an empty array")
@@ -212,7 +213,7 @@ def _check_mask(target: TracedArrayLike, mask: Any) -> None:
     """
     Raises:
         BoundsError: extents differ; a mask does not broadcast.
-        UnsupportedError: one of nothing, which NumPy takes for any array.
+        UnsupportedError: a mask without elements, which NumPy accepts for any array.
     """
     tracer = target.tracer
     for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
@@ -245,13 +246,13 @@ def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
     if number.dtype.kind == "c" and not dtype.is_complex:
         raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
     if type(value) is int and dtype.kind in "iu":
-        return dtype.numpy.type(value)  # refused where it does not fit, as by NumPy
+        return dtype.numpy.type(value)  # raises where it does not fit, as NumPy does
     with tracer.errors():
         return number.astype(dtype.numpy)[()]
 
 
 def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any:
-    """An array that is assigned to a part, over the whole of the target.
+    """An array that is assigned to a part, placed in an array as large as the target.
 
     Raises:
         ShapeError: it does not broadcast to the part.

@@ -46,7 +46,7 @@ def defined(operator: Operator, operands: Sequence[Any], typed: Sequence[Any]) -
 def _operand(tracer: Any, item: Any, typed: Any, dtype: DType) -> Any:
     if is_traced_array(item):
         return item
-    if isinstance(typed, Value):  # an array that the function made past us
+    if isinstance(typed, Value):  # an array that the function made without us
         return tracer.wrapped(typed)
     return _number(tracer, item, typed, dtype)
 

@@ -1,4 +1,4 @@
-"""Reading at computed places, of traced arrays: index arrays, and what moves elements about."""
+"""Reading traced arrays at computed places, for index arrays and for moving elements."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ def moved(
 
 
 def is_below(places: Any, end: Any) -> Any:
-    """Where a place comes before another: compared in the places' own type."""
+    """Where a place comes before another, compared in the type of the places."""
     return places - end < places.dtype.type(0)
 
 
 def checked(tracer: TracerLike, places: Any, extent: Extent) -> Any:
-    """Indices as places: counted from the end where negative, refused where there is none.
+    """Indices as places: negative ones are counted from the end, and all are checked.
 
-    A kernel notes those that it cannot serve, and the call raises ``BoundsError``; on a GPU they
-    wrap, as CuPy's do.
+    A kernel notes an index that has no element, and the call raises ``BoundsError``.  On a GPU
+    such indices wrap, as CuPy's do.
     """
     return tracer.apply(OPERATORS["index"], [places, tracer.extent(extent)])
 
 
 def takes_arrays(items: Sequence[Any]) -> bool:
-    """One of the items of an index is an array or a list, or a place that is traced."""
+    """True where an item of an index is an array, a list, or a traced place."""
     return any(
         isinstance(item, list) or getattr(item, "ndim", 0) or is_place(item) for item in items
     )
@@ -103,7 +103,7 @@ def indices_of(array: TracedArrayLike, item: Any) -> Any:
     """An item of an index as a traced array of integers, or as a number.
 
     Raises:
-        UnsupportedError: a mask, whose result has as many elements as it has.
+        UnsupportedError: a mask, which decides how many elements the result has.
     """
     if isinstance(item, list):
         item = np.asarray(item) if item else np.zeros(0, np.int64)
@@ -123,10 +123,11 @@ def indices_of(array: TracedArrayLike, item: Any) -> Any:
 def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
     """``array[items]`` for whole slices, numbers and arrays of integers, one for each axis.
 
-    The axes of the arrays' common shape stand where the arrays do, or first if those are apart.
+    The axes of the arrays' common shape stand where the arrays stand; they come first if other
+    items stand between the arrays.
 
     Raises:
-        BoundsError: a number that the axis has not.
+        BoundsError: a number that has no element on its axis.
     """
     tracer, shape = array.tracer, array.value.shape
     given = {d: indices_of(array, i) for d, i in enumerate(items) if not isinstance(i, slice)}
@@ -137,7 +138,7 @@ def by_arrays(array: TracedArrayLike, items: Sequence[Any]) -> TracedArrayLike:
     traced = [d for d in given if is_traced_array(given[d])]
     check = checked
     if traced and tracer.builder.is_empty([shape[d] for d in kept]):
-        for d in traced:  # by themselves: no element is read, which would do it
+        for d in traced:  # here, since no element is read, which would check them
             checked(tracer, given[d], shape[d])
         check = _unchecked
     behind = [d for d in kept if d >= first] if not apart else kept
@@ -156,7 +157,7 @@ def place_of(tracer: TracerLike, number: int, axis: int, extent: Extent) -> Expr
     """A number as a place along an axis, counted from its end where negative.
 
     Raises:
-        BoundsError: the axis has none like that.
+        BoundsError: the axis has no such place.
     """
     builder = tracer.builder
     size = builder.extent_expr(extent)

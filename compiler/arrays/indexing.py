@@ -31,7 +31,7 @@ def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
     """``array[key]`` as a view.
 
     Raises:
-        BoundsError: too many indices, or one that the array has not.
+        BoundsError: too many indices, or one that has no element.
         UnsupportedError: an index that is a mask.
         TraceError: an index that is none.
     """
@@ -49,7 +49,7 @@ def expanded(array: TracedArrayLike, key: Any) -> list[Any]:
     Raises:
         BoundsError: too many of them.
         ShapeError: more than one ellipsis.
-        UnsupportedError: a truth value, which is a mask of no axis.
+        UnsupportedError: a truth value, which is a mask without an axis.
     """
     items = list(key) if isinstance(key, tuple) else [key]
     if any(map(_is_truth, items)):
@@ -100,7 +100,7 @@ def _is_truth(item: Any) -> bool:
 
 
 def _picks(item: Any) -> bool:
-    """An item that takes places along an axis, not a part of it."""
+    """True for an item that takes single places of an axis, no slice of it."""
     return item is not None and not isinstance(item, slice)
 
 
@@ -165,7 +165,7 @@ def rows(array: TracedArrayLike) -> Iterator[TracedArrayLike]:
 
 
 class Rows:
-    """A sequence of rows, of which Python makes the iterator that it makes of an array."""
+    """A sequence of rows; Python makes the same iterator of it as of an array."""
 
     __opweave_stands__ = True
 
@@ -181,7 +181,7 @@ class Rows:
 
 
 def length(array: TracedArrayLike) -> int:
-    """``len(array)``, which becomes part of the guard."""
+    """``len(array)``; the number becomes part of the guard."""
     if not array.ndim:
         kind = array.__class__
         is_number = issubclass(kind, np.generic)

@@ -1,7 +1,7 @@
-"""What a tracer and a traced array are to the functions that work on them.
+"""Protocols of a tracer and of a traced array, for the functions that work on these.
 
-The functions of this room and of ``numpy_api`` are written against these two; ``tracing`` has the
-classes.  ``is_traced_array`` tells at run time.
+The functions of this room and of ``numpy_api`` are written against the two protocols; ``traced``
+has the classes.  ``is_traced_array`` asks at run time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class TracedArrayLike(Protocol):
     """An array of known dtype and rank; operators and NumPy's functions add to its graph.
 
     Attributes:
-        tracer: of the trace that it belongs to.
-        value: that it stands for at the moment; another one after an assignment.
-        origin: of a part of an array: the array, and the index.
+        tracer: the tracer of its trace.
+        value: the value that it stands for now; another one after an assignment.
+        origin: for a part of an array that array, and the index.
     """
 
     value: Value
@@ -59,12 +59,12 @@ class TracerLike(Protocol):
         builder: of the graph.
         inputs, borrowed: values that are arguments, and views of them.
         mapped: arguments that are files in memory.
-        families: arrays that share memory, by the value that each was then.
+        families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
         selects: what a mask selects may stay the whole array.
         asks_truth: each comparison of numbers is part of the guard.
-        watches: what NumPy computes at once is asked for errors.
-        numbers, divisors: that were computed of others; quotients, and what divides.
+        watches: errors are looked for in what NumPy computes while tracing.
+        numbers, divisors: numbers that were computed from others; quotients with their divisors.
     """
 
     builder: Builder
@@ -120,19 +120,19 @@ class TracerLike(Protocol):
         """A bool of Python's, from an array without dimensions."""
 
     def is_number(self, value: Value) -> bool:
-        """True for what NumPy has as a number."""
+        """True where NumPy has a number, no array."""
 
     def class_of(self, value: Value) -> type:
         """The class of an array, as the user's function may ask."""
 
     def hidden_view(self, array: Any, axes: tuple[int | None, ...]) -> TracedArrayLike:
-        """A view that nobody can write through: it has no other name."""
+        """A view that nobody can write through, since it has no name of its own."""
 
     def apart(self, view: Any) -> TracedArrayLike:
-        """What NumPy makes of a number: no view."""
+        """A number of NumPy's as a value of its own, no view."""
 
     def alias(self, array: Any, made: Any, of: Alias) -> Any:
-        """An array that a kernel would make and that is a view to NumPy; ``of`` makes that."""
+        """An array that a kernel would make and NumPy has as a view, which ``of`` makes."""
 
     def relate(self, array: Any, view: Any) -> None:
         """Note that two arrays share memory."""
@@ -141,13 +141,13 @@ class TracerLike(Protocol):
         """Other arrays with the same memory that somebody still holds."""
 
     def lies_in_rows(self, value: Value) -> bool:
-        """Known to lie row by row without a gap."""
+        """True where an array is known to lie row by row without gaps."""
 
     def noted(self, error: OpweaveError) -> OpweaveError:
-        """A refusal that holds even if the function catches it."""
+        """Note a refusal: it holds even if the function catches it."""
 
     def errors(self) -> AbstractContextManager[Any]:
-        """NumPy's settings for what it computes at once."""
+        """NumPy's settings of errors while tracing."""
 
     def where(self) -> Where:
         """The user's line."""

@@ -1,4 +1,4 @@
-"""Lists and arrays that stand beside traced values: as traced arrays."""
+"""Lists and arrays that are operands beside traced values, as traced arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opweave.opcodes.allowed import is_number
 from opweave.opcodes.dtypes import I32
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 
-# So many items of a list become code at most.
+# Items of a list that become code, at most.
 MOST_ITEMS = 64
 
 
@@ -84,5 +84,5 @@ def one_of(number: Any, items: Sequence[Any]) -> Any:
 
 
 def weak_or_lifted(tracer: Any, item: Any) -> Any:
-    """A number as it is, whose type gives way to an array's; anything else as a traced array."""
+    """A number as it is, so that its type is weak; anything else as a traced array."""
     return item if is_number(item) else lifted(tracer, item)

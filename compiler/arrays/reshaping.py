@@ -50,14 +50,14 @@ def reshaped(array: TracedArrayLike, shape: Sequence[Any]) -> TracedArrayLike:
 
 
 def _share(total: Expr, known: Expr) -> Expr:
-    """What stands for -1."""
+    """The extent that -1 stands for."""
     if known == ONE:
         return total
     return ONE if known == total else Expr("share", (total, known))
 
 
 def _extent_or_open(tracer: TracerLike, item: Any) -> Expr:
-    """To NumPy whatever is negative stands for what is left."""
+    """An extent, or -1: NumPy takes any negative number for the extent that is left."""
     expr = number_of(tracer, item)
     if evaluate(expr, tracer.builder.extents) >= 0:
         return expr
@@ -105,7 +105,8 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     Raises:
         ShapeError: no integer.
         AxisError: no axis of the array.
-        UnsupportedError: axis 0 or -1 of no dimensions, which some of NumPy's functions take.
+        UnsupportedError: axis 0 or -1 of an array without dimensions, which some of NumPy's
+            functions accept.
     """
     try:
         found = index(axis)

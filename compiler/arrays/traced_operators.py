@@ -39,7 +39,7 @@ POWERS = {1: "positive", 2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
 
 def is_traced_array(item: Any) -> bool:
-    """True for what stands for an array; the type is asked, never the instance.
+    """True for a stand-in for an array; the type is asked, never the instance.
 
     A user's object may answer to every name, as a dict with ``__getattr__ = dict.get`` does.
     """
@@ -47,17 +47,17 @@ def is_traced_array(item: Any) -> bool:
 
 
 def is_traced_number(item: Any) -> bool:
-    """True for what stands for a number that may differ from call to call."""
+    """True for a stand-in for a number that may differ from call to call."""
     return getattr(type(item), "__opweave_traced__", None) == "number"
 
 
 def is_traced(item: Any) -> bool:
-    """True for what stands for an array or a number."""
+    """True for a stand-in for an array or a number."""
     return hasattr(type(item), "__opweave_traced__")
 
 
 class ArrayOperators:
-    """The operator methods of a traced array, over three hooks."""
+    """The operator methods of a traced array, which call three hooks."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class NumberOperators:
         raise NotImplementedError
 
     def _beside(self, name: str, other: Any) -> Any:
-        """What an operator gives with what is no number: NumPy's numbers take lists and texts."""
+        """The result with an operand that is no number; NumPy's numbers take lists and texts."""
         return NotImplemented
 
 

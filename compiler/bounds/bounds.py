@@ -33,9 +33,9 @@ from opweave.opcodes.dtypes import F32, F64, DType
 from opweave.opcodes.ulps import UNSTATED
 
 Array = np.ndarray[Any, Any]
-# Monotone operators from floats to integers: an error of an operand moves them by whole steps.
+# Monotone operators from floats to integers: an error of an operand moves results by whole steps.
 STEPS = frozenset(("cast", "to_uint8"))
-# Operators that ask for the numbers next to one in its own type: their wide values are of it, too.
+# Operators that ask for the next number of a type; their wide values are of that type, too.
 OF_TYPE = frozenset(("nextafter", "spacing"))
 # Operators whose result is little beside the terms that it is made of: the size of those, which
 # its error refers to.  The logarithm of gamma is 0 at 1, at 2, and between the poles below.
@@ -75,7 +75,7 @@ class _Bounds:
         values = [i.value for i in graph.inputs] + [r for n in graph.nodes for r in n.results]
         has_double = any(v.dtype.part is F64 for v in values)
         self.wide = np.dtype(np.longdouble if has_double else np.float64)
-        self.held: dict[int, Any] = {}  # Bounded; of complex values Parts
+        self.held: dict[int, Any] = {}  # Bounded; for complex values Parts
         for item in graph.inputs:
             array, dtype = np.asarray(arrays[item.value.id]), item.value.dtype
             if dtype.is_complex:
@@ -85,8 +85,11 @@ class _Bounds:
                 self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
 
     def _widened(self, array: Any, dtype: DType) -> Array:
-        """Of floats the wide value, NaN made quiet: hypot(NaN, inf) is inf of quiet ones alone,
-        and which a conversion leaves is a matter of the processor."""
+        """The wide value of floats, with NaN made quiet.
+
+        hypot(NaN, inf) is inf only of a quiet NaN, and whether a conversion makes a NaN quiet
+        depends on the processor.
+        """
         if not dtype.is_float:
             return np.asarray(array)
         with np.errstate(invalid="ignore"):
@@ -148,7 +151,7 @@ class _Bounds:
         return [Bounded(b.value, np.where(lost, np.inf, b.error)) for b in made]
 
     def _gathered(self, node: Node, operands: list[Bounded], value: Array) -> Bounded:
-        """The errors of the elements that are read; anything where a place is undecided."""
+        """The errors of the elements that are read; infinite where a place is undecided."""
         table, *places = operands
         errors = np.broadcast_to(table.error, np.shape(table.value))
         error = node.operator.numpy(errors, *(p.value for p in places))
@@ -193,7 +196,7 @@ class _Bounds:
             # a rounding that goes the other way shows in the result's own unit
             return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
         code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
-        # a unit is that of the value which rounds: it may lie in the next binade already
+        # the unit is that of the value that is rounded, which may lie in the next binade
         reach = np.where(np.isfinite(error), np.abs(value) + error, value)
         if not code.exact:
             ulp = node.operator.ulp.on(self.executor).of(dtype)
@@ -205,7 +208,7 @@ class _Bounds:
         elif node.operator.name == "cast" and not _widens(node):
             exact = (error == 0) & (value == value.astype(dtype.numpy))
             error = error + np.where(exact, 0.0, 0.5) * spacing(reach, dtype)
-            if dtype.round:  # through float32, which may round to the middle of two
+            if dtype.round:  # through float32, which may round to the middle between two numbers
                 error = error + np.where(exact, 0.0, 0.5) * spacing(reach, F32)
         overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
         if top is not None:
@@ -235,7 +238,7 @@ def _zero(array: Any) -> Array:
 
 
 def _before_steps(operand: Bounded, dtype: DType) -> Bounded:
-    """An operand that is scaled and shifted before it is cut off: both round, as if it moved."""
+    """An operand that is scaled and shifted before it is cut off; both roundings add an error."""
     loop = F32 if dtype.round else dtype
     own = spacing(operand.value, loop) + 0.5 * spacing(np.ones(()), loop)
     return Bounded(operand.value, operand.error + own)

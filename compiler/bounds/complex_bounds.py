@@ -1,9 +1,10 @@
 """Error bounds of complex values: pairs of real bounds, by the roundings of templates/complex.cuh.
 
-A complex operator is the real ones that its helper is made of; each of them adds its error and
-carries those of its operands as in a real kernel (``bounds.py``).  So real and imaginary part have
-a bound of their own: a product whose real part cancels has a large error there and a small one in
-the other.  What picks or compares is decided by both parts, as NumPy orders complex numbers.
+A complex operator is walked as the real operators that its helper is made of.  Each of these adds
+its error and carries over those of its operands, as in a real kernel (``bounds.py``).  So the real
+and the imaginary part have bounds of their own: if the real part of a product cancels, its error
+is large, and that of the imaginary part stays small.  Operators that pick or compare are decided
+by both parts, as NumPy orders complex numbers.
 
 The only bound by magnitude is that of ``prod``: a complex multiplication has a relative error of
 at most sqrt(5) u (Brent, Percival and Zimmermann, "Error bounds on complex floating-point
@@ -32,7 +33,7 @@ from opweave.opcodes.dtypes import BOOL
 Array = np.ndarray[Any, Any]
 # Roundings of a complex multiplication, by magnitude.
 MULTIPLICATION = math.sqrt(5)
-# Operators that are real ones of the parts, but for reductions, casts and products.
+# Operators that act on the parts by real operators, except for reductions, casts and products.
 EXPANSIONS: dict[str, Callable[..., Any]] = {**ARITHMETIC, **PICKS}
 
 
@@ -61,7 +62,7 @@ def expanded(walk: Walk, node: Node) -> list[Any]:
 
 
 def part_of(walk: Walk, operand: Operand, part: str) -> Real:
-    """A part of an operand; of a real one itself."""
+    """A part of an operand; the real part of a real operand is the operand itself."""
     dtype = operand.dtype.part
     if isinstance(operand, Scalar):
         expr = operand.expr
@@ -105,7 +106,7 @@ def _cast(walk: Walk, node: Node) -> Any:
 
 
 def _product(walk: Walk, node: Node) -> Parts:
-    """Each part is a real product of twice the depth: of [re, -im] and [re, im], say."""
+    """Each part is a real product of twice the depth, such as [re, -im] by [re, im]."""
     x, y = (pair_of(walk, o) for o in node.operands)
 
     def beside(a: Bounded, b: Bounded, axis: int) -> Bounded:
@@ -128,7 +129,7 @@ def _product(walk: Walk, node: Node) -> Parts:
 
 
 def _prod(walk: Walk, node: Node) -> Parts:
-    """By magnitude; what is not finite is open, since one infinite part makes either one NaN."""
+    """By magnitude; undecided if not finite, since an infinite part may make both parts NaN."""
     found = pair_of(walk, node.operands[0]).parts
     dtype, over = node.result.dtype.part, _over(node)
     value = np.asarray(np.prod(found.value, **over))

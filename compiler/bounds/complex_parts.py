@@ -1,7 +1,8 @@
-"""Parts of complex values with their bounds: arithmetic, comparisons, what picks an operand.
+"""Parts of complex values with their bounds: arithmetic, comparisons, picking an operand.
 
-A complex operator is the real ones that its helper in templates/complex.cuh is made of; each of
-them adds its error and carries those of its operands.  Each table here has a row an operator.
+A complex operator is walked as the real operators that its helper in templates/complex.cuh is
+made of.  Each of these adds its error and carries over those of its operands.  Each table here has
+a row for an operator.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Parts(NamedTuple):
 
 
 class Walk(Protocol):
-    """What is needed of the walk over the graph."""
+    """Protocol of the walk over the graph, as far as it is needed here."""
 
     held: dict[int, Any]
     extents: Any
@@ -57,7 +58,7 @@ class Walk(Protocol):
 
 @dataclass(frozen=True)
 class Real:
-    """A real value on the way; its operators are a kernel's, with their errors."""
+    """A real intermediate value; its operators are those of a kernel, with their errors."""
 
     walk: Walk
     dtype: DType
@@ -104,7 +105,7 @@ _ZERO = np.zeros(())
 
 
 class Pair(NamedTuple):
-    """The parts of an operand, on the way."""
+    """The parts of an operand, as intermediate values."""
 
     re: Real
     im: Real
@@ -118,7 +119,7 @@ class Pair(NamedTuple):
         return Pair(re, im)
 
     def with_exact(self, where: Array, value: Array, operands: Sequence[Pair]) -> Pair:
-        """Another value in some places, which nothing decides unless the operands are exact."""
+        """Another value at some places; undecided there unless the operands are exact."""
         erring = [np.not_equal(r.bounded.error, 0) for p in operands for r in p]
         error = np.where(reduce(np.logical_or, erring), np.inf, 0.0)
         return Pair(*(
@@ -131,7 +132,7 @@ class Pair(NamedTuple):
 def computed(
     walk: Walk, node: Node, operands: Sequence[Operand | Real], dtype: DType, shape: Any = ()
 ) -> Bounded:
-    """The one result of a node with real operands, which are held for its sake alone."""
+    """The only result of a node with real operands, which are held only for this node."""
     values = tuple(_held(walk, -1 - n, o) for n, o in enumerate(operands))
     result = Value(-1 - len(values), dtype, shape)
     (found,) = walk.real_node(replace(node, operands=values, results=(result,)))

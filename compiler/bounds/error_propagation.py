@@ -48,7 +48,7 @@ def carried_errors(
         return [np.zeros(np.shape(v)) + picked_error(node, operands, v) for v in values]
     undecided = _undecided(node, operands)
     if node.operator.mixes is not None:
-        undecided = np.any(undecided, axis=-1, keepdims=True)  # of one channel, so of all
+        undecided = np.any(undecided, axis=-1, keepdims=True)  # one means all channels
     if node.operator.slope is not None:
         far = node.operator.slope * steps[0]
         found = [np.where(np.isfinite(v), far, 0.0) for v in values]
@@ -64,7 +64,7 @@ def carried_errors(
     return [np.where(spread, np.inf, np.maximum(f, p)) for f, p in zip(found, picked, strict=True)]
 
 
-# What picks one of its operands, or a zero of its own: which of 0.0 and -0.0 is not specified.
+# Operators that pick an operand or a zero: whether they give 0.0 or -0.0 is not specified.
 PICKS: dict[str, tuple[float, ...]] = {
     "maximum": (), "minimum": (), "fmax": (), "fmin": (), "clip": (), "relu": (0.0,),
 }  # fmt: skip
@@ -107,7 +107,7 @@ def _is_float(operand: Bounded) -> bool:
 
 
 def _step(operand: Bounded) -> Array:
-    """How far an operand moves; what is undecided stays, and is marked apart."""
+    """How far an operand moves; an undecided element does not move, and is marked elsewhere."""
     return np.where(np.isfinite(operand.error), operand.error, 0.0)
 
 
@@ -133,7 +133,7 @@ def _at_corners(
 
 
 def _turned(result: Array, value: Array, node: Node, number: int) -> Array | float:
-    """The error of a zero whose sign is another at a corner, as of what was rounded to zero."""
+    """The error of a zero that has the other sign at a corner, as a number rounded to zero has."""
     if not np.issubdtype(np.asarray(value).dtype, np.floating):
         return 0.0
     signs = np.signbit(result) != np.signbit(value)
@@ -184,7 +184,7 @@ def _wrapped(
 def _undecided(node: Node, operands: Operands) -> Array:
     """Elements that no bound decides, before the operator itself rounds."""
     lost = [~np.isfinite(o.error) if _is_float(o) else np.asarray(o.error) > 0 for o in operands]
-    if node.operator.name == "where":  # what is not chosen decides nothing
+    if node.operator.name == "where":  # an operand that is not chosen does not matter
         lost = [lost[0], np.where(operands[0].value, *lost[1:])]
     found = reduce(np.logical_or, lost, np.zeros((), np.bool_))
     to_bool = node.operator.name == "cast" and node.result.dtype.kind == "b"

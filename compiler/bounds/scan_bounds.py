@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 def scan_error(node: Node, operand: Bounded, value: Array, extents: Mapping[str, int]) -> Array:
     """The largest error of each element, before it is rounded to a narrower dtype.
 
-    A sum up to an element adds gamma_n times the sum of magnitudes up to there, n the depth of the
-    plan at that place (Higham, see bounds.py).
+    A sum up to an element adds gamma_n times the sum of magnitudes up to there, where n is the
+    depth of the plan at that place (Higham, see bounds.py).
     """
     dtype, axis = node.result.dtype, scanned_axis(node)
     if not dtype.is_float:
@@ -42,7 +42,7 @@ def scan_error(node: Node, operand: Bounded, value: Array, extents: Mapping[str,
     if node.operator.name == "cumsum":
         growth = gammas(node.plan.depth(places, row), accumulator)
         error = _of_sum(operand, growth, accumulator, axis)
-    else:  # all factors' roundings, in whatever order
+    else:  # the roundings of all factors, in any order
         error = _of_product(operand, value, places, accumulator, axis)
     error = np.where(np.isnan(error), np.inf, error)
     # one NaN makes NaN of all that follows, in whatever order it is taken

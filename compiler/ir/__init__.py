@@ -4,7 +4,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """What this room was when it was one module, whose names are in pickles of graphs."""
+    """Names of the module that this room was once; pickles of graphs have these names."""
     from opweave.compiler.ir import graph
 
     if name.startswith("__") or not hasattr(graph, name):

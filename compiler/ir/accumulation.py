@@ -19,8 +19,8 @@ class Plan:
     (upper half onto lower half), then the threads of a warp likewise, then the warps in rising
     order; then the parts in rising order by the threads of one block, and pairwise again.
 
-    With ``runs`` a part has a run of consecutive chunks instead, and thread ``t`` of it every
-    ``threads``-th from its ``t``-th on: a CPU reads memory in its order.
+    With ``runs`` a part has a run of consecutive chunks instead.  Its thread ``t`` takes every
+    ``threads``-th chunk of the run, from the ``t``-th on: so a CPU reads memory in order.
 
     Attributes:
         threads: threads that share a row in one block.

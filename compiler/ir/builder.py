@@ -30,7 +30,7 @@ def scalar_type(value: Any) -> Any:
     if isinstance(value, bool):
         return dtypes.BOOL  # NumPy takes Python's bool for its own
     for kind in (int, float, complex):
-        if isinstance(value, kind):  # NumPy takes those of a class of their own for arrays
+        if isinstance(value, kind):  # to NumPy, numbers of other classes are arrays
             return kind if value.__class__ is kind else dtypes.of(np.dtype(kind))
     raise DTypeError(
         f"a scalar of type {type(value).__name__} is not supported: expected bool, int, float or "
@@ -188,17 +188,17 @@ class Builder:
         return Symbol(name)
 
     def require(self, condition: Expr) -> bool:
-        """The value of an expression of extents, which later calls must give too."""
+        """The value of a condition on extents; later calls must give it too."""
         value = evaluate(condition, self.extents)
         return self.decide(condition, value)
 
     def is_empty(self, extents: Sequence[Extent]) -> bool:
-        """Whether one of some extents is 0, which later calls must agree with."""
+        """Whether one of some extents is 0; later calls must give the same answer."""
         exprs = [self.extent_expr(extent) for extent in extents]
         return any(self.require(Expr("eq", (expr, literal(0)))) for expr in exprs)
 
     def decide(self, condition: Expr, value: Any) -> bool:
-        """Note what a condition on numbers and extents came out as: later calls must agree."""
+        """Note the value of a condition on numbers and extents; later calls must give it too."""
         self.conditions[expr_key(condition)] = (condition, value)
         return bool(value)
 
@@ -222,7 +222,7 @@ class Builder:
         return self.resolved(operand) if isinstance(operand, Value) else operand
 
     def _unify(self, rule: ShapeRule, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> None:
-        """Make extents that must meet one, if their examples agree; a number stays a number."""
+        """Unify extents that must be equal, if their examples agree; a number stays a number."""
         for pair in rule.meets(shapes, dict(attrs)):
             first, second = (self.find(extent) for extent in pair)
             a, b = self.example(first), self.example(second)
@@ -232,9 +232,9 @@ class Builder:
             self._unite(first, second)
 
     def become(self, arguments: Sequence[Shape], results: Sequence[Shape]) -> None:
-        """Make the extents of results those of the arguments that they become, if they agree.
+        """Unify the extents of results with those of arguments that they become, if they agree.
 
-        Whether they do belongs to the guard.
+        Whether they agree belongs to the guard.
         """
         for argument, result in zip(arguments, results, strict=False):
             for extents in zip(argument, result, strict=False):  # of other ranks: refused later
@@ -245,7 +245,7 @@ class Builder:
                     self.require(Expr("eq", (self.extent_expr(first), self.extent_expr(second))))
 
     def _unite(self, first: Extent, second: Extent) -> None:
-        """Let one extent stand for another, which agrees with it; a number stays a number."""
+        """Let one extent stand for another one that is equal to it; a number stays a number."""
         if first == second:
             return
         if isinstance(second, Symbol):
@@ -254,7 +254,7 @@ class Builder:
             self.parent[first] = second
 
     def example(self, extent: Extent) -> int:
-        """An extent in the call that is traced."""
+        """The value of an extent in the call that is traced."""
         return extent if isinstance(extent, int) else self.extents[extent.name]
 
     def _concrete(self, shape: Shape) -> str:

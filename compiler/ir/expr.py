@@ -76,7 +76,7 @@ def _cast(dtype: dtypes.DType) -> Callable[[Any], Any]:
     return lambda number: np.asarray(number).astype(dtype.numpy)[()]
 
 
-# Methods of numbers without arguments that are taken at each call.
+# Methods of numbers, without arguments, that are called at each call.
 NUMBER_METHODS = ("conjugate", "item", "is_integer", "bit_length")
 SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -109,11 +109,11 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "cos": math.cos,
     "sin": math.sin,
-    # what is left of so many elements for one extent, where the others have so many
+    # the extent that is left: all elements over those of the other extents
     "share": lambda total, known: total // max(known, 1),
-    # how many steps it takes from one number to another
+    # the number of steps from one number to another
     "steps": lambda start, stop, step: len(range(start, stop, step)),
-    # of a slice with these bounds over an axis of n: its first index, and how many it has
+    # for a slice with these bounds of an axis of n elements: its first index, and its length
     "slice_start": lambda n, *bounds: slice(*bounds).indices(n)[0],
     "slice_length": lambda n, *bounds: len(range(*slice(*bounds).indices(n))),
 }

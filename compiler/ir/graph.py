@@ -72,7 +72,7 @@ class Node:
 
     @property
     def is_map(self) -> bool:
-        """One point of the result needs one of each operand, or nothing but numbers."""
+        """A point of the result needs one element of each operand, or nothing but numbers."""
         return self.operator.kind in (Kind.MAP, Kind.CREATE)
 
     @property
@@ -81,7 +81,7 @@ class Node:
 
     @property
     def may_fail(self) -> bool:
-        """A reduction that means nothing of nothing."""
+        """A reduction that is an error where there are no elements."""
         return self.is_reduction and self.operator.needs_nonempty
 
     @property
@@ -134,7 +134,7 @@ class View:
 
     @classmethod
     def whole(cls, base: Value, shape: Shape | None = None) -> View:
-        """All of a value, perhaps in another shape."""
+        """The view of all of a value, perhaps in another shape."""
         shape = base.shape if shape is None else shape
         rank = len(shape)
         return cls(base, tuple(range(rank)), (None,) * rank, (1,) * rank, shape, shape, shape)
@@ -150,7 +150,7 @@ class View:
     def sliced(self, dim: int, start: Expr, step: int, length: Extent) -> View:
         """A slice of this view along one of its dimensions."""
         axis, shape = self.axes[dim], (*self.shape[:dim], length, *self.shape[dim + 1 :])
-        if axis is None:  # a new one: all of it, or nothing
+        if axis is None:  # a new dimension: the slice takes it, or nothing
             return replace(self, shape=shape)
         before, scale = self.starts[axis], self.steps[axis]
         begin = start if scale == 1 else Expr("mul", (start, literal(scale)))

@@ -25,7 +25,7 @@ def converted(value: Any, dtype: DType) -> Any:
     try:
         if dtype.kind in "iu":
             return dtype.numpy.type(value)
-        with np.errstate(over="ignore"):  # which takes longer than the conversion
+        with np.errstate(over="ignore"):  # this takes longer than the conversion itself
             return dtype.numpy.type(value)
     except TypeError:
         raise DTypeError(f"{shown(value)} is not a number of type {dtype.numpy_name}") from None
@@ -66,17 +66,17 @@ def c_literal(value: Any, dtype: DType) -> str:
 def shortest(value: float) -> str:
     """The shortest decimal that rounds to a float32, whatever ``np.set_printoptions`` says."""
     texts = (f"{value:.{digits}g}" for digits in range(1, 10))
-    with np.errstate(over="ignore"):  # a few digits of the largest may be beyond it
+    with np.errstate(over="ignore"):  # with a few digits the largest number may become larger
         return repr(float(next(t for t in texts if np.float32(t) == value)))
 
 
 def _integer(value: int, dtype: DType) -> str:
     suffix = SUFFIXES.get(dtype.name, "")
-    if dtype.kind == "u" and suffix:  # which has no sign in front
+    if dtype.kind == "u" and suffix:  # it has no sign
         return f"{value}{suffix}"
-    if dtype.itemsize < 4:  # helpers deduce their type from their operands
+    if dtype.itemsize < 4:  # helpers deduce types from their operands
         return f"({dtype.register}){value}" if value >= 0 else f"(({dtype.register})({value}))"
     lowest = -(1 << (8 * dtype.itemsize - 1))
-    if value == lowest and dtype.kind == "i":  # the positive number alone would not fit
+    if value == lowest and dtype.kind == "i":  # the number without its sign would not fit
         return f"({value + 1}{suffix} - 1)"
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"

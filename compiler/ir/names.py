@@ -72,7 +72,7 @@ def c_name(name: str, fallback: str) -> str:
 
 @cache
 def _c_name(plain: str, fallback: str, operators: int) -> str:
-    """``c_name``, for so many operators as are registered: their functions are taken names."""
+    """``c_name``; ``operators`` is their number, since the functions that they call are taken."""
     if not is_c_name(plain) or len(plain) > 48 or RESERVED.match(plain):
         return fallback
     return f"{plain}_" if is_taken(plain) else plain
@@ -84,7 +84,7 @@ def flat(path: str) -> str:
 
 
 def c_names(names: Iterable[str]) -> list[str]:
-    """Distinct C names for the arguments of a function; of a part of one, from its path.
+    """Distinct C names for the arguments of a function; a part of one is named after its path.
 
     >>> c_names(["x", "params['w']", "pair[0]"])
     ['x', 'params_w', 'pair_0']

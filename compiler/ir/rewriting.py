@@ -1,4 +1,4 @@
-"""A graph that is built again, node by node, with nodes in between."""
+"""Build a graph again, node by node, with new nodes in between."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opweave.opcodes.dtypes import DType
 
 
 class Rewriter:
-    """The nodes so far, what makes each value, and how new ones are made."""
+    """The nodes so far, which node makes each value, and how to make new ones."""
 
     def __init__(self, graph: Graph):
         self.source = graph
@@ -52,7 +52,7 @@ class Rewriter:
     def mapped(
         self, node: Node, value: Value, read: Callable[[Operand], Operand | None]
     ) -> Operand | None:
-        """The map that makes a value, of what is read of its operands; its table stays."""
+        """The map that makes a value, with its operands replaced by reads; a table stays."""
         tables = node.operator.tables
         found = [*node.operands[:tables], *(read(o) for o in node.operands[tables:])]
         operands = [o for o in found if o is not None]

@@ -14,7 +14,7 @@ from opweave.opcodes.dtypes import DType
 
 @dataclass(frozen=True)
 class Symbol:
-    """An extent that is known at the call only."""
+    """An extent that is known only at the call."""
 
     name: str
 
@@ -63,7 +63,7 @@ class Scalar:
 Operand = Value | Scalar
 
 
-# Name of the number of turns of a kernel's own loop, which no argument can have.
+# The name, in a kernel with a loop, of the number of turns; no argument can have it.
 TURNS = "#turns"
 
 

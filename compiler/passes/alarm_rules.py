@@ -18,7 +18,7 @@ from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import BF16, F16, F32, F64, DType
 
-# What is exact, or asks without an error: of real numbers.
+# Operators that find no error in real numbers: they are exact, or only ask a question.
 SILENT = frozenset(
     """maximum minimum logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
     bitwise_xor invert left_shift right_shift fmax fmin copysign equal not_equal less less_equal
@@ -29,7 +29,7 @@ SILENT = frozenset(
 )
 
 
-# Of complex numbers these compare with NaN, in NumPy an error.
+# Operators that compare complex numbers; comparing with NaN is an error in NumPy.
 ORDERS = frozenset(
     """maximum minimum fmax fmin less less_equal greater greater_equal max min cummax cummin
     """.split()
@@ -39,11 +39,11 @@ ORDERS = frozenset(
 DIVIDES = ("floor_divide", "remainder", "fmod", "divmod", "reciprocal")
 
 
-# What overflows between NumPy's integers without dimensions, and not between arrays.
+# Operators whose overflow NumPy finds between integers without dimensions, not between arrays.
 COUNTS = ("add", "subtract", "multiply", "power", "negative", "absolute", "square")
 
 
-# So many terms at most, as a power of two.
+# The most terms of a sum, as a power of two.
 TERMS = 40
 
 
@@ -63,7 +63,7 @@ class Alarms:
         self.where = Where()
 
     def watch(self, node: Node, rule: Callable[[Alarms, Node], Iterable[Value]]) -> None:
-        """Add what a rule asks for of a node."""
+        """Add the alarms that a rule finds for a node."""
         self.where = node.where
         for alarm in rule(self, node):
             self.add(alarm)
@@ -72,18 +72,18 @@ class Alarms:
         self.found.setdefault(alarm.shape, []).append(alarm)
 
     def outputs(self) -> list[Value]:
-        """One bool for each shape."""
+        """The alarms as outputs: one bool for each shape."""
         for shape in [s for s in self.found if s]:
             self.add(self.any(self.either(*self.found.pop(shape))))
         return [self.either(*self.found[()])] if self.found else []
 
     def any(self, flags: Value) -> Value:
-        """Whether one of them is true; by rows first, where rows have kernels."""
+        """Whether any element is true; rows first, where a kernel takes rows."""
         if self.has_rows and len(flags.shape) > 1:
             flags = self.op("any", flags, axis=-1)
         return self.op("any", flags)
 
-    # What rules are written in
+    # The operations that rules are written with
 
     def op(self, name: str, *operands: Value | Scalar | float, **attrs: Any) -> Value:
         """An operator on values and numbers."""
@@ -122,7 +122,7 @@ Rule = Callable[[Alarms, Node], Iterator[Value]]
 
 
 def of_map(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """An element at a time."""
+    """Alarms of a map, for each element."""
     name, values = node.operator.name, node.values
     types = {o.dtype for o in (*node.operands, *node.results)}
     if name == "cast" or (name == "full" and node.operands):
@@ -139,7 +139,7 @@ def of_map(alarms: Alarms, node: Node) -> Iterator[Value]:
 
 
 def of_floats(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Not finite of what is, or NaN of what is not NaN."""
+    """The result is not finite although the operands are, or NaN although they are not."""
     inputs = [v for v in node.values if v.dtype.is_float]
     for result in (r for r in node.results if r.dtype.is_float):
         lost = alarms.no(alarms.op("isfinite", result))
@@ -147,13 +147,13 @@ def of_floats(alarms: Alarms, node: Node) -> Iterator[Value]:
         made = alarms.op("isnan", result)
         yield alarms.both(made, *(alarms.no(alarms.op("isnan", v)) for v in inputs))
     if node.operator.name in ("power", "float_power", "nextafter"):
-        yield alarms.op("isinf", node.result)  # of an infinite operand, too
+        yield alarms.op("isinf", node.result)  # also where an operand is infinite
     if any(r.dtype.kind in "iu" for r in node.results) and node.operator.name != "frexp":
         yield from loose(alarms, node)
 
 
 def of_complex(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Whatever is not finite: of a part that is NaN, NumPy's loops may have computed more."""
+    """Any result that is not finite, since NumPy's loops may compute with a part that is NaN."""
     yield from loose(alarms, node)
     if node.operator.name in ("divide", "reciprocal", "sign"):
         for value in node.values:
@@ -161,14 +161,14 @@ def of_complex(alarms: Alarms, node: Node) -> Iterator[Value]:
 
 
 def loose(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Anything that is not finite, of an operator whose NumPy function we do not know."""
+    """Any result that is not finite, of an operator whose NumPy function we do not know."""
     for value in (*node.values, *node.results):
         if value.dtype.kind in "fc":
             yield alarms.no(alarms.op("isfinite", value))
 
 
 def of_integers(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Division by zero, the one quotient that is too large; what numbers alone tell of."""
+    """Division by zero, the one quotient that is too large, and overflow of single numbers."""
     name, dtype = node.operator.name, node.results[0].dtype
     if name in DIVIDES:
         divisor = node.operands[-1]
@@ -186,13 +186,13 @@ def of_integers(alarms: Alarms, node: Node) -> Iterator[Value]:
         wide = [_value(alarms, node, o) for o in node.operands]
         found = alarms.op(name, *(alarms.as_type(value, F64) for value in wide))
         limits = np.iinfo(dtype.numpy)
-        slack = 2.0 ** (limits.bits - 10)  # of what float64 does not hold
+        slack = 2.0 ** (limits.bits - 10)  # for digits that float64 does not hold
         low = alarms.op("less", found, float(limits.min) + (slack if limits.min else 0.0))
         yield alarms.either(low, alarms.op("greater", found, float(limits.max) - slack))
 
 
 def of_cast(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """To a type that does not hold the number."""
+    """A cast to a type that does not hold the number."""
     source, result = node.operands[0], node.result
     if not isinstance(source, Value) or result.dtype.kind == "b":
         return
@@ -221,7 +221,7 @@ def _within(alarms: Alarms, source: Value, dtype: DType) -> Value:
 
 
 def of_reduction(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Sums and products, in any order."""
+    """Sums and products, whatever order NumPy takes their elements in."""
     if node.operator.name in ("sum", "cumsum"):
         yield from _of_sum(alarms, node)
     elif node.operator.name in ("prod", "cumprod"):
@@ -242,7 +242,11 @@ def _of_sum(alarms: Alarms, node: Node) -> Iterator[Value]:
 
 
 def _of_product(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """A factor above 1 is rounded up by less than its root: partial products stay below."""
+    """Products in any order: no partial product exceeds that of all factors above 1.
+
+    Rounding raises a factor above 1 by less than its root, so the product of the rounded ones
+    stays below the power 1.5 of the exact one.
+    """
     source = node.values[0]
     if source.dtype.kind not in "fc":
         return
@@ -257,7 +261,7 @@ def _of_product(alarms: Alarms, node: Node) -> Iterator[Value]:
 
 
 def of_matmul(alarms: Alarms, node: Node) -> Iterator[Value]:
-    """Sums of products, in any order; those of float16 are rounded once."""
+    """Sums of products in any order; those of float16 are rounded only once."""
     if node.result.dtype is F16:
         for value in (*node.values, node.result):
             yield alarms.op("isinf", value)
@@ -274,12 +278,12 @@ def _value(alarms: Alarms, node: Node, operand: Operand) -> Value:
 
 
 def _is_other_than(scalar: Scalar, number: int) -> bool:
-    """True for a number that stands in the code, and is another one."""
+    """True for a number in the code that is not this one."""
     return scalar.expr.op == "literal" and scalar.expr.args[0] != number
 
 
 def _is_zero(alarms: Alarms, node: Node) -> Value:
-    """Whether a number of the call is zero."""
+    """Whether the last operand, a number of the call, is zero."""
     return alarms.op("equal", _value(alarms, node, node.operands[-1]), 0)
 
 

@@ -1,11 +1,11 @@
 """Alarms: outputs that say whether NumPy would have found a floating-point error on the way.
 
-Kernels neither warn nor raise.  Under ``config(errors="numpy")`` a graph gets one more output for
-each shape that errors may arise in, a bool: if none is true, NumPy has nothing to say about the
-call; else the call is computed once more, by NumPy, which says what it has to in its own words.
-So an alarm may be false, which takes time, but none may be missing: rules ask for more than an
-error where what NumPy computes on the way is hidden (the order of a sum, the parts of a complex
-quotient).
+Kernels neither warn nor raise.  Under ``config(errors="numpy")`` a graph gets one more output, a
+bool, for each shape in which errors may arise.  If none is true, NumPy would not complain.  Else
+the call is computed once more by NumPy, which warns or raises in its own words.
+So an alarm may be false, which costs time, but none may be missing.  Where NumPy's intermediate
+results are hidden (the order of a sum, the parts of a complex quotient), rules raise an alarm for
+more than the errors themselves.
 
     r = divide(x, y)      any(not finite(r) and finite(x, y), or nan(r) and not nan(x, y))
     s = sum(x)            any(abs(x) > largest / 2**40): else no order of adding overflows
@@ -30,11 +30,11 @@ from opweave.opcodes.dtypes import BF16, F16, F32, DType
 def with_alarms(graph: Graph, extents: Mapping[str, int], suspects: Sequence[Value] = ()) -> Graph:
     """The graph with its alarms as further outputs.
 
-    Taken before anything is simplified: an error is one though nobody reads what comes of it.
+    It is called before anything is simplified: an error counts although nobody reads the result.
 
     Args:
         extents: those of the example.
-        suspects: values that have to be finite.
+        suspects: values that must be finite.
     """
     alarms = Alarms(graph, extents)
     for node in graph.nodes:

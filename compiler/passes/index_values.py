@@ -1,7 +1,7 @@
 """Places: values that follow from coordinates and numbers alone, such as ``(c - 3) < 0``.
 
-They cost next to nothing, so every kernel computes its own: none stores them for another, and two
-kernels that need the same places do not depend on each other.
+They cost next to nothing, so every kernel computes its own places.  No kernel stores them for
+another, and two kernels that need the same places do not depend on each other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from opweave.compiler.ir.values import Operand, Value, operand_key
 
 
 def places_of(graph: Graph) -> set[int]:
-    """Ids of the values that are made of coordinates and numbers."""
+    """Ids of the values that are made of coordinates and numbers alone."""
     found: set[int] = set()
     for node in graph.nodes:
         pure = node.is_map and not node.operator.mixes and not node.operator.notes_faults
@@ -25,7 +25,7 @@ def places_of(graph: Graph) -> set[int]:
 
 
 def apart(graph: Graph) -> Graph:
-    """Give every node that reads places its own copies of what makes them."""
+    """Give every node that reads places its own copies of the nodes that make them."""
     places = places_of(graph)
     if not places:
         return graph

@@ -1,15 +1,15 @@
-"""Reads through maps: a part of a computed value is computed where it is read.
+"""Reads through maps: a slice of a computed value becomes a computation on slices.
 
-A kernel reads other places than its own from memory only, so a value that is sliced or gathered
-would be stored first.  Where it is cheap to compute, the read moves to its operands instead:
+A kernel can read at other places than its own only from memory.  So a value that is sliced or
+gathered would be stored first.  If the value is cheap to compute, the read moves to the operands:
 
     d = slice(x * w)            ->  d = slice(x) * slice(w)
     r = gather(x + 1, places)   ->  r = gather(x, places) + 1
     c = (sum(x) / 7)[:, None]   ->  c = sum(x, keepdims) / 7
 
-A chain of shifted views of what was just computed, such as a step of a simulation, becomes one
-kernel so.  A gather that lies outside of its table is 0, and what is computed from such zeros is
-something else; nobody sees either, since where such gathers are made a ``where`` discards them.
+So a chain of shifted views of computed values, such as a step of a simulation, is one kernel.
+A gather outside of its table gives 0.  A value that is computed from such zeros need not be 0.
+Nobody sees either, since a ``where`` discards the elements at which such gathers are made.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Operand, Value
 from opweave.compiler.passes.partial_reads import PartialReader
 
-# Operations that may be done again for one value, over all that read it: about what the memory
-# traffic of a float that is stored and loaded costs on a CPU (10 GB/s, 40 Gflop/s a core).
+# Operations that may be repeated for one value, summed over its readers: about the cost of storing
+# and loading a float on a CPU (10 GB/s, 40 Gflop/s a core).
 MOST_AGAIN = 40
-# Operations that a slice moves past where it is the only reader: nothing is done again, but each
-# is rewritten.
+# Operations that a slice moves past if it is the only reader.  None is repeated, but each has to
+# be rewritten.
 MOST_MOVED = 400
 # A special function, and a load that no vector register takes, in operations.
 SPECIAL = 16
@@ -47,7 +47,7 @@ class _Reads(PartialReader):
         self.replaced: dict[int, Value] = {}
         self.costs: dict[int, int] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
-        self.roots: dict[int, int] = {}  # of what is a view of another value: that
+        self.roots: dict[int, int] = {}  # of a view: the value that it is a view of
         self.shown = self._shown_views()
         views = Counter(self.roots.get(number, number) for number in self.returned)
         self.shared = {root for root, count in views.items() if count > 1} | self.returned
@@ -67,7 +67,7 @@ class _Reads(PartialReader):
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _shown_views(self) -> set[int]:
-        """Views that a caller gets, and those that they are views of."""
+        """Views that a caller gets, and the views behind them."""
         for node in self.source.nodes:
             if node.is_view:
                 source = node.values[0].id
@@ -93,7 +93,7 @@ class _Reads(PartialReader):
         return self.replaced.get(item.id, item) if isinstance(item, Value) else item
 
     def add(self, node: Node) -> None:
-        """Append a node, and note what it is to its readers."""
+        """Append a node, and note what its readers need to know of it."""
         super().add(node)
         source = node.values[0].id if node.is_view else None
         if node.is_map and all(v.id in self.places for v in node.values):
@@ -105,7 +105,7 @@ class _Reads(PartialReader):
             self.stored |= {r.id for r in node.results}
 
     def _through(self, before: Node, node: Node) -> Value | None:
-        """The result of a read as a map of reads; None where it stays what it is."""
+        """The result of a read as a map of reads; None where the read stays as it is."""
         (table, *_) = _read_values(node) or (None,)
         if table is None or table.id in self.stored or not self._pays(before, node, table):
             return None
@@ -118,7 +118,7 @@ class _Reads(PartialReader):
             node.result.shape,
             node.result.dtype,
         )
-        if not fits:  # as if nothing had been tried
+        if not fits:  # undo the attempt
             self.forget(before_it)
             self.known = {}
             return None
@@ -126,7 +126,7 @@ class _Reads(PartialReader):
         return made
 
     def _pays(self, before: Node, node: Node, table: Value) -> bool:
-        """The work that is done again is less than the memory traffic that is saved."""
+        """True where the repeated work costs less than the memory traffic that is saved."""
         (original, *_) = _read_values(before)
         is_shown = node.is_view and before.result.id in self.shown
         if is_shown and self.roots[before.result.id] in self.shared:
@@ -140,15 +140,15 @@ class _Reads(PartialReader):
         cost = self._cost(table)
         if cost <= MOST_MOVED if alone else cost * readers <= MOST_AGAIN:
             return True
-        self.stored.add(table.id)  # as a whole, so that others may read it anywhere
+        self.stored.add(table.id)  # as a whole, so that other nodes may read it anywhere
         return False
 
     def _is_light(self, value: Value) -> bool:
-        """Fit to be computed in a larger loop: next to nothing, or once a row."""
+        """True for a value that a larger loop may compute: it is cheap, or computed once a row."""
         return self._cost(value) <= MOST_AGAIN // 4 or value.id in self.reduced
 
     def _cost(self, value: Value) -> int:
-        """Operations and loads that make one element of a value."""
+        """Operations and loads for one element of a value."""
         if value.id not in self.costs:
             seen, waiting, total = {value.id}, [value], 0
             while waiting:
@@ -165,7 +165,7 @@ class _Reads(PartialReader):
         return self.costs[value.id]
 
     def _scatters(self, node: Node) -> bool:
-        """A gather whose places along the last axis do not rise one by one: no window."""
+        """True for a gather whose places along the last axis do not rise one by one: no window."""
         if not node.tables:
             return False
         place: Operand = node.operands[-1]
@@ -178,7 +178,7 @@ class _Reads(PartialReader):
 
 
 def _read_values(node: Node) -> tuple[Value, ...]:
-    """What a node reads at other places than its own, or in other dimensions."""
+    """The values that a node reads at other places than its own, or in other dimensions."""
     if node.operator.name == "view":
         kept = [a for a in node.attr("axes") if a is not None]
         return node.values if kept == sorted(kept) else ()

@@ -62,12 +62,12 @@ def _second_is(number: float) -> Callable[[Node], bool]:
 
 
 def _real_second_is(number: float) -> Callable[[Node], bool]:
-    """Not of complex numbers: an infinite part times 0 in the other is NaN."""
+    """True for x * 1 and its like; not of complex numbers, where infinity times 0 is NaN."""
     return lambda node: not node.result.dtype.is_complex and _second_is(number)(node)
 
 
 def _less_nothing(node: Node) -> bool:
-    """Integers alone: of floats, it matters which zero is added."""
+    """True for integers and 0; of floats it matters which zero is added."""
     return node.result.dtype.kind in "iub" and _second_is(0)(node)
 
 
@@ -80,7 +80,7 @@ def _is_root(node: Node) -> bool:
     return _second_is(0.5)(node) and node.result.dtype in (F32, F64)
 
 
-# (operator, condition): the node is its first operand.  Each holds bit for bit, NaN included.
+# (operator, condition): the node equals its first operand, bit for bit, NaN included.
 IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("cast", _to_itself),  # x.astype(x.dtype) -> x
     ("positive", _to_itself),  # +x -> x
@@ -92,7 +92,7 @@ IDENTITIES: tuple[tuple[str, Callable[[Node], bool]], ...] = (
     ("power", _real_second_is(1)),  # x ** 1 -> x
     ("slice", _from_the_start),  # x[0:n] -> x
 )
-# (operator, condition, other operator): the node is another operator on its first operand.
+# (operator, condition, other operator): the node equals that operator on its first operand.
 REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
     ("power", _second_is(2), "square"),  # x ** 2 -> x * x, exact where pow is not
     ("power", _is_root, "sqrt"),  # x ** 0.5 -> sqrt(x)
@@ -132,7 +132,7 @@ def fold(graph: Graph) -> Graph:
 
 
 def fill_in(graph: Graph) -> Graph:
-    """A number in the place of an array of it, where another operand has the shape."""
+    """Replace an array of one number by the number, where another operand has the shape."""
     fills: dict[int, Operand] = {}
     for node in graph.nodes:
         if node.operator.name == "full":
@@ -193,13 +193,13 @@ def share_common(graph: Graph) -> Graph:
         )
         node = replace(node, operands=operands)
         key = (
-            node.operator,  # itself: two fragments of one text may have two meanings
+            node.operator,  # the operator itself: two of the same text may have two meanings
             tuple(map(operand_key, operands)),
             tuple((n, value_key(v)) for n, v in node.attrs),
         )
         first = seen.setdefault(key, node)
         if first is not node and _both_returned(first, node, outputs):
-            first = node  # two arrays, as NumPy makes two
+            first = node  # they stay two arrays, as in NumPy
         if first is node:
             kept.append(node)
         for old, new in zip(node.results, first.results, strict=True):
@@ -214,9 +214,9 @@ def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
 
 
 def unread(graph: Graph) -> set[int]:
-    """Values that nobody uses, and that are made for what is noted meanwhile.
+    """Values that nobody uses; they are computed for the faults that are noted on the way.
 
-    Asked before reads move: what they leave behind is looked at elsewhere.
+    This is asked before reads move, since a read that moves leaves values behind.
     """
     live, _ = _split(graph, set())
     kept = {id(node) for node in live}
@@ -224,10 +224,10 @@ def unread(graph: Graph) -> set[int]:
 
 
 def drop_dead(graph: Graph, looked_at: Set[int] = frozenset()) -> Graph:
-    """Drop nodes whose results nobody uses, but for what they would raise.
+    """Drop nodes whose results nobody uses; keep what they would raise.
 
-    y = x[i]; return x * 2       the indices are looked at, and nothing is read
-    x.max(); return x * 2        noted, since it fails of nothing
+    y = x[i]; return x * 2       the indices are checked, and nothing is read
+    x.max(); return x * 2        noted, since the maximum of no elements is an error
     """
     kept, dead = _split(graph, looked_at)
     dropped = (*graph.dropped, *(node for node in dead if node.may_fail))

@@ -20,7 +20,7 @@ from opweave.compiler.ir.values import Axes, Operand, Scalar, Shape, Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.shapes import viewed_shape
 
-# Operators that are there to make an array in the order of a view.
+# Operators whose purpose is to make an array in the order of a view.
 KEPT = ("copy",)
 
 
@@ -30,7 +30,7 @@ def composed(outer: Axes, inner: Axes) -> Axes:
 
 
 def is_identity(axes: Axes, rank: int) -> bool:
-    """The view equals its operand, but for leading dimensions of extent 1."""
+    """True where a view equals its operand, except for leading dimensions of extent 1."""
     lead = len(axes) - rank
     return lead >= 0 and axes == (*[None] * lead, *range(rank))
 
@@ -47,7 +47,7 @@ def settle_views(graph: Graph) -> Graph:
 
 
 class _Settling:
-    """The nodes so far, and which of their values are views of what."""
+    """The nodes so far, and which values are views of which."""
 
     def __init__(self, graph: Graph):
         self.source = graph
@@ -81,7 +81,7 @@ class _Settling:
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _outputs(self) -> tuple[Value | Expr, ...]:
-        """Views of one value stay views of it, since they share memory; one alone need not."""
+        """The outputs.  Several views of one value stay views, since they share memory."""
         roots: dict[int, int] = {}
         for node in self.nodes:
             if node.is_view:
@@ -109,10 +109,10 @@ class _Settling:
         self.replaced[node.result.id] = self._viewed(base, wanted, node, node.result)
 
     def _slice(self, node: Node) -> None:
-        """Slice what lies behind a view, and view the slice: it may be read in any order."""
+        """Slice the value behind a view, and view the slice, which may be read in any order."""
         base, axes = self._base(node.values[0])
         axis = axes[node.attr("axis")]
-        if axis is None:  # a new axis of extent 1: all of it, or nothing
+        if axis is None:  # a new axis of extent 1: the slice takes it, or nothing
             self.nodes.append(node)
             return
         length = node.attr("extent")
@@ -128,14 +128,15 @@ class _Settling:
             self.replaced[node.result.id] = self._viewed(made, axes, node, node.result)
 
     def _reshape(self, node: Node) -> None:
-        """A value of its own; see ``over_dense``."""
+        """A reshaped value, which is a value of its own; see ``over_dense``."""
         self.nodes.append(node)
         if node.values[0].id in self.inputs:
             self.inputs.add(node.result.id)
 
     def _restored(self, item: Operand) -> Operand:
-        """Of a reduction whose axes come back as new ones the same with ``keepdims``, to compute
-        with: a view would have to lie in memory.
+        """The reduction with ``keepdims``, for a view that brings its axes back as new ones.
+
+        A kernel can compute with that; a view of the reduction would have to lie in memory.
         """
         base, axes = self.views.get(item.id, (None, ())) if isinstance(item, Value) else (None, ())
         node = next((n for n in self.nodes if base in n.results and n.is_reduction), None)
@@ -161,7 +162,7 @@ class _Settling:
         return Value(self.next_id - 1, like.dtype, shape)
 
     def _viewed(self, base: Value, axes: Axes, node: Node, result: Value | None = None) -> Value:
-        """A view of a value that is none itself; the value itself where they are equal."""
+        """A view of a value that is no view; the value itself where the view equals it."""
         if is_identity(axes, len(base.shape)) and len(axes) == len(base.shape):
             return base
         shape = viewed_shape([base.shape], {"axes": axes})
@@ -177,7 +178,7 @@ class _Settling:
         reduced = reduced_axes(node)
         named = {axes[d] for d in reduced} - {None}
         if not named and node.attr("axis") is not None:
-            self.nodes.append(node)  # axes of extent 1 that the base has not
+            self.nodes.append(node)  # it reduces axes of extent 1 that the base does not have
             return
         meant = tuple(sorted(a for a in named if a is not None))
         axis = None if node.attr("axis") is None else meant
@@ -211,7 +212,7 @@ class _Settling:
             return False
         made = [v for v in moved if self.views[v.id][0].id not in self.inputs]
         base, axes = self.views[(made or moved)[0].id]
-        # among inputs alone it pays only if nothing has to be read transposed instead
+        # if all operands are inputs, it pays only if none of them has to be read transposed then
         if not made and any(self.views.get(v.id, (v, ()))[1] != axes for v in full):
             return False
         places = _inverse(axes, len(base.shape))
@@ -229,7 +230,7 @@ class _Settling:
         return True
 
     def _target(self, operand: Operand, places: Axes, rank: int) -> Axes | None:
-        """Axes that read an operand in the order of the base; None if it would be in the way."""
+        """Axes that read an operand in the order of the base; None where that is impossible."""
         if isinstance(operand, Scalar):
             return ()
         base, axes = self._base(operand)
@@ -252,7 +253,7 @@ def _without(axes: Axes, reduced: Sequence[int]) -> Axes:
 
 
 def _with_ones(base: Value, axes: Axes) -> Axes:
-    """The same view, with dimensions of extent 1 named where they stand already."""
+    """The same view; dimensions of extent 1 name the axis of the base, where there is one."""
     lead = len(axes) - len(base.shape)
     return tuple(
         d - lead

@@ -36,9 +36,9 @@ MOST_PARTS = 512
 HOST_PARTS = 16
 # Longest row of a product that a block holds, for reductions along it.
 COLUMNS = (32, 64, 128, 256)
-# On the host, products of this many multiply-adds go to NumPy's BLAS: below, what a call of it
-# costs outweighs its better loop.  So does what a kernel saves that computes what follows, too,
-# where the steps are few and the columns fill its lanes.
+# On the host, products of this many multiply-adds go to NumPy's BLAS.  Below, the cost of calling
+# it outweighs its better loop.  So it does where the steps are few and the columns fill the lanes
+# of a kernel, which then saves more by computing what follows, too.
 BLAS_FROM = 1 << 14
 BLAS_DEPTH = 16
 BLAS_COLUMNS = 8
@@ -92,7 +92,7 @@ def classify(node: Node, extents: Extents, device: Device) -> RowClass:
 def plan_product(
     node: Node, extents: Extents, device: Device, library: bool = True
 ) -> ProductPlan:
-    """The accumulation plan of a product for given extents: also its class."""
+    """The accumulation plan of a product for given extents; it is also the product's class."""
     x, y = (v.shape for v in node.values)
     sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
     has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)

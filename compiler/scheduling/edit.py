@@ -54,7 +54,7 @@ class Edit:
         self.loads = loads
 
     def insert(self, code: Any, before: str | None, after: str | None) -> Schedule:
-        """Slide one more op-code in.
+        """Insert one more op-code.
 
         ``before="store"`` transforms the value on its way to memory, ``before="exp"`` the first
         operand of that op-code, ``after="exp"`` its result for all users, ``after="load x"`` an

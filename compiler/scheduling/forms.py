@@ -51,7 +51,7 @@ class Form:
 def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
     """Values that leave the group: used by other nodes, or returned.
 
-    What nobody uses, but for what it notes, leaves too: a kernel stores something.
+    A value that nobody uses leaves too if its node notes faults: a kernel must store something.
     """
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
     nodes, users = graph.nodes, graph.users

@@ -1,8 +1,9 @@
 """Fuse: group nodes so that each group becomes one kernel.
 
-Legality is a table (``ROLES``) and the form that a set of nodes takes (forms.form_of), profit
-is ``PROFIT``: a pair fuses when the table lists it, the form exists, no cycle arises, and no
-profit rule objects.  Every decision keeps its reason, for ``explain``.
+Legality is decided by a table (``ROLES``) and by the form that a set of nodes takes
+(forms.form_of), profit by the rules of ``PROFIT``.  A pair fuses when the table lists it, the form
+exists, no cycle arises, and no profit rule objects.  Every decision keeps its reason, for
+``explain``.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
 
 @dataclass
 class _Size:
-    """What limits a group of maps: the values that it reads, its operations, and its numbers."""
+    """The size of a group of maps: the values that it reads, its operations, and its numbers."""
 
     read: set[int]
     slots: int
@@ -102,7 +103,7 @@ class _Size:
         return found
 
     def fits(self, other: _Size) -> bool:
-        """Both together are no more than a kernel takes, with room for what is returned."""
+        """True where both together fit one kernel, with room for operands that are returned."""
         return (
             len(self.read) + len(other.read) <= MOST_OPERANDS // 2
             and self.slots + other.slots <= LONGEST
@@ -110,7 +111,7 @@ class _Size:
         )
 
     def add(self, other: _Size, inside: int) -> None:
-        """Take another group in; the value between them is read no more."""
+        """Add another group; the value between the two is no longer read."""
         self.read |= other.read
         self.read.discard(inside)
         self.slots += other.slots
@@ -150,7 +151,7 @@ class _Groups:
                 sizes[kept].add(sizes.pop(gone), value.id)
 
     def _is_link(self, producer: int, value: Value, consumer: int) -> bool:
-        """A value of a plain map's that one other map of its shape reads, and nobody else."""
+        """True for the value of a plain map that only one other map, of the same shape, reads."""
         node = self.graph.nodes[producer]
         readers = {u for r in node.results for u in self.graph.users.get(r.id, ())}
         return (
@@ -227,7 +228,7 @@ class _Groups:
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
-        # members of a group lie anywhere in the order of the nodes: no number bounds the search
+        # members of a group lie anywhere in the order of the nodes, so no index bounds the search
         pending = [g for g in self._consumers(start) if g != end]
         seen = set(pending)
         while pending:

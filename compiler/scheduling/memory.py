@@ -1,9 +1,10 @@
 """The memory plan: where the temporaries of a schedule lie in one arena.
 
-A temporary lives from the step that writes it to the last one that reads it; what never lives at
-the same time may lie at the same place.  Places are found greedily, the largest first, each at the
-lowest free place of its life (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-Inference", 2020, greedy by size).
+A temporary lives from the step that writes it to the last one that reads it.  Temporaries that
+never live at the same time may lie at the same place.  Places are found greedily: the largest
+temporary first, each at the lowest place that is free during its life
+(Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, greedy by
+size).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.scheduling.schedule import Group, Schedule
 
-# Bytes that a temporary begins at a multiple of: a cache line of a CPU, a memory transaction and
-# what an allocator of a GPU gives.
+# A temporary begins at a multiple of so many bytes: enough for a cache line of a CPU, for a memory
+# transaction of a GPU, and what a GPU's allocator gives.
 ALIGNMENT = 512
 
 
@@ -37,8 +38,8 @@ class MemoryPlan:
 
     Attributes:
         places: bytes from the start of the arena, by the value's id.
-        workspaces: the same of what a step needs for itself, by the step's number.
-        nbytes: of the arena.
+        workspaces: places of the memory that a step needs for itself, by the step's number.
+        nbytes: bytes of the arena.
         naive: bytes if each had memory of its own.
         in_place: (value, what it is written over), by their ids.
     """
@@ -83,7 +84,7 @@ def memory_plan(
 
 
 def _lives(schedule: Schedule, extents: Extents) -> dict[int, Life]:
-    """Of each temporary: a value that a kernel writes, and that nobody is given."""
+    """The life of each temporary: a value that a kernel writes and that is not returned."""
     graph = schedule.graph
     returned = {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
     last: dict[int, int] = {}
@@ -99,12 +100,12 @@ def _lives(schedule: Schedule, extents: Extents) -> dict[int, Life]:
 
 
 def _in_place(schedule: Schedule, lives: Mapping[int, Life]) -> dict[int, int]:
-    """Temporaries that may be written over others: by the value, what it is written over.
+    """Temporaries that may be written over others: what each is written over, by its id.
 
     A thread of a map reads the elements at its own places before it writes there; so an operand of
     the same shape and element size, which nobody reads afterwards, may be where the result goes.
-    Not where the map has a second result, which might be computed from an element that is read
-    again; nor where the operand is also read elsewhere, as a view or a table.
+    That does not hold where the map has a second result, which might be computed from an element
+    that is read again; nor where the operand is also read elsewhere, as a view or a table.
     """
     graph, over = schedule.graph, {}
     for number, group in enumerate(schedule.groups):
@@ -121,7 +122,7 @@ def _in_place(schedule: Schedule, lives: Mapping[int, Life]) -> dict[int, int]:
 
 
 def _read_in_place(schedule: Schedule, group: Group) -> list[Value]:
-    """What a kernel reads at the places of its loop and nowhere else."""
+    """The values that a kernel reads at the places of its loop and nowhere else."""
     graph = schedule.graph
     nodes = [graph.nodes[index] for index in group.nodes]
     elsewhere = {v.id for n in nodes for v in n.tables}
@@ -130,7 +131,7 @@ def _read_in_place(schedule: Schedule, group: Group) -> list[Value]:
 
 
 def _placed(needed: Sequence[Life]) -> tuple[list[int], int]:
-    """A place for each, and how much memory that makes."""
+    """A place for each life, and the bytes that they take in all."""
     offsets = [0] * len(needed)
     done: list[int] = []
     for number in sorted(range(len(needed)), key=lambda n: (-needed[n].nbytes, needed[n].first)):
@@ -145,7 +146,7 @@ def _placed(needed: Sequence[Life]) -> tuple[list[int], int]:
 
 
 def _whole(lives: Iterable[Life]) -> Life:
-    """One life from the first to the last."""
+    """One life, from the beginning of the first to the end of the last."""
     found = list(lives)
     first, last = min(n.first for n in found), max(n.last for n in found)
     return Life(max(n.nbytes for n in found), first, last)
@@ -156,5 +157,5 @@ def _nbytes(value: Value, extents: Extents) -> int:
 
 
 def _rounded(nbytes: int) -> int:
-    """Up to the alignment; something has a place of its own even where it is empty."""
+    """Bytes rounded up to the alignment; an empty array gets a place of its own, too."""
     return max(1, -(-nbytes // ALIGNMENT)) * ALIGNMENT

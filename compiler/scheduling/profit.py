@@ -13,7 +13,7 @@ from opweave.opcodes.core import Kind
 
 def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
     """A small value inside a larger loop is computed again at each point."""
-    # a pixel's own values are computed once for it, though they are fewer than its channels
+    # values of a pixel are computed once a pixel, though they are fewer than its channels
     walked = slice(None, -1) if form.channels else slice(None)
     for index in members:
         node = graph.nodes[index]
@@ -53,6 +53,6 @@ PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
 
 
 def _is_plain(node: Node) -> bool:
-    """A map of values in registers, wherever in the loop it stands."""
+    """True for a map of values in registers that may stand anywhere in a loop."""
     row = node.operator
     return row.kind is Kind.MAP and not (row.mixes or row.tables or row.notes_faults)

@@ -1,8 +1,8 @@
 """Plans of scans: pure functions of the shape class, the dtype and the target, as all plans are.
 
 On the host a row is NumPy's own loop, so that its bits are NumPy's.  On a GPU a row that lies
-along the memory is shared by the threads of a block; rows that lie side by side are walked by a
-thread each, neighbours by neighbours, as long as there are enough of them to fill a device.
+along the memory is shared by the threads of a block.  Rows that lie side by side are walked by one
+thread each, neighbouring rows by neighbouring threads, if there are enough rows to fill a device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOST_ABREAST = 16
 
 
 def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
-    """The accumulation plan of a scan for given extents: also its class."""
+    """The accumulation plan of a scan for given extents; it is also the scan's class."""
     shape, axis = node.result.shape, scanned_axis(node)
     cols = extent_of(shape[axis], extents)
     beside = count(shape[axis + 1 :], extents)

@@ -1,7 +1,8 @@
 """Products with one column, where no library computes them: sums along rows.
 
-A tile of a product has many columns, of which such a product fills one, and one block takes a row
-from end to end.  A row kernel reads the row with all of its threads, a long one from many blocks.
+A tile of a product has many columns, of which such a product would fill only one, and one block
+would take a row from end to end.  A row kernel reads a row with all of its threads, and a long row
+with many blocks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def as_sums(graph: Graph, chosen: Collection[int]) -> Graph:
 
 
 def _named(graph: Graph, chosen: Collection[int]) -> dict[int, Node]:
-    """The only reader of such a product, where it drops the column: nobody sees that."""
+    """The only reader of such a product, if it is a view that drops the column."""
     found = {}
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
     for number, node in enumerate(graph.nodes):
@@ -71,9 +72,9 @@ def _last(node: Node) -> int:
 
 
 def _sum(rewriter: Rewriter, node: Node, view: Node | None) -> Node:
-    """Add what leads to the result of a product, or of the view of it, and return its node.
+    """Add the nodes that compute a product, or the view of it, as a sum; return the last node.
 
-    Terms and sums have the type in which products accumulate: no term of float16 is rounded to it.
+    Terms and sums have the type in which products accumulate, so terms are not rounded to float16.
     """
     dtype, where = node.result.dtype, node.where
     wide = _accumulator(dtype)

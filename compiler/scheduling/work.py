@@ -47,7 +47,7 @@ def work_of(schedule: Schedule, extents: Mapping[str, int]) -> tuple[Work, ...]:
 
 def _of_group(schedule: Schedule, group: Group, extents: Mapping[str, int]) -> Work:
     nodes = [schedule.graph.nodes[n] for n in group.nodes]
-    read: dict[int, int] = {}  # elements of what is only read at computed places
+    read: dict[int, int] = {}  # elements of values that are only read at computed places
     for node in nodes:
         for value in node.tables:
             points = read.get(value.id, 0) + count(node.result.shape, extents)
@@ -72,7 +72,7 @@ def _of_node(node: Node, extents: Mapping[str, int]) -> Work:
         depth = count(node.values[0].shape[-1:], extents)
         return Work(flops=2 * depth * count(node.result.shape, extents))
     points = count((node.values[0] if node.is_reduction else node.result).shape, extents)
-    if node.operator.mixes is not None:  # its cost is that of a pixel
+    if node.operator.mixes is not None:  # its cost is stated for a pixel
         points //= node.operator.mixes[0]
     cost = node.operator.cost
     return Work(flops=points * cost.flops, special=points * cost.special)

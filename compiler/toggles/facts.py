@@ -11,14 +11,14 @@ from opweave.compiler.ir.device import Device
 
 @dataclass(frozen=True)
 class ProductFacts:
-    """What the toggles of a product are chosen from besides.
+    """Further facts, for the toggles of a product.
 
     Attributes:
         tile: row of ``TILES`` for its extents on its device, or name of one of ``ROW_TABLES``.
-        accumulator_bytes: of one running value.
+        accumulator_bytes: bytes of one running value.
         columns: columns of a tile that holds whole rows, 0 for tiles of any number.
-        row_bytes: of one element of the rows that a block keeps besides, 0 if it need not.
-        join_bytes: of one partial result of every reduction.
+        row_bytes: bytes of one element of the rows that a block keeps as well, 0 if it keeps none.
+        join_bytes: bytes of one partial result of every reduction.
     """
 
     tile: str
@@ -40,7 +40,7 @@ class Facts:
         long_offsets: an offset exceeds 31 bits.
         plan: the accumulation plan, for reductions.
         row_chunks: chunks of one thread that cover the longest row of the class.
-        product: of a product.
+        product: further facts of a product.
         staged_bytes: bytes of one element of each operand that is staged in shared memory.
         held: 32-bit registers that the loaded operands of one element take.
         slots: operations of one element, a special function counting as several, see ``Cost``.
@@ -48,7 +48,7 @@ class Facts:
         in_chunks: operands that are read or written in chunks of consecutive elements.
         one_by_one: operands that are read element by element.
         columns: columns that a block walks together, where a reduction goes down columns.
-        heavy: of a scan, an element takes special functions or conversions besides.
+        heavy: for scans, an element also takes special functions or conversions.
     """
 
     device: Device

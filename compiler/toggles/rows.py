@@ -41,12 +41,12 @@ MOST_ELEMENTS = 128
 MOST_ROW_CHUNKS = 16
 MOST_WIDE_CHUNKS = 4
 
-# Registers that a thread's loads may take at once: beyond, fewer threads are in flight, and from
+# Registers that a thread's loads may take at once.  With more, fewer threads are in flight; from
 # 255 on the operands lie in local memory.
 MOST_HELD = 64
-# Operations a byte from which a kernel is bound by them on every device described here (an H200
-# issues some 62 in the time of 8 bytes): more loads in flight gain nothing then, and each is one
-# more copy of the loop's body to compile and to fetch.
+# From so many operations a byte on, a kernel is bound by operations on every device described here
+# (an H200 issues some 62 operations in the time of 8 bytes).  Then more loads in flight gain
+# nothing, and each is one more copy of the loop's body to compile and to fetch.
 SLOTS_PER_BYTE = 8
 MOST_CHUNKS = 4
 
@@ -54,8 +54,8 @@ MOST_CHUNKS = 4
 def _vector(facts: Facts) -> int:
     """Elements of 16 bytes, or fewer where many operands are held.
 
-    One where accesses are of single elements: the threads of a warp then take neighbours, and an
-    access of the warp touches as few sectors of memory as it can.
+    It is one element where accesses are of single elements: then the threads of a warp take
+    neighbouring elements, and an access of the warp touches as few sectors of memory as it can.
     """
     if facts.device.is_host:
         return 64

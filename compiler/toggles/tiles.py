@@ -13,7 +13,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 SHARED = Toggle(
     "USE_SHARED_MEMORY",
     "tiles of the operands pass through shared memory",
-    lambda f: int(not f.device.is_host),  # where it is memory like any other
+    lambda f: int(not f.device.is_host),  # shared memory is memory like any other there
 )
 PADDED = Toggle(
     "USE_PADDED_TILE",
@@ -47,7 +47,7 @@ TILE = (
     Toggle(
         "VECTOR",
         "consecutive elements of one access",
-        # on the host a line of the caches, which a store then fills
+        # on the host a cache line, which a store then fills
         lambda f: max(1, (64 if f.device.is_host else 16) // f.itemsize),
         "power of two",
     ),
@@ -56,7 +56,7 @@ TILE = (
 
 @dataclass(frozen=True)
 class TileShape:
-    """What a block and a thread make of a product; ``steps`` along the inner dimension."""
+    """The tiles of a block and of a thread; ``steps`` is the length along the inner dimension."""
 
     block_m: int
     block_n: int
