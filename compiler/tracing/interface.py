@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from opweave.compiler.tracing.capture import Place
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.owners import is_own_class
+from opweave.compiler.tracing.shown_classes import ShownClasses
 
 
 class ChangesLike(Protocol):
@@ -86,11 +87,17 @@ class Sight(Protocol):
 
 
 class Seen:
-    """What was shown of each value: always the same for the same, so that ``is`` holds."""
+    """What was shown of each value: always the same for the same, so that ``is`` holds.
+
+    Attributes:
+        shown_classes: the user's own among the classes that were shown.
+        changes: of classes that were shown.
+    """
 
     def __init__(self) -> None:
         self.made: dict[Any, Any] = {}
         self.shown_classes: set[type] = set()
+        self.changes = ShownClasses()
 
     def once(self, key: Any, found: Any, make: Callable[[], Any]) -> Any:
         """What was made for a key; ``found`` is held, so that nothing else gets its number."""
@@ -105,5 +112,7 @@ class Seen:
     def note(self, found: Any) -> None:
         """Remember a class of the user's that the function sees, or may make objects of."""
         kind = found.__self__ if type(found) is types.MethodType else found
-        if isinstance(kind, type) and is_own_class(kind):
-            self.shown_classes.add(kind)
+        if isinstance(kind, type):
+            self.changes.note(kind)
+            if is_own_class(kind):
+                self.shown_classes.add(kind)
