@@ -25,7 +25,7 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
 from opweave.compiler.tracing.binding import unbound
-from opweave.compiler.tracing.calling import invoke
+from opweave.compiler.tracing.calling import called
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.structure import packed
 from opweave.compiler.tracing.tree import flatten
@@ -115,7 +115,7 @@ class Fused:
 
     # Calling
 
-    def __call__(self, *args: Any, out: Any = UNGIVEN, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, out: Any = UNGIVEN, **kwargs: Any) -> Any:
         """Run the function.
 
         Args:
@@ -139,9 +139,11 @@ class Fused:
             elif self._has_out:
                 kwargs["out"], out = out, None
             try:
-                if config.errors == "numpy":
-                    return self._watched(args, kwargs, out)
                 call = self.signature.bind(args, kwargs)
+                if any(map(is_traced, call.values)):
+                    return self._inside(args, kwargs, out)
+                if config.errors == "numpy":
+                    return self._watched(call, args, kwargs, out)
                 if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                     return self._through_gpu(call, out)
                 return self.called(call, out)
@@ -152,10 +154,13 @@ class Fused:
             fold(error)
             raise
 
+    def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
+        """Inside another function the plain function is called, with the very objects given."""
+        result = called(self.__wrapped__, args, kwargs)
+        return result if out is None else _packed_into(out, result)
+
     def called(self, call: Call, out: Any) -> Any:
         values = call.values
-        if any(map(is_traced, values)):  # inside another function
-            return invoke(self.__wrapped__, call.layout.arguments(values))
         ready = self.ready_for(call)
         if ready is None:
             ready = self.fallback.prepare_or_not(call)

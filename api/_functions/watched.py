@@ -16,7 +16,6 @@ import numpy as np
 from opweave._functions.calls import Ready
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
-from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
@@ -52,10 +51,9 @@ class Watched:
         self.fused = fused
         self._watching: FusedCalls | None = None
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    def __call__(self, call: Call, args: Any, kwargs: Any, out: Any) -> Any:
         """Run the function; see ``Fused.__call__``."""
-        call = self.fused.signature.bind(args, kwargs)
-        if config.device == "cuda" or any(is_cupy(v) or is_traced(v) for v in call.values):
+        if config.device == "cuda" or any(map(is_cupy, call.values)):
             return self.fused.called(call, out)
         results = self._results(call)
         if results is None:

@@ -71,7 +71,8 @@ def _run(
 
 def _settle(sight: LazySight, captured: Mapping[Any, Any], known: Mapping[int, Any]) -> None:
     """Put arrays and numbers back into objects of which the function saw no copies."""
-    settling = Settling(sight.real, known)
+    settling = Settling(sight.real, {**known, **sight.functions})
+    sight.seen.changes.settle(settling.settled)
     for place in captured:
         if place.watched and (value := place.read()) is not settling.settled(value):
             place.write(settling.settled(value))

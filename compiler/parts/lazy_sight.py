@@ -159,6 +159,7 @@ class LazySight:
         if self.changes is not None:
             if is_outside:
                 self.changed(self.changes, self.tracer.name)
+                self.seen.changes.settle(Settling(self._given_away, self.functions).settled)
             else:
                 self.changes.take_over(self.shown_of)
 

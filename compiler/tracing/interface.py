@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.owners import is_own_class
 from opweave.compiler.tracing.places import Place
+from opweave.compiler.tracing.shown_classes import ShownClasses
 
 
 class ChangesLike(Protocol):
@@ -86,11 +87,17 @@ class Sight(Protocol):
 
 
 class Seen:
-    """The stand-in of each value, always the same one, so that ``is`` gives Python's answer."""
+    """The stand-in of each value, always the same one, so that ``is`` gives Python's answer.
+
+    Attributes:
+        shown_classes: the user's own among the classes that were shown.
+        changes: of classes that were shown.
+    """
 
     def __init__(self) -> None:
         self.made: dict[Any, Any] = {}
         self.shown_classes: set[type] = set()
+        self.changes = ShownClasses()
         self._looked_up: dict[tuple[int, str], tuple[Any, str, bool]] = {}
 
     def look_up(self, module: types.ModuleType, name: str, is_steady: bool) -> None:
@@ -115,5 +122,7 @@ class Seen:
     def note(self, found: Any) -> None:
         """Remember a class of the user's that the function sees, or may make objects of."""
         kind = found.__self__ if type(found) is types.MethodType else found
-        if isinstance(kind, type) and is_own_class(kind):
-            self.shown_classes.add(kind)
+        if isinstance(kind, type):
+            self.changes.note(kind)
+            if is_own_class(kind):
+                self.shown_classes.add(kind)

@@ -26,6 +26,16 @@ BUILTINS = dict(vars(builtins))
 OWN_CLASS: Any = vars(object)["__class__"]
 
 
+class OfClass:
+    """A copy of a class method, of the user's own class and not of one with copied methods."""
+
+    def __init__(self, function: Any, kind: type):
+        self.function, self.kind = function, kind
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return types.MethodType(self.function, self.kind)
+
+
 class Substituted(Scopes):
     """A function and its helpers, copied so that they see other values in given places."""
 
@@ -70,6 +80,7 @@ class Substituted(Scopes):
             func, *args = map(self.adopted, (value.func, *value.args))
             names = {k: self.adopted(v) for k, v in value.keywords.items()}
             return self._instead(value, kind(func, *args, **names))
+        self.sight.seen.note(kind)  # which ``type`` gives
         if issubclass(kind, tuple):
             items = list(map(self.adopted, value))
             if all(a is b for a, b in zip(items, value, strict=True)):
@@ -103,7 +114,7 @@ class Substituted(Scopes):
         if kind not in self.dressed:
             self.sight.plain(kind)  # whose own methods it may find through the class
             found = {n: v for base in reversed(kind.__mro__) for n, v in vars(base).items()}
-            copies = {name: self._method(value) for name, value in found.items()}
+            copies = {name: self._method(value, kind) for name, value in found.items()}
             attributes = {
                 "__class__": property(lambda self: kind),
                 **_identity(kind, self.origins, None if self.origins else self.sight),
@@ -114,7 +125,7 @@ class Substituted(Scopes):
             self.dressed[kind] = type(kind.__name__, (kind,), attributes)
         return self.dressed[kind]
 
-    def _method(self, value: Any) -> Any:
+    def _method(self, value: Any, kind: type) -> Any:
         """A copy of what stands in a class; None where it is no function of the user's."""
         inner = inner_functions(value)
         if not any(map(is_helper, inner)):
@@ -123,7 +134,9 @@ class Substituted(Scopes):
             kept = self.sight.plain(value)
             return lambda *args, **kwargs: kept(*args, **kwargs)
         copies = [self._copy(f) if is_helper(f) else f for f in inner]
-        if isinstance(value, property | staticmethod | classmethod):
+        if isinstance(value, classmethod):
+            return OfClass(copies[0], kind)
+        if isinstance(value, property | staticmethod):
             return type(value)(*copies)
         return None if isinstance(value, functools.cached_property) else copies[0]
 

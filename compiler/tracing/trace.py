@@ -174,7 +174,8 @@ def _watched(
         try:
             result = run(fn, values, captured, sight, containers)
         finally:
-            changed = watch.restored()
+            changes = watch.restored(), sight.seen.changes.restored()
+            changed = next(filter(None, changes), None)
     except Exception as error:
         if tracer.refused is not None and error is not tracer.refused:
             raise tracer.refused from error  # NumPy, or the function, raised another instead

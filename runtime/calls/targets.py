@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.values import Value
 from opweave.compiler.tracing.tree import flatten
 from opweave.opcodes.errors import ArgumentError
@@ -45,7 +46,7 @@ def copied_into(out: Any, results: Sequence[Any]) -> list[Any]:
     if len(targets) != len(results):
         raise ArgumentError(f"out=: expected {len(results)} arrays, found {len(targets)}")
     for target, result in zip(targets, results, strict=True):
-        if not is_array(target) or not hasattr(result, "shape"):
+        if not (is_array(target) or is_traced_array(target)) or not hasattr(result, "shape"):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")
         _check_fits(target, tuple(result.shape), result.dtype)
     for target, result in zip(targets, results, strict=True):
