@@ -144,7 +144,7 @@ class Fallback:
     def in_parts(self, call: Call, out: Any) -> Any:
         """Run a call line by line, fused between the lines that opweave does not compile."""
         ran = self._parts.run(call)
-        return ran.returned if out is None else _packed_into(out, ran.returned)
+        return ran.returned if out is None else packed_into(out, ran.returned)
 
     def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
         """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
@@ -156,10 +156,10 @@ class Fallback:
                 OpweaveWarning,
                 stacklevel=3,  # the line that calls
             )
-        return result if out is None else _packed_into(out, result)
+        return result if out is None else packed_into(out, result)
 
 
-def _packed_into(out: Any, result: Any) -> Any:
+def packed_into(out: Any, result: Any) -> Any:
     """A result that Python has made, its arrays copied into given ones."""
     leaves, tree = flatten(result, "the output", CONSTANTS)
     return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))

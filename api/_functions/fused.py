@@ -11,7 +11,7 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.calls import Ready
-from opweave._functions.fallback import ByNumPy, Fallback
+from opweave._functions.fallback import ByNumPy, Fallback, packed_into
 from opweave._functions.layout import Call
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts, without_frames
@@ -157,7 +157,7 @@ class Fused:
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""
         result = called(self.__wrapped__, args, kwargs)
-        return result if out is None else _packed_into(out, result)
+        return result if out is None else packed_into(out, result)
 
     def called(self, call: Call, out: Any) -> Any:
         values = call.values

@@ -104,7 +104,8 @@ def places_of_class(
     if of_objects and is_class_of_objects(cls):
         codes = [f.__code__ for f in functions_of(cls)]
         sees_class = any("__class__" in c.co_freevars or "type" in c.co_names for c in codes)
-        sees_class |= any(isinstance(v, classmethod) for b in cls.__mro__ for v in vars(b).values())
+        found = (v for base in cls.__mro__ for v in vars(base).values())
+        sees_class |= any(isinstance(v, classmethod) for v in found)
         watched = [*read, *(watched if sees_class else ())]  # whose methods are no copies
     return tuple(dict.fromkeys((*watched, *attributes_of(cls))))
 

@@ -17,9 +17,10 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from opweave.compiler.tracing.binding import function_behind
-from opweave.compiler.tracing.capture import Place, places_of, places_of_class
+from opweave.compiler.tracing.capture import places_of, places_of_class
 from opweave.compiler.tracing.facts import Facts
 from opweave.compiler.tracing.owners import Function, is_of_library, is_own_class
+from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.structure import Identity, Tree
 
 # States of a function or class that are remembered.

@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Any
 
 from opweave.compiler.tracing.bytecode import _reads, names_in
-from opweave.compiler.tracing.capture import Missing, Place
 from opweave.compiler.tracing.owners import Function, is_helper, is_own_class, is_own_module
+from opweave.compiler.tracing.places import Missing, Place
 from opweave.compiler.tracing.versions import NEVER, version, version_field
 
 # What a function is made of; ``__closure__`` and ``__globals__`` cannot be replaced.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opweave.compiler.tracing.capture import Missing
+from opweave.compiler.tracing.places import Missing
 
 # Python's flag of a class whose attributes nobody can set, as those in C.
 IMMUTABLE = 1 << 8

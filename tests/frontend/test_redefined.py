@@ -1,5 +1,6 @@
 """What is redefined between two calls (a method, defaults, code, a name that was not there)."""
 
+import builtins
 import functools
 import types
 import warnings
