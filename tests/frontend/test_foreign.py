@@ -37,7 +37,7 @@ VALUES = [
      "pandas.DataFrame", "v.to_numpy()"),
     (stand_in("pandas.core.series", "Series", "to_numpy", "__array__"),
      "pandas.Series", "v.to_numpy()"),
-    (Frame(), "test_foreign.Frame", "v.to_numpy()"),
+    (Frame(), "tests.Frame", "v.to_numpy()"),
     (stand_in("polars.series.series", "Series", "to_numpy", "__array__"),
      "polars.Series", "v.to_numpy()"),
     (stand_in("xarray.core.dataarray", "DataArray", "values", "__array__"),
@@ -87,7 +87,7 @@ def test_an_argument_of_another_library_is_refused_with_what_to_pass(
     with pytest.raises(e.ArgumentError) as caught:
         fused(X, value)
     assert "argument v: expected a NumPy or CuPy array" in str(caught.value)
-    assert f"found {name}; pass {written}" in str(caught.value).replace("test_foreign.c_", "c_")
+    assert f"found {name}; pass {written}" in str(caught.value).replace("tests.c_", "c_")
     assert "static_argnames" not in str(caught.value)
 
 

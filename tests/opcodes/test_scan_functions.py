@@ -213,7 +213,7 @@ def test_what_is_refused_says_so(function, error, text):
     with pytest.raises(error, match=text) as found:
         ow.fuse(function).lower(X, target="sm_80")
 
-    assert "test_scans.py" in str(found.value)
+    assert "test_scan_functions.py" in str(found.value)
 
 
 @host

@@ -1,11 +1,14 @@
-"""A stand-in of CuPy that records launches."""
+"""What the tests of the runtime share: a warm cache, and a stand-in of CuPy that records launches."""
 
 import contextlib
+import shutil
 import sys
 import types
 
 import numpy as np
 import pytest
+
+from tests.support.processes import python
 
 
 class Array:
@@ -106,3 +109,20 @@ def launches(monkeypatch):
     monkeypatch.setattr(runtime, "_states", {})
     yield made
     runtime.live_device.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A cache folder that has the executor's own library, and no kernel."""
+    root = tmp_path_factory.mktemp("warm") / "cache"
+    python(
+        "from opweave.runtime.host.launcher import runtime_library; runtime_library()",
+        OPWEAVE_CACHE_DIR=str(root),
+    )
+    return root
+
+
+@pytest.fixture
+def root(warm, tmp_path):
+    """A copy of it, for one test."""
+    return shutil.copytree(warm, tmp_path / "cache")
