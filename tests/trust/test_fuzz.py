@@ -31,6 +31,7 @@ from tests.fuzz.scripts.write import text as script_text
 from tests.fuzz.shrink import shrink
 from tests.fuzz.validity import is_valid
 from tests.fuzz.write import argument_text, text
+from tests.mutants.judge import with_rows
 
 ON_HOST = Plan(True, "", (0,))
 AS_FIBRES = Plan(False, "sm_80", (0, 1, 7))
@@ -359,7 +360,7 @@ def rendered_as(change):
 
 
 def without_barriers(source):
-    return source.replace("__syncthreads();", ";")
+    return with_rows(source).replace("__syncthreads();", ";")
 
 
 def fused_differences_turned(source):

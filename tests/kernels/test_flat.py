@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from variants import VARIANTS, aligned
 
 import opweave as ow
 from opweave.compiler.codegen.flat import flat
 from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes.errors import ArgumentError
+from tests.support.variants import VARIANTS, aligned
 
 host = pytest.mark.host
 nvrtc = pytest.mark.nvrtc
