@@ -26,7 +26,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A whole fragment by the path for a part of one, which gives the same.",
     ),
     (
-        r"product_macros\.cu\.j2:\d+: (drop a condition|widen a bound): `\} else if \(j0 < cols\)",
+        r"product_macros\.cu\.j2:\d+: (drop a condition|widen a bound): `else if \(j0 < cols\)",
         "A fragment behind the last column, of which nothing is read or stored.",
     ),
     (
