@@ -302,3 +302,34 @@ def test_a_relu_slides_into_a_product_of_a_transposed_factor():
     edited = kernel.insert(ow.opcodes.relu, before="store")
 
     np.testing.assert_array_equal(np.maximum(kernel(X, w), 0), edited(X, w))
+
+
+@pytest.mark.parametrize(("function", "names"), [
+    (lambda x, y, r: x[1:-1, 1:-1] + x[:-2, 1:-1] - x[1:-1, 2:], ["x_1_1", "x_0_1", "x_1_2"]),
+    (lambda x, y, r: x[3] * x[4], ["x_3_0", "x_4_0"]),
+    (lambda x, y, r: x.T * y + x[::-1].T, ["x_view", "y", "x_view2"]),
+    (lambda x, y, r: x[::2] - x[-20:], ["x_view", "x_view2"]),
+    (lambda x, y, r: x.reshape(70, 40)[1:] * 2, ["x_view"]),
+    (lambda x, y, r: np.sqrt(x[0, 5:]), ["x_0_5"]),
+])  # fmt: skip
+def test_views_are_named_by_their_offsets_or_numbered(function, names):
+    (kernel,) = ow.fuse(function).lower(X, Y, ROW, target="sm_80").kernels
+
+    assert names == [p.name for p in kernel.data.params if p.kind == "input"]
+
+
+def test_an_arguments_own_name_is_no_views():
+    fused = ow.fuse(lambda x, x_1_0: x[1:] * x_1_0[1:])
+    (kernel,) = fused.lower(X, X, target="sm_80").kernels
+
+    names = [p.name for p in kernel.data.params if p.kind == "input"]
+    assert names == ["x_view", "x_1_0_1_0"]
+
+
+def test_an_op_code_is_put_behind_the_load_of_one_view():
+    program = ow.fuse(lambda x: x[1:] - x[:-1]).lower(X, target="sm_80")
+    changed = program.kernels[0].insert(ow.opcodes.multiply(2.0), after="load x_0_0")
+
+    assert bits(X[1:] - X[:-1] * np.float32(2)) == bits(changed(X))
+    with pytest.raises(ow.OpweaveError, match="loads no such argument"):
+        program.kernels[0].insert(ow.opcodes.multiply(2.0), after="load x_view")

@@ -188,3 +188,15 @@ def test_a_misaligned_wide_access_is_reported():
     with pytest.raises(ow.errors.ArgumentError, match="another guard"):
         program(odd)
     assert program.kernels[0].toggles["USE_VECTOR_IO"] == 1
+
+
+def test_who_waits_in_a_helper_waits_at_the_kernels_line():
+    x = np.ones((6, 3000), np.float32)
+    program = ow.fuse(ow.softmax).lower(x, target="sm_80")
+    call = "    const float max0 = join_row("
+    source = program.source.replace(call, f"    if (threadIdx.x % 64 == 5) return;\n{call}")
+    line = next(n for n, text in enumerate(source.split("\n"), 1) if text.startswith(call))
+
+    with pytest.raises(ow.OpweaveError, match=f"line {line}: divergent warp"):
+        program.compile(source=source)(x)
+    assert {f.line for f in ow.sanitize(program.compile(source=source), x).findings} == {line}
