@@ -67,10 +67,6 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "More tiles, which lie behind the row: nothing of them is added or stored.",
     ),
     (
-        r"scan\.cu\.j2:\d+: .*`const bool active = threadIdx\.x >= THREADS_PER_ROW;`",
-        "The only row is taken by other threads of the block, which do the same.",
-    ),
-    (
         r"scan_columns\.cu\.j2:\d+: .*row0 <= rows",
         "One more round, in which the last row is read again and none is stored.",
     ),
