@@ -33,9 +33,9 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Functions, and classes, of which it is remembered what they read.
+# For so many functions, and classes, it is remembered what they read.
 MOST_FUNCTIONS = 256
-# What may read something from outside, and is a leaf.
+# Types of leaves that may read something from outside.
 SEARCHED = (FunctionType, MethodType, type, Identity)
 # Types of most arguments.
 LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
@@ -63,16 +63,16 @@ class Signature:
         self.places: tuple[Place, ...] | None = None
         self.classes: dict[tuple[type, bool], tuple[Place, ...]] = {}
         self.asks_types = isinstance(fn, FunctionType) and "type" in names_in(fn.__code__)
-        self.asks_identity = False  # whether two of its values are one object
-        self.compares_objects = False  # by ``is``, which a function of others may give back
-        self.looks_at: str | None = None  # what it calls to look at its own names
+        self.asks_identity = False  # it asks whether two of its values are the same object
+        self.compares_objects = False  # by ``is``; functions of others may return the objects
+        self.looks_at: str | None = None  # the function that it calls to look at its own names
         self.functions: dict[Any, tuple[Place, ...]] = {}
         self.kept: Kept | None = None
 
     def unchanged(self) -> Kept | None:
-        """What was read from outside last, if the very same objects are there still.
+        """The values that were read from outside last, if the very same objects are still there.
 
-        None also where a call's leaves do not follow from the order of its arguments.
+        None where they are not, or where leaves do not follow from the order of arguments.
         """
         kept = self.kept
         if kept is None or not self._takes_any:
@@ -83,7 +83,7 @@ class Signature:
         return kept
 
     def forget(self) -> None:
-        """Search the function again for what it reads from outside."""
+        """Forget what the function reads from outside, so that it is searched again."""
         self.places = self.kept = None
         self.classes, self.functions = {}, {}
 
@@ -117,13 +117,13 @@ class Signature:
             self.kept = Kept((), [], self.plain, [])
 
     def _note(self, function: FunctionType) -> None:
-        """What a function asks that is an argument."""
+        """Note what a function that is an argument asks."""
         self.asks_identity |= asks_identity(function.__code__)
         self.compares_objects |= compares_objects(function)
         self.looks_at = self.looks_at or asks_frames(function.__code__)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Argument values in the order of the parameters; of ``*args`` a tuple."""
+        """Argument values in the order of the parameters; a tuple for ``*args``."""
         if self.is_variadic:
             try:
                 bound = self.signature.bind(*args, **kwargs)
@@ -176,9 +176,9 @@ class Signature:
         return Call(layout, flat, containers)
 
     def _add_captured(self, apart: _Apart) -> tuple[Place, ...]:
-        """Add what the function reads from outside, and what functions and classes there do.
+        """Add what the function reads from outside, and what functions and classes there read.
 
-        Returns the places.
+        Returns the places of these values.
         """
         assert self.places is not None
         places: dict[Place, None] = {}
@@ -263,7 +263,7 @@ class _Apart:
         except ArgumentError:  # too large, or it holds itself; refused where it is read
             forget(self.seen, count)
             found, tree = [(place.label, Identity(value))], None
-        if place.watched:  # which the function sees itself
+        if place.watched:  # the function sees the value itself
             found = [(path, Identity(v) if is_array(v) else v) for path, v in found]
         static = [not is_array(leaf) for _, leaf in found]
         self._add([(path, _understood(leaf)) for path, leaf in found], tree, static)

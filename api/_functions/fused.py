@@ -108,16 +108,16 @@ def fuse(
     return Fused(fn, names, options)
 
 
-# Kinds of calls that are traced in vain before all others run in parts, too.
+# After so many kinds of calls were traced in vain, all others run in parts without a trace.
 MOST_REFUSED = 8
-# Kinds of calls of which it is remembered that NumPy runs them.
+# For so many kinds of calls it is remembered that NumPy runs them.
 MOST_PLAIN = 256
-# What ``out=`` is where nobody gives it: None is an argument as any other.
+# The value of ``out=`` where nobody gives it, since None is an argument like any other.
 UNGIVEN: Any = object()
 
 
 class ByNumPy(Exception):
-    """The plain function has to run; the text says why, and ``once`` for what it is told once."""
+    """Says that the plain function has to run, and why; ``once`` is the key of one warning."""
 
     def __init__(self, why: str, once: Any = None):
         super().__init__(why)
@@ -135,7 +135,7 @@ class Fused:
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
         functools.update_wrapper(self, fn, updated=())
-        self.given = fn  # which may hold an object; what is traced is a function of its arguments
+        self.given = fn  # it may hold an object; the traced function takes arguments alone
         fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
         self.options = options
         self.static = static
@@ -147,7 +147,7 @@ class Fused:
         self._watched = Watched(self)
         self._lock = locks.rlock()
         self._warned = False
-        self._plain: dict[Any, str] = {}  # kinds of calls that NumPy runs, and why
+        self._plain: dict[Any, str] = {}  # kinds of calls that NumPy runs, with the reasons
         self._told: set[Any] = set()  # reasons to run by NumPy that were warned of
 
     @property
@@ -177,7 +177,7 @@ class Fused:
 
     @staticmethod
     def __opweave_with__(function: Callable[..., Any]) -> Callable[..., Any]:
-        """What another fused function sees, of a copy of ours: inside it we are that function."""
+        """The function that another fused function calls in our place, a copy of ours."""
         return function
 
     # Calling
@@ -212,7 +212,7 @@ class Fused:
                 if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                     return self._through_gpu(call, out)
                 return self.called(call, out)
-            except ByNumPy as error:  # from a trace, which did nothing else
+            except ByNumPy as error:  # raised before anything was computed
                 why, once = str(error), error.once
             return self.plainly(args, kwargs, out, why, once)
         except Exception as error:
@@ -267,8 +267,8 @@ class Fused:
     def _is_refused(self, call: Call) -> bool:
         """Whether a call runs in parts without another trace.
 
-        So does one of a new kind where none of several kinds became a whole: a list that grows
-        is of another kind at each call.
+        A call of a new kind does so if several kinds were traced in vain: a list that grows is of
+        another kind at each call.
         """
         reasons = self._parts.reasons
         if len(reasons) >= MOST_REFUSED and not self._calls.is_known:
@@ -282,7 +282,7 @@ class Fused:
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
         if self.signature.compares_objects:
-            why = str(without_frames(error))  # which hold the arrays
+            why = str(without_frames(error))  # the frames hold the arrays
             why = f"it compares objects by 'is', and is no whole: {why}"
             raise self._by_numpy(call, why) from None
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
@@ -291,13 +291,13 @@ class Fused:
             print(f"opweave: {self.signature.name} runs in parts: {error}", file=sys.stderr)
 
     def _by_numpy(self, call: Call, why: str) -> ByNumPy:
-        """What calls of this kind are told from now on, without a trace."""
+        """Remember that NumPy runs calls of this kind, without another trace."""
         if len(self._plain) < MOST_PLAIN:
             self._plain[self._parts.kinds(call)] = why
         return ByNumPy(why)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
-        """Once for a function: the calls go on."""
+        """Warn once for a function; its calls go on."""
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -431,7 +431,7 @@ class Fused:
             print(f"opweave: {name} traced for {shown} ({why})", file=sys.stderr)
         return found
 
-    # What was made of it
+    # What the function became
 
     @folded
     def lower(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Program:
@@ -526,7 +526,7 @@ class Fused:
 
 
 def _packed_into(out: Any, result: Any) -> Any:
-    """A result that Python has made, its arrays copied into given ones."""
+    """A result that Python has made, with its arrays copied into given ones."""
     leaves, tree = flatten(result, "the output", CONSTANTS)
     return packed(tree, copied_into(out, [leaf for _, leaf in leaves]))
 

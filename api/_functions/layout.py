@@ -19,11 +19,11 @@ class Layout:
     """Where the leaves of a call come from.
 
     Attributes:
-        names: of the leaves: a parameter's name, or a path such as ``params['w']``.
+        names: names of the leaves: a parameter's, or a path such as ``params['w']``.
         static: leaves that are part of the guard, whatever their type.
         parameters: names of the parameters, then the places of captured values.
         trees: structure of each value, None for a leaf.
-        same: for each leaf the first that is the same object; None where nobody asks.
+        same: for each leaf the first one that is the same object; None where that is not asked.
     """
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Layout:
         return self.trees if any(tree is not None for tree in self.trees) else None
 
     def structure_of(self, leaves: Sequence[Any]) -> Any:
-        """What ``structure`` is for other leaves, of which others may be the same object."""
+        """``structure`` for other leaves, among which other ones may be the same object."""
         return self.structure if self.same is None else (self.trees, first_places(leaves))
 
     def asked(self, leaves: Sequence[Any]) -> Layout:
@@ -54,7 +54,7 @@ class Layout:
     ) -> dict[str | Place, Any]:
         """Values by parameter and place, with other leaves in the place of those given.
 
-        ``made`` gets the containers, in the order of those that were taken apart.
+        The containers are added to ``made``, in the order in which they were taken apart.
         """
         made = [] if made is None else made
         rest = iter(leaves if self.same is None else [leaves[i] for i in self.same])
@@ -115,7 +115,7 @@ def first_places(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of leaves, told apart where two scopes spell one alike.
+    """Names of leaves, made distinct where two scopes use the same name.
 
     >>> _distinct(["w", "x", "w"])
     ('w', 'x', "w'")

@@ -30,8 +30,8 @@ from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_array, pointer
 from opweave.runtime.calls.prepared import Prepared
 
-# Steps that are written out in one kernel, at most, and operations of them (``Cost.slots``): what
-# they save in memory traffic is nearly all by then, and the kernel compiles in half a second.
+# The most steps that are written out in one kernel, and the most operations (``Cost.slots``) of
+# these.  By then nearly all memory traffic is saved, and the kernel compiles in half a second.
 MOST_WRITTEN = 64
 WRITTEN = ("map", "pixel")  # forms of kernels of elements
 LONGEST_WRITTEN = LONGEST // 4
@@ -39,8 +39,8 @@ LONGEST_WRITTEN = LONGEST // 4
 # costs next to nothing, and the host can still be interrupted between two blocks.
 MOST_TURNED = 1 << 12
 LONGEST_TURNED = 1 << 22
-MOST = 1 << 63  # of a C loop
-MOST_PLANS = 64  # of prepared calls that are kept
+MOST = 1 << 63  # turns of a C loop
+MOST_PLANS = 64  # plans that are kept
 
 
 def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
@@ -148,18 +148,18 @@ class Repeated:
         return found
 
     def _step_by_step(self, args: tuple[Any, ...], ready: Ready) -> list[Any]:
-        """Where a step returns what no kernel writes: what it was given, or a view."""
+        """Run step by step, where a step returns an argument or a view, which no kernel writes."""
         found: list[Any] = []
         for _ in range(self.n):
             made = self.step(*args)
             found = [made] if _is_leaf(ready.structure) else list(made)
-            # NumPy's scalars are arrays again, or the next step would be traced for their values
+            # NumPy's scalars become arrays again: else a step would be traced for each value
             state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
             args = (*state, *args[len(state) :])
         return [array.copy() for array in found]
 
     def __opweave_with__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Inside another fused function: each step is code of its own, as of a Python loop."""
+        """The function inside another fused one: each step is code of its own, as in a loop."""
 
         def repeated(*args: Any) -> Any:
             found: Any = args[0]
@@ -183,7 +183,7 @@ class Repeated:
         )
 
     def _state(self, ready: Ready, args: Sequence[Any]) -> int:
-        """How many arguments results take the place of.
+        """The number of arguments that results take the place of.
 
         Raises:
             ArgumentError: names the first that does not fit.
@@ -221,7 +221,7 @@ class Repeated:
 
 
 class _Plan:
-    """How so many steps of one prepared call run.
+    """How a number of steps of one prepared call runs.
 
     Attributes:
         ready: the call of one step.
@@ -239,11 +239,11 @@ class _Plan:
             self._add(prepared, most, n // most)
             if n % most:
                 rest = self._written(n % most, like)
-                assert rest is not None  # fewer of what was written out before
+                assert rest is not None  # fewer steps than were written out before
                 self._add(rest, n % most, 1)
 
     def _add(self, prepared: Prepared, steps: int, times: int) -> None:
-        """Run ``prepared``, which does so many steps, so often."""
+        """Add runs of ``prepared``, which takes so many steps at once."""
         turns = max(1, min(MOST_TURNED // steps, LONGEST_TURNED // _longest(prepared)))
         turns = turns if any(step.kernel.carried for step in prepared.steps) else 1
         launches = ((turns, times // turns), (times % turns, 1))
@@ -262,12 +262,12 @@ class _Plan:
         return list(arrays[: self.count])
 
     def _together(self, most: int, like: Sequence[Any]) -> tuple[int, Prepared]:
-        """How many steps one kernel takes, while it is one and compiles in time; and it."""
+        """The most steps that one kernel can take and still compile in time; and that call."""
         one, lowered = self.ready.prepared, self.ready.found.lowered
         if len(lowered.kernels) != 1 or lowered.schedule.groups[0].form.kind not in WRITTEN:
             return 1, one
         if lowered.kernels[0].carried and not lowered.device.is_host:
-            return 1, one  # registers hold the state as long as its loop lasts
+            return 1, one  # its loop keeps the state in registers
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
         most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
         made = self._written(most, like)
@@ -296,7 +296,7 @@ def _longest(prepared: Prepared) -> int:
 
 
 def _begun(array: Any) -> Any:
-    """A copy of the state to begin with where it does not lie as what a step makes."""
+    """The state to begin with; a copy, where it does not lie as results of a step do."""
     return array if array.flags.c_contiguous and pointer(array) % 16 == 0 else array.copy()
 
 

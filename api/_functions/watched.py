@@ -28,9 +28,9 @@ from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
 
-# What alarms are for; of underflow none is.
+# Kinds of errors that have alarms; underflow has none.
 FOUND = ("divide", "over", "invalid")
-# What NumPy does unless it is asked for more.
+# What NumPy does by default.
 DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
@@ -89,7 +89,7 @@ class Watched:
 
     @staticmethod
     def _ready(fused: FusedCalls, call: Call) -> Ready | None:
-        """A prepared call; None for what would run in parts."""
+        """A prepared call; None if it would run in parts."""
         return fused.ready_for(call) or fused.prepare_or_not(call)
 
     def _made(self) -> FusedCalls:
@@ -143,7 +143,7 @@ def tell_of_errors(name: str, asked: str) -> None:
 
 
 def _levels() -> int:
-    """How far up the caller's line is from the function that asks."""
+    """The number of frames from the function that asks up to the caller's line."""
     frame: FrameType | None = sys._getframe(1)
     levels = 1
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "opweave":

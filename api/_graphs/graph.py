@@ -227,7 +227,7 @@ class Graph:
         return [*self.inputs, *(n for n in found if n not in self.inputs)]
 
     def _reached(self) -> list[str]:
-        """What the outputs need, directly or not."""
+        """The nodes that outputs need, directly or not."""
         found = dict.fromkeys(self.outputs)
         waiting = list(found)
         while waiting:
@@ -344,7 +344,7 @@ class Graph:
 
 
 class GraphFunction:
-    """A graph as it was, as a function of its inputs: what ``fuse`` traces.  NumPy runs it too."""
+    """A graph in its present state as a function of its inputs, for ``fuse`` and for NumPy."""
 
     __opweave_apart__ = True  # each result is an array of its own
 
@@ -376,10 +376,10 @@ def _check(name: Any, what: str) -> None:
 
 
 def _plain(what: str, value: Any) -> Any:
-    """An attribute as part of a graph, which nobody changes.
+    """An attribute as a value that nobody can change.
 
     Raises:
-        GraphError: another object.
+        GraphError: it is an object of another kind.
     """
     if isinstance(value, tuple | list):
         return tuple(_plain(what, item) for item in value)

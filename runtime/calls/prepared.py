@@ -1,7 +1,8 @@
 """Launch: arguments bound, buffers made, kernels started.
 
-``prepare`` does once per exact shapes, strides and types what can be done once: grids, extents,
-strides, packing formats.  A prepared call then only packs pointers and scalars, and launches.
+``Prepared`` does what needs to be done only once for exact shapes, strides and types: grids,
+extents, strides, packing formats.  A prepared call then only packs pointers and scalars, and
+launches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
 from opweave.runtime.calls.steps import Launch, Step, by_library, scalar_value, step_of
 
-# What NumPy returns besides numbers of its own: an array, or Python's bool.
+# Kinds of outputs without dimensions that are no NumPy numbers: an array, or Python's bool.
 BOXED, TRUTH = "boxed", "truth"
 # (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
 Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
@@ -29,7 +30,7 @@ Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
 
 
 class Executor(Protocol):
-    """What launching needs of an executor."""
+    """Protocol of an executor, as far as launching needs it."""
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         """A function that makes arrays for an output or a temporary."""
@@ -44,7 +45,7 @@ class Executor(Protocol):
         """A zeroed 64-bit word, in which kernels note an index that has no element."""
 
     def noted(self, faults: Any) -> int:
-        """What was noted: 0 for nothing, and where nobody looks."""
+        """What kernels noted; 0 for nothing, and for executors that do not look."""
 
     def build(self, kernel: Kernel, source: str) -> Any:
         """The binary of a kernel; may be called from several threads."""
@@ -59,10 +60,10 @@ class Executor(Protocol):
         """What a slot holds for an array, or for so many bytes behind its first element."""
 
     def plan(self, prepared: Prepared) -> Plan | None:
-        """How all steps run at once; None for one after the other."""
+        """A function that runs all steps at once; None: they run one after the other."""
 
     def loop(self, prepared: Prepared) -> Loop | None:
-        """How a call whose results become its arguments runs many times; None where it cannot."""
+        """A function that runs a call many times, its results as arguments; None: impossible."""
 
     def result(self, array: Any, boxed: bool) -> Any:
         """What a caller gets for an array."""
@@ -84,7 +85,7 @@ class Single(NamedTuple):
 
 
 class Prepared:
-    """A call that is ready but for pointers and scalars."""
+    """A call for which only pointers and scalars are missing."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Prepared:
     ):
         """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
 
-        ``replay``: what comes again may become a CUDA graph, see runtime/cuda/call_graphs.py.
+        ``replay``: calls that come again may become a CUDA graph, see runtime/cuda/call_graphs.py.
         """
         self.replay = replay
         self.constants = tuple(constants)
@@ -117,14 +118,14 @@ class Prepared:
             if isinstance(o, Value) and self.graph.base(o).id in self.shapes
         }
         self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in self.graph.outputs)
-        # of outputs without dimensions
+        # kinds of outputs without dimensions
         self.kinds = tuple(
             BOXED if n in self.graph.boxed else TRUTH if n in self.graph.truths else None
             for n in range(len(self.outputs))
         )
-        # places of outputs that may be one array, of which NumPy makes a view
+        # places of outputs that may be the same array; NumPy returns a view for the second one
         self.shared = self._shared()
-        # arrays of the last call that was given some, and which are written straight
+        # arrays of the last call with ``out=``, and which of them kernels write to directly
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
         self.needs_env = (
             loops
@@ -147,7 +148,7 @@ class Prepared:
         self.plan = executor.plan(self) if self.single is None else None
 
     def _single(self) -> Single | None:
-        """How to call a kernel that is alone, and whose results are what it writes."""
+        """How to call the only kernel, if its results are what it writes; else None."""
         if len(self.steps) != 1 or self.constants or self.shared:
             return None
         ((step,), (makes,)) = self.steps, self.makes
@@ -175,7 +176,7 @@ class Prepared:
         )
 
     def _build(self, lowered: Lowered) -> None:
-        """Compile what has several kernels on several threads: compilers are processes."""
+        """Compile several kernels on several threads, since compilers are processes."""
         pairs = [
             (kernel, source)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
@@ -211,7 +212,7 @@ class Prepared:
     def _shared(self) -> tuple[tuple[int, int], ...]:
         """Places of outputs and of earlier ones that may be the same array.
 
-        Not of an argument, which may be returned itself: who calls knows what is a view of it.
+        Arguments do not count: they may be returned themselves, and the caller knows their views.
         """
         places: dict[int, int] = {}
         found = []
@@ -223,7 +224,7 @@ class Prepared:
         return tuple(found)
 
     def _apart(self, results: list[Any]) -> list[Any]:
-        """Results of which none is another: a view of all of it takes its place."""
+        """Results of which no two are the same object: a view replaces the second one."""
         for place, first in self.shared:
             if results[place] is results[first]:
                 results[place] = results[place][...]
@@ -240,7 +241,7 @@ class Prepared:
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
     def loop(self) -> Loop | None:
-        """How to run it many times, its results becoming its first arguments; None: call it."""
+        """A function that runs it many times, its results as arguments; None: impossible."""
         if self._loop is None and self._is_closed():
             self._loop = self.executor.loop(self)  # two threads may make it, and one is kept
         return self._loop
@@ -271,7 +272,7 @@ class Prepared:
         out: Mapping[int, Any] = {},
         faults: Any = None,
     ) -> None:
-        """One launch, of what ``held`` has; its results are added to that."""
+        """One launch, on the arrays in ``held``; its results are added there."""
         step = self.steps[number]
         for value_id, make in self.makes[number]:
             given = out.get(value_id)

@@ -20,11 +20,11 @@ from opweave.templates import TEMPLATES
 
 EXAMPLES = 8
 MOST_FAULTS = 2048
-OF_AN_INDEX = -2  # the region of such a fault
+OF_AN_INDEX = -2  # the region of a fault of an index
 WRITE = 1  # of an access, see shadow.h
 COMPILERS_OWN = 0xFFFF  # owner of what the compiler put beside the variables; see shadow.h
 
-Name = tuple[str, int]  # of a region: what messages call it, and its bytes
+Name = tuple[str, int]  # a region's name in messages, and its bytes
 
 
 class _Raw(ctypes.Structure):
@@ -58,8 +58,8 @@ class Fault:
         offset: bytes from the start of the array, or the address where there is no array.
         memory: name and size of the array or variable, or None.
         threads: (number of the block, number of the thread in it).
-        text: what there is to say besides.
-        of_index: an index outside of its array type, which reached no memory that has a name.
+        text: further words for the message.
+        of_index: an index outside of its array type, and the access hit no memory with a name.
     """
 
     kind: int
@@ -155,7 +155,7 @@ class Checked:
         return Region(first, first + size, first, high, DYNAMIC_SHARED, 1, None, None)
 
     def inner(self) -> list[tuple[Region, Name]]:
-        """What lies in the library itself: its ``__device__`` variables, and constants to read."""
+        """Regions of the library itself: its ``__device__`` variables, and constants to read."""
         named = [(v.address, v.bytes, (f"__device__ {v.name}", v.bytes)) for v in self.device]
         for begin, end in self.info.constants():
             named.append((begin, end - begin, ("the constants of the kernel", 0)))

@@ -20,7 +20,7 @@ KINDS = (
     "async-wait-missing",
     "shuffle-mask",
     "stopped",
-    "waits",  # no fault: a volatile read that was seen to wait for another value
+    "waits",  # no fault: a volatile read that waits for another value
 )
 WRITE, VOLATILE, ATOMIC, ASYNC = 1, 2, 4, 8
 RACES = ("shared-race", "global-race")
@@ -41,7 +41,7 @@ ADVICE: Mapping[str, str] = {
 }
 
 
-# What a launch without dynamic shared memory is told, by ow.sanitize_source's name for it.
+# The message for a launch without dynamic shared memory.
 NO_DYNAMIC = "dynamic shared memory", 0
 GIVE_DYNAMIC = "pass shared_bytes=BYTES"
 MOST_TEXT = 160  # characters of a line that are shown
@@ -126,7 +126,7 @@ def findings(
         at.crosses |= fault.crosses
         at.count += fault.count
         at.threads |= dict.fromkeys(fault.threads)
-    # one missing barrier shows in several arrays: in one of them it may be lanes of a warp only
+    # a missing barrier shows in several arrays; in one of them perhaps in lanes of a warp only
     wide = {
         line
         for (kind, lines, _), m in merged.items()
