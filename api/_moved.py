@@ -1,4 +1,4 @@
-"""Modules by the names that pickles of earlier versions have for them."""
+"""Modules under the names that they have in pickles of earlier versions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOVED = {
 
 
 class Finder:
-    """Finds nothing else, and only what no folder has."""
+    """Finds these modules alone; it is asked last, so for names that no folder has."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         loader: Any = self
         return ModuleSpec(name, loader) if name in MOVED else None
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """An empty one."""
+        """Make an empty module, as Python does by itself."""
 
     def exec_module(self, module: ModuleType) -> None:
         found = import_module(MOVED[module.__name__])
@@ -34,5 +34,5 @@ class Finder:
 
 
 def register() -> None:
-    """Let imports find them."""
+    """Let imports find these modules."""
     sys.meta_path.append(Finder())

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from opweave._programs.program import Program
 
 MOST_SCHEDULES = 10_000
-# Turns of kernels that repeat a step by themselves: a turn reads what one has stored, and stores
-# what another one reads.
+# Turns of kernels that repeat a step by themselves.  With three, one turn reads what the first has
+# stored, and stores what the last one reads.
 SEEN_TURNS = 3
 
 

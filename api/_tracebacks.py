@@ -14,16 +14,16 @@ from opweave.runtime.process import environment
 P = ParamSpec("P")
 R = TypeVar("R")
 OURS = "opweave"
-# What opweave calls; a user's own calls of them stay.
+# Libraries that opweave calls; their frames stay where the user calls them.
 CALLED = frozenset({"numpy", "cupy", "jinja2", "cuda", *sys.stdlib_module_names}) - {"__main__"}
 FAULT = "frames of opweave are left out: OPWEAVE_LOGS=traceback shows them"
 
 
 def folded(function: Callable[P, R]) -> Callable[P, R]:
-    """What is raised out of a function of ours ends at the user's line.
+    """Wrap a function of ours so that tracebacks of its errors end at the user's line.
 
-    A function that is called often has the ``except`` clause of its own, which costs nothing
-    until something is raised.
+    A function that is called often has an ``except`` clause of its own instead, which costs
+    nothing until something is raised.
     """
 
     @functools.wraps(function)
@@ -38,7 +38,7 @@ def folded(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def fold(error: BaseException) -> None:
-    """Leave frames of opweave out of an error, and out of those that it follows from.
+    """Leave frames of opweave out of the traceback of an error, and of its causes.
 
     A bare ``raise`` adds no entry for the frame that it stands in, so that the caller's frame
     leaves itself out, too.
@@ -66,9 +66,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _drop_ours(error: BaseException) -> None:
-    """Leave out what was caught within opweave on the way: no line of the user raised it.
+    """Leave out errors that opweave caught on the way, since no line of the user raised them.
 
-    What the user was handling then is told, though our ``raise ... from None`` hid it as well.
+    An error that the user was handling then is shown, although our ``raise ... from None`` hid it.
     """
     context, cause = error.__context__, error.__cause__
     while (
@@ -83,7 +83,7 @@ def _drop_ours(error: BaseException) -> None:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The entries that are not ours, nor of what we called."""
+    """The entries that are neither ours nor those of libraries that we called."""
     kept: list[TracebackType] = []
     within = False
     while traceback is not None:

@@ -20,7 +20,7 @@ from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
 MOST_NAME = 64
 MOST_SHOWN = 80
-# Identifiers that C++ reserves for the compiler and its headers (lex.name), macros among them.
+# Identifiers that C++ reserves for the compiler and its headers (lex.name), also as macros.
 RESERVED = re.compile(r"_[A-Z_]|__")
 NAME_RULE = (
     "expected letters, digits and underscores, not starting with a digit, at most "
@@ -35,7 +35,7 @@ def shown(value: Any) -> str:
     ("'a\\\\nb'", 'an integer of 16610 bits')
     """
     try:
-        if hasattr(type(value), "__opweave_apply__"):  # traced: its text is asked for by nobody
+        if hasattr(type(value), "__opweave_apply__"):  # a traced value has no text
             return shown(value.example) if hasattr(value, "example") else "a traced array"
         if isinstance(value, int) and int.bit_length(value) > 256:
             return f"an integer of {int.bit_length(value)} bits"
@@ -48,7 +48,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
-_accepted: set[str] = set()  # the same few names come again and again
+_accepted: set[str] = set()  # names that were accepted before: the same few come again and again
 MOST_ACCEPTED = 4096
 
 
@@ -76,14 +76,14 @@ def check_name(name: Any, what: str) -> None:
 
 def is_number(value: Any) -> bool:
     """True for a number in a kernel: Python's bool, int, float and complex, NumPy's scalars."""
-    if hasattr(type(value), "__opweave_traced__"):  # its class is that of what it stands for
+    if hasattr(type(value), "__opweave_traced__"):  # its __class__ is that of the value behind it
         return type(value).__opweave_traced__ == "number" and _is_of_kernels(value.__class__)
     return _is_of_kernels(type(value))
 
 
 def _is_of_kernels(kind: type) -> bool:
     """True for the types of numbers that kernels take."""
-    if issubclass(kind, np.timedelta64):  # a np.number to NumPy
+    if issubclass(kind, np.timedelta64):  # NumPy derives it from np.number
         return False
     if issubclass(kind, np.generic):
         return issubclass(kind, np.number | np.bool_) or kind is dtypes.BF16.numpy.type
@@ -91,7 +91,7 @@ def _is_of_kernels(kind: type) -> bool:
 
 
 def plain_number(value: Any) -> Any:
-    """A number of Python's own types or NumPy's exactly: a subclass loses what it added.
+    """A number of exactly one of Python's or NumPy's own types; a subclass loses what it added.
 
     Raises:
         DTypeError: not a number.
@@ -141,7 +141,7 @@ def _flag(value: Any) -> bool:
     return bool(value)
 
 
-# Attributes of the built-in operators: the check that makes each plain, and what it expects.
+# Attributes of the built-in operators: the function that makes each plain, and what it expects.
 ATTRIBUTES: Mapping[str, tuple[Any, str]] = {
     "axis": (_axis, "an integer, a tuple of integers or None"),
     "axes": (_axes, "a tuple of integers"),
@@ -183,7 +183,7 @@ def _own(value: Any) -> Any:
 
 
 def check_flag(value: Any, name: str) -> None:
-    """Refuse what is not exactly True or False.
+    """Refuse a value that is not exactly True or False.
 
     Raises:
         ArgumentError: names the option.

@@ -1,7 +1,7 @@
 """``cached_property`` without a lock, as that of Python 3.12 and later.
 
-That of 3.11 has a lock for all instances of a class: in a child that is forked while another
-thread has it, whoever asks waits for ever.
+That of 3.11 has a lock for all instances of a class.  In a child that is forked while another
+thread holds the lock, a first access would wait for ever.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """A property that is computed at the first look, and is an attribute from then on.
+    """A property that is computed at the first access, and is an attribute from then on.
 
-    Two threads may both compute it; what they get is equal.
+    Two threads may both compute it; their values are equal.
     """
 
     def __init__(self, compute: Callable[[Any], T]):
@@ -35,5 +35,5 @@ class cached_property(Generic[T]):
         if instance is None:
             return self
         made = self._compute(instance)
-        instance.__dict__[self._name] = made  # which is looked at first from now on
+        instance.__dict__[self._name] = made  # Python finds this first from now on
         return made

@@ -4,10 +4,10 @@ A definition is a NumPy function: traced values pass through it while a function
 a kernel holds the real operators, and error bounds follow from theirs.  Special values are those
 of C99's annex G, which NumPy has from the C library.
 
-exp, sinh and their kin are the textbook's addition theorems; ``tanh`` is divided by cosh**2, so
-that neither overflows; ``sqrt`` is Kahan's ("Branch cuts for complex elementary functions", 1987)
-without its scaling of small numbers; log1p, expm1 and power are NumPy's own formulas
-(numpy/_core/src/umath/funcs.inc.src).  Inverses stand in ``complex_inverses.py``.
+exp, sinh and their kin follow the addition theorems of textbooks; ``tanh`` is divided by
+cosh**2, so that no part overflows; ``sqrt`` is Kahan's ("Branch cuts for complex elementary
+functions", 1987) without its scaling of small numbers; log1p, expm1 and power are NumPy's own
+formulas (numpy/_core/src/umath/funcs.inc.src).  Inverses stand in ``complex_inverses.py``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 from opweave.opcodes import complex_inverses
 from opweave.opcodes.complexes import BY_LN2, IMAG, JOIN, PER_LN2, PER_LN10, REAL
 
-# From here on the exponential of a number overflows, or soon will, of base 2 too.
+# From here on the exponential of a number overflows, or nearly does; with base 2, too.
 OVERFLOW = {"float32": 88.0, "float64": 709.0}
-# Where the square of 1 / cosh is 0.
+# From here on the square of 1 / cosh is 0.
 FLAT = {"float32": 80.0, "float64": 700.0}
 # Integer exponents below this are multiplied out, as by NumPy.
 MOST_FACTORS = 100
@@ -40,8 +40,8 @@ def _is_open(y: Any) -> Any:
 
 
 def _exp(x: Any, y: Any, base: Any = np.exp) -> tuple[Any, Any]:
-    """A power of e, or of another base, turned by an angle ``y``."""
-    # in two factors where one would overflow before a small cosine is multiplied
+    """A power of e, or of another base, rotated by the angle ``y``."""
+    # in two factors, since one would overflow before it meets a small cosine
     large = x > OVERFLOW.get(x.dtype.name, 709.0)
     size = base(np.where(large, x * 0.5, x))
     re, im = size * np.cos(y), size * np.sin(y)
@@ -68,7 +68,7 @@ def expm1(z: Any) -> Any:
 
 
 def _log_size(x: Any, y: Any, log: Any, of_two: float) -> Any:
-    """A logarithm of a length, which may overflow where its logarithm does not."""
+    """The logarithm of a length; the length itself may overflow."""
     long = np.maximum(np.abs(x), np.abs(y)) > np.finfo(x.dtype).max * 0.5
     size = log(np.hypot(np.where(long, x * 0.5, x), np.where(long, y * 0.5, y)))
     return np.where(long, size + of_two, size)
@@ -149,7 +149,7 @@ def tanh(z: Any) -> Any:
     return JOIN(*_tanh(*_parts(z)))
 
 
-# Of a number turned by a quarter: sin(z) = -i sinh(iz), cos(z) = cosh(iz), tan(z) = -i tanh(iz).
+# By a rotation of a quarter turn: sin(z) = -i sinh(iz), cos(z) = cosh(iz), tan(z) = -i tanh(iz).
 def sin(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _sinh(-y, x)
@@ -168,7 +168,7 @@ def tan(z: Any) -> Any:
 
 
 def power(z: Any, w: Any) -> Any:
-    """Multiplied out for a small whole number, else exp(w log z); of zero 0, 1 or NaN."""
+    """Multiplied out for a small whole exponent, else exp(w log z); of a base 0: 0, 1 or NaN."""
     if type(w) in (int, float, complex) and is_whole(w):
         return _multiplied_out(z, int(w.real))
     a, b = _log(*_parts(z))
@@ -192,7 +192,7 @@ def _is_real(w: Any) -> bool:
 
 
 def is_whole(w: Any) -> bool:
-    """True for a number that powers are multiplied out for."""
+    """True for an exponent for which a power is multiplied out."""
     return bool(w.imag == 0 and w.real == w.real // 1 and abs(w.real) < MOST_FACTORS)
 
 

@@ -1,12 +1,12 @@
 """Inverse trigonometric and hyperbolic functions of complex numbers, each defined by real ones.
 
 The arcs of sine and cosine are Kahan's ("Branch cuts for complex elementary functions, or much ado
-about nothing's sign bit", 1987): made of the roots of 1 - z and 1 + z no sum has terms of two
-signs, so that either part is right to a few ULP near 1 and -1, too, where Hull, Fairgrieve and
-Tang ("Implementing the complex arcsine and arccosine functions using exception handling", ACM TOMS
-23, 1997) tell cases apart.  The real part of arctanh is log1p of how far |1 + z| / |1 - z| is from
-1, |z + 1|**2 - |z - 1|**2 being four times the real part.  Signed zeros choose the side of a
-branch cut.
+about nothing's sign bit", 1987).  They are made of the roots of 1 - z and 1 + z, so no sum has
+terms of two signs, and both parts are right to a few ULP near 1 and -1, too.  (Hull, Fairgrieve
+and Tang, "Implementing the complex arcsine and arccosine functions using exception handling", ACM
+TOMS 23, 1997, distinguish cases there.)  The real part of arctanh is log1p of the difference of
+|1 + z| / |1 - z| from 1, where |z + 1|**2 - |z - 1|**2 is four times the real part.  Signed zeros
+choose the side of a branch cut.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import numpy as np
 
 from opweave.opcodes.complexes import IMAG, JOIN, REAL
 
-# Numbers beyond this part of the largest one are scaled by it, so that no sum overflows.
+# Numbers beyond this fraction of the largest one are scaled by it, so that no sum overflows.
 PART = 2.0**-4
 # Next to 1 and -1 closer than TINY, where inverses may overflow, what is inverted is GROWTH times
 # as large: the 1 in log1p is nothing beside it.
 TINY, GROWTH = 2.0**-100, 2.0**52
-# The angle of arctanh is a right one for every number beyond this, whose square does not overflow.
+# Beyond this number, whose square does not overflow, the angle of arctanh is always a right one.
 FAR = 2.0**60
 
 
 def _scaled(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-    """Both parts, made shorter where they are very long; what 1 is then; where that is.
+    """Both parts, scaled down where they are very large; what 1 becomes; and where that happens.
 
-    A zero stays as it is, for the sake of its sign.
+    A zero is not scaled, to keep its sign.
     """
     long = np.maximum(np.abs(x), np.abs(y)) > np.finfo(x.dtype).max * PART
     one = np.where(long, x.dtype.type(PART), x.dtype.type(1))
@@ -40,9 +40,9 @@ def _scaled(x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _root(x: Any, y: Any, left: Any) -> tuple[Any, Any]:
-    """The parts of a square root, of zero too; 4 |x + iy| does not overflow.
+    """The parts of a square root, also of zero; 4 |x + iy| must not overflow.
 
-    ``left``: where ``x``, which may be rounded to zero, is negative.
+    ``left`` says where ``x`` is negative, since ``x`` may be rounded to zero.
     """
     twice = np.sqrt((np.abs(x) + np.hypot(x, y)) * 2.0)
     half, rest = twice * 0.5, np.where(y == 0, y, y / twice)
@@ -55,7 +55,7 @@ def _arcs(x: Any, y: Any) -> tuple[Any, Any, Any]:
     The imaginary part of arccos is that of arcsin, negated.
     """
     p, q, one, long = _scaled(x, y)
-    a, b = _root(one - p, q, x > 1)  # of 1 - conj(z): both imaginary parts have the sign of y
+    a, b = _root(one - p, q, x > 1)  # of 1 - conj(z): both imaginary parts have y's sign
     c, d = _root(one + p, q, x < -1)
     far = np.isinf(x) | np.isinf(y)
     below = a * c + b * d
@@ -63,7 +63,7 @@ def _arcs(x: Any, y: Any) -> tuple[Any, Any, Any]:
     re = np.where(x == 0, x, np.arctan2(x, below))
     im = np.arcsinh(a * d + b * c)
     im = np.where(long, im + np.copysign(-math.log(PART), y), im)
-    # of 0 a right angle, beside NaN too
+    # a right angle for a part of 0, even if the other part is NaN
     up, along = (np.where(x == 0, 1.0, part) for part in (a, c))
     half = np.arctan2(np.where(far, np.abs(y), up), np.where(far, x, along))
     other = np.where(far, half, half + half)
@@ -96,7 +96,7 @@ def arccos(z: Any) -> Any:
 
 
 def arccosh(z: Any) -> Any:
-    """arccos turned by a quarter, to the right half."""
+    """arccos, rotated by a quarter turn into the right half-plane."""
     y = IMAG(z)
     _, im, re = _arcs(REAL(z), y)
     return JOIN(np.abs(im), np.copysign(re, y))

@@ -1,7 +1,7 @@
 """Complex numbers: op-codes of the operators that have a meaning for them, and their own ones.
 
 NumPy's arithmetic stands in templates/complex.cuh; functions such as ``exp`` are made of real ones
-(``opcodes/complex_functions.py``).  What has no row here has no complex meaning.
+(``opcodes/complex_functions.py``).  An operator without a row here has no complex meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opweave.opcodes.errors import DTypeError
 from opweave.opcodes.maps import map_operator
 from opweave.opcodes.ulps import counted
 
-# Operators that take numbers of other kinds too: the fragment for complex operands.
+# Operators that also take other kinds of numbers: the fragment for complex operands.
 FRAGMENTS: dict[str, str] = {
     "add": "x + y",
     "subtract": "x - y",
@@ -70,7 +70,7 @@ FUNCTIONS = frozenset(
     """exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh power float_power
     arcsin arccos arctan arcsinh arccosh arctanh""".split()
 )
-# Operators whose op-codes are for complex operands as they are.
+# Operators whose op-codes are fit for complex operands as they are.
 OF_ANY = frozenset(("where", "real", "imag", "conjugate", "join"))
 
 
@@ -136,7 +136,7 @@ def _scaled(name: str, scale: Callable[[Any], Any], digits: str) -> Operator:
 
     def scaled(x: Any) -> Any:
         dtype = np.asarray(x).dtype
-        if dtype == np.longdouble:  # the wide type of error bounds
+        if dtype == np.longdouble:  # error bounds compute in it
             return x * scale(np.longdouble(10))
         to = rules.float_of(dtypes.of(dtype)).numpy
         return (np.asarray(x, to) * float(digits)).astype(to)[()]

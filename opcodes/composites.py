@@ -38,7 +38,7 @@ def _count(x: Any, axis: Axis) -> Any:
     """How many elements are reduced to one.
 
     Raises:
-        AxisError: of no dimensions; NumPy's sums take axis 0 of such, its means do not.
+        AxisError: the array has no dimensions; NumPy's sums accept axis 0 then, its means do not.
     """
     if axis is None:
         return x.size
@@ -65,7 +65,7 @@ def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def var(x: Any, axis: Axis = None, keepdims: bool = False, ddof: Any = 0) -> Any:
-    """Mean of the squared deviations, of complex ones by magnitude; in two passes as NumPy."""
+    """Mean of the squared deviations (of complex ones: magnitudes), in two passes as by NumPy."""
     wide = _wide(x)
     deviation = wide - np.sum(wide, axis=axis, keepdims=True) / _count(x, axis)
     if deviation.dtype.kind == "c":
@@ -118,7 +118,7 @@ def log_softmax(x: Any, axis: Axis = -1) -> Any:
 
 
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """log(sum(exp(x))) over an axis, taken beside the largest unless that is infinite."""
+    """log(sum(exp(x - max))) + max over an axis; without the maximum where that is infinite."""
     wide = _wide(x)
     top = np.max(wide, axis=axis, keepdims=keepdims)
     top = np.where(np.isfinite(top), top, wide.dtype.type(0))
@@ -140,7 +140,7 @@ _LOGADDEXP = rules.as_ufunc(np.logaddexp)
 
 
 def _in_loop(x: Any, y: Any) -> tuple[Any, Any]:
-    """Integers in the float type that NumPy computes in: their difference may not be theirs."""
+    """Integers in the float type that NumPy computes in, since differences of integers wrap."""
     kinds = tuple(
         dtypes.of(v.dtype) if hasattr(v, "dtype") else type(getattr(v, "example", v))
         for v in (x, y)
@@ -153,7 +153,7 @@ def _in_loop(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _unboxed(found: Any) -> Any:
-    """Of an array without dimensions the number that a ufunc returns."""
+    """The number that a ufunc returns in the place of an array without dimensions."""
     return found if found.ndim else found[()]
 
 

@@ -62,12 +62,12 @@ class Kind(Enum):
     COMPOSITE = "composite"
 
 
-# Rows of our own tables are held to the rules by a test, and not at each import.
+# A test holds the rows of our own tables to the rules, so that no import has to.
 _checks = False
 
 
 def begin_checks() -> None:
-    """From now on op-codes and operators are held to the rules as they are made."""
+    """Hold op-codes and operators to the rules as they are made, from now on."""
     global _checks
     _checks = True
 
@@ -104,7 +104,7 @@ class OpCode:
             self.check()
 
     def check(self) -> None:
-        """Hold it to the rules for fragments.
+        """Hold the fragment to the rules.
 
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
@@ -163,9 +163,10 @@ class Operator:
             kind.
         accumulator: for reductions, scans and products, the dtype to accumulate in for a result
             dtype.
-        needs_nonempty: the reduction of nothing is an error, as in NumPy.
+        needs_nonempty: a reduction of no elements is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
-        tables: leading operands that are read at places which the others name, and so are stored.
+        tables: number of leading operands that are read at places given by the other operands, and
+            are therefore stored.
         notes_faults: its fragment notes operands that have no result, see ``at_index``.
         slope: largest derivative of a function that is not monotone, for error bounds.
     """
@@ -195,7 +196,7 @@ class Operator:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """So that an operator is a function like any other, for fuse and for help()."""
+        """The signature, so that an operator is a function like any other for fuse and help()."""
         named = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_ONLY) for p in self.params]
         return inspect.Signature(named)
 
@@ -253,7 +254,7 @@ class Operator:
         return BoundOperator(self).bind(*operands, **attrs)
 
     def _check_picture(self, picture: Any) -> None:
-        """Hold an array to what traced ones are held to."""
+        """Check an array as traced arrays are checked."""
         self.shape_rule.result([np.shape(picture)], {})
         kind: Any = getattr(picture, "dtype", None) or type(picture)
         self.type_rule((dtypes.of(kind),), ())
@@ -263,8 +264,8 @@ class Operator:
 class BoundOperator:
     """An operator in an op-code list, with the operands that were given to it.
 
-    An operand is a number, or the name of an argument or of an earlier result.  One operand fewer
-    than the operator takes: the running value comes first.
+    An operand is a number, or the name of an argument or of an earlier result.  If there is one
+    operand fewer than the operator takes, the running value is the first.
     """
 
     operator: Operator
@@ -288,7 +289,7 @@ class BoundOperator:
 
     def named(self, label: str) -> BoundOperator:
         """Name the result, so that later op-codes can refer to it."""
-        check_name(label, "label")  # also the empty one, which stands for none
+        check_name(label, "label")  # refuses the empty one, too, which means no label
         return replace(self, label=label)
 
     @property

@@ -1,4 +1,4 @@
-"""Arrays made of a number: what has no operand to take its shape from."""
+"""Arrays made of a number: operators without an operand that has a shape."""
 
 from __future__ import annotations
 

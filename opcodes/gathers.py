@@ -1,8 +1,8 @@
 """Reading at computed places: coordinates, indices, and gathers.
 
-A gather reads a stored array, its *table*, at indices that the kernel has in registers.  With
-coordinates for the axes that stay as they are, it is whatever moves elements about: a roll, a
-concatenation, a padding, an index array.
+A gather reads a stored array, its *table*, at indices that the kernel has in registers.  Where an
+axis stays as it is, coordinates are its indices.  So a gather can move elements in any way: for a
+roll, a concatenation, a padding, an index array.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_AXES = 8
 
 
 def coordinate(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Index along the first axis, whose neighbours to the right have extent 1."""
+    """The index along the first axis; the axes to the right of it have extent 1."""
     return np.arange(shape[0], dtype=dtype).reshape(shape)
 
 
@@ -63,7 +63,7 @@ def _table_pairs(shapes: Sequence[Shape], attrs: Attrs) -> Pairs:
 
 
 def _gathered_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-    """That of the indices.
+    """The shape of the indices.
 
     Raises:
         ShapeError: they do not broadcast, or none is an array.

@@ -57,7 +57,7 @@ def map_operator(
     )
 
 
-# A remainder of floats: the quotient's bits one by one where it is large.
+# A remainder of floats; where the quotient is large, by its bits, one after the other.
 DIVISION = Cost(24)
 COSTS = dict.fromkeys(("remainder", "fmod"), DIVISION)
 

@@ -1,7 +1,7 @@
 """Operators on pixels: pictures are [..., 3] arrays of red, green and blue.
 
-What mixes channels is one op-code that sees each channel in a register of its own, and makes one
-or three of them; everything else is an elementwise composite.  Values are linear light in 0..1,
+An operator that mixes channels is one op-code, which has each channel in a register of its own and
+makes one or three.  All others are elementwise composites.  Values are linear light in 0..1,
 but nothing is clipped before ``to_uint8``.
 """
 
@@ -38,8 +38,8 @@ def mixing_operator(
     """Make an operator that mixes channels from a row.
 
     ``fragment`` is written over red, green, blue and the amounts; it makes r0, r1 and r2, or is
-    one expression.  ``ulp`` is its error in units in the last place of the largest value at hand:
-    the operands, the result and their sums.
+    one expression.  ``ulp`` is its error in units in the last place of the largest value in it:
+    operands, the result, and their sums.
     """
     names = tuple(amounts.split())
     code = OpCode(name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made)
@@ -132,7 +132,7 @@ def hue(x: Any, degrees: Any) -> Any:
 
 
 def of_number(name: str, value: Any) -> Any:
-    """``math.NAME`` of a number, also of a traced one: computed on the host, at each call."""
+    """``math.NAME`` of a number; that of a traced number is computed on the host at each call."""
     if hasattr(type(value), "__opweave_scalar__"):
         return value.__opweave_scalar__(name)
     return getattr(math, name)(value)

@@ -125,7 +125,7 @@ def cuda(
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
     text = f"{params}{fragment}".encode(errors="replace")
-    import hashlib  # whose library takes longer to load than all of this file
+    import hashlib  # loading its library takes longer than loading this file
 
     name = f"{name}_{hashlib.sha256(text).hexdigest()[:8]}"  # one function in C for each
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)

@@ -38,7 +38,7 @@ def as_ufunc(ufunc: np.ufunc) -> TypeRule:
 
 
 def by_value(ufunc: np.ufunc) -> TypeRule:
-    """Comparisons: a Python integer is compared by value, also one that the dtype cannot hold."""
+    """Comparisons: a Python integer is compared by value, even if the dtype cannot hold it."""
     resolve = as_ufunc(ufunc)
 
     @lru_cache(maxsize=4096)
@@ -168,7 +168,7 @@ def alone(types: Types, attrs: tuple[tuple[str, Any], ...] = ()) -> Signature:
 
 @lru_cache(maxsize=4096)
 def indices(types: Types, attrs: Any = ()) -> Signature:
-    """Integers as they index: int32 as it is, others as int64.
+    """Integers as indices: int32 as it is, others as int64.
 
     Raises:
         DTypeError: no integers.
@@ -199,7 +199,7 @@ def wide_float(result: DType) -> DType:
 
 
 def wide_truth(result: DType) -> DType:
-    """Truth in int32: with bytes beside floats the lanes of a loop are of several widths, and g++
+    """Truth in int32: with bytes beside floats, lanes of a loop have several widths, and g++
     shuffles them (measured: (x > 3).any(axis=1) of float32 takes six times as long)."""
     return I32 if result is BOOL else wide_float(result)
 

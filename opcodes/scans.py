@@ -1,7 +1,7 @@
-"""The scans: what a reduction has of every beginning of a row, an element for each.
+"""The scans: reductions of every beginning of a row, with one element for each.
 
-``acc`` is what came before, ``x`` the next element; the reduce op-code joins a run of elements to
-those before it.  Which runs there are is the plan (compiler/scheduling/scan_plans.py).
+``acc`` is the value so far, ``x`` the next element; the reduce op-code joins a run of elements to
+those before it.  The runs are stated by the plan (compiler/scheduling/scan_plans.py).
 NumPy calls them cumsum and cumprod, and ``accumulate`` of a ufunc.
 """
 
@@ -33,7 +33,7 @@ def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
 def _of_reals(rule: TypeRule) -> TypeRule:
     """A type rule that refuses complex numbers.
 
-    No identity leaves the bits of each as they are: (1 + 0j) * inf has a NaN.
+    No identity leaves the bits of every number as they are: (1 + 0j) * inf has a NaN.
     """
 
     def checked(types: Any, attrs: Any = ()) -> Any:
@@ -59,7 +59,7 @@ def scan(
 ) -> Operator:
     """Make a scan from a row; ``join`` is written over ``acc`` and ``x`` per dtype kind.
 
-    The identity, in front of an element, must leave all of its bits as they are.
+    The identity, joined in front of an element, must leave all bits of the element as they are.
     """
     codes = [
         OpCode(name, phase, text, ("acc", "x"), dtypes=kinds)
@@ -84,7 +84,7 @@ OPERATORS: tuple[Operator, ...] = (
         "cumsum",
         np.add,
         {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"},
-        {"f": "-T(0)", "iu": "0", "b": "false"},  # 0.0 in front would lose the sign of -0.0
+        {"f": "-T(0)", "iu": "0", "b": "false"},  # 0.0 would lose the sign of -0.0
         rules.summation,
         dtype_attr=True,
     ),

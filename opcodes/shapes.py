@@ -1,8 +1,8 @@
 """Shape rules: what an operator does to the shapes of its operands.
 
 An extent is an int or an opaque symbol; two extents are the same when they compare equal.  A rule
-says which extents must meet (the builder makes them one, or refuses), and what the result's shape
-is once they have.
+says which extents must be equal (the builder unifies them, or refuses), and what the shape of the
+result is then.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class ShapeRule:
 
     Attributes:
         meets: pairs of extents that must be equal.
-        result: shape of every result, once the pairs are; raises ``ShapeError``.
-        verb: what operands whose extents differ do not do, for messages.
+        result: shape of every result, once the pairs are equal; raises ``ShapeError``.
+        verb: for messages, the verb of "operands do not ..." where extents differ.
     """
 
     meets: Callable[[Sequence[Shape], Attrs], Pairs]
@@ -66,7 +66,7 @@ def broadcast_shape(shapes: Sequence[Shape], attrs: Attrs | None = None) -> Shap
 
 
 def check_dimensions(name: str, axis: int, rank: int) -> None:
-    """Leave to NumPy what it alone knows: which functions take axis 0 of no dimensions for all.
+    """Leave axis 0 of an array without dimensions to NumPy: some of its functions accept it.
 
     Raises:
         UnsupportedError: the array has no dimensions, and the axis is 0 or -1.
@@ -82,7 +82,7 @@ def normal_axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
 
     Raises:
         AxisError: no such axis.
-        ShapeError: one that stands twice.
+        ShapeError: an axis comes twice.
         UnsupportedError: axis 0 or -1 of no dimensions.
     """
     if axis is None:
@@ -118,7 +118,7 @@ def scanned_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     """The operand's shape.
 
     Raises:
-        ShapeError: no such axis, or not one.
+        ShapeError: no such axis, or not a single one.
     """
     axis = attrs["axis"]
     if axis is None or isinstance(axis, tuple):

@@ -6,7 +6,7 @@ import re
 
 from opweave.opcodes.errors import FragmentError
 
-# One alternative per kind of token; whitespace and comments are dropped by `tokens`.
+# One alternative for each kind of token; `tokens` drops white space and comments.
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+|//[^\n]*|/\*.*?\*/)

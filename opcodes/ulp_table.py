@@ -39,7 +39,7 @@ class Row:
 def table() -> tuple[Row, ...]:
     """The largest error of every operator that is not exact, by function, dtype and executor.
 
-    Composites have no rows: their bound follows from what they are made of.
+    Composites have no rows: their bound follows from the operators that they are made of.
     """
     return tuple(row for operator in OPERATORS.values() for row in _rows(operator))
 
@@ -59,7 +59,7 @@ WIDE = "; in float32, then rounded"
 
 
 def _figure(operator: Operator, dtype: DType, executor: str) -> tuple[float, str] | None:
-    """ULP and source, or None for what is exact or has no meaning for the dtype."""
+    """ULP and source; None where an operator is exact, or has no meaning for the dtype."""
     if operator.kind in (Kind.REDUCE, Kind.SCAN, Kind.CONTRACT):
         step = f"{STEP}{WIDE}" if dtype.round else STEP
         return (0.5, step) if operator.name in ROUNDING else None

@@ -69,7 +69,7 @@ def measured(f32: float, f64: float) -> Figure:
 
 
 def counted(ulp: float) -> Ulp:
-    """The same on every executor, because it is made of correctly rounded operations."""
+    """A figure for every executor, since the fragment consists of correctly rounded operations."""
     return Ulp(Figure(ulp, ulp, COUNTED), Figure(ulp, ulp, COUNTED))
 
 

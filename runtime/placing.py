@@ -1,4 +1,4 @@
-"""Where a graph's runner works: what runs kernels there, and how arrays travel there and back."""
+"""Places where a graph's runner works: its executor, and how arrays travel there and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place:
         executor: runs them.
         upload: a NumPy array as the executor takes it.
         download: what a kernel wrote as a NumPy array.
-        result: the same of an output, as NumPy returns it.
+        result: an output as NumPy returns it.
         replay: prepares a call with its arguments once; None where each launch is watched.
     """
 

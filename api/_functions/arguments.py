@@ -36,7 +36,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Functions, and classes, of which it is remembered what they read.
+# For so many functions, and classes, it is remembered what they read.
 MOST_FUNCTIONS = 256
 
 
@@ -79,9 +79,9 @@ class Signature:
         self.plain = Layout(names, self.static, names, trees, state=self.state)
 
     def unchanged(self) -> Kept | None:
-        """What was read from outside last, if the very same objects are there still.
+        """The values that were read from outside last, if the very same objects are still there.
 
-        None also where a call's leaves do not follow from the order of its arguments.
+        None where they are not, or where leaves do not follow from the order of arguments.
         """
         kept = self.kept
         return kept if kept is not None and self._takes_any and kept.is_there() else None
@@ -156,7 +156,7 @@ class Signature:
         return made
 
     def _note(self, function: FunctionType) -> None:
-        """What a function asks that is an argument."""
+        """Note what a function that is an argument asks."""
         self.asks_identity |= asks_identity(function.__code__)
         self.compares_objects |= compares_objects(function)
         self.looks_at = self.looks_at or asks_frames(function.__code__)
@@ -219,7 +219,7 @@ class Signature:
     def _add_captured(self, apart: Apart) -> tuple[Place, ...]:
         """Add what the function reads from outside, and what functions and classes there do.
 
-        Returns the places.
+        Returns the places of these values.
         """
         assert self.own is not None
         places: dict[Place, None] = {}

@@ -57,7 +57,7 @@ class Fused:
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
         functools.update_wrapper(self, fn, updated=())
-        self.given = fn  # which may hold an object; what is traced is a function of its arguments
+        self.given = fn  # it may hold an object; the traced function takes arguments alone
         fn = self.__wrapped__ = self.__opweave_function__ = unbound(fn)
         self.options = options
         self.static = static
@@ -110,7 +110,7 @@ class Fused:
 
     @staticmethod
     def __opweave_with__(function: Callable[..., Any]) -> Callable[..., Any]:
-        """What another fused function sees, of a copy of ours: inside it we are that function."""
+        """The function that another fused function calls in our place, a copy of ours."""
         return function
 
     # Calling
@@ -147,7 +147,7 @@ class Fused:
                 if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
                     return self._through_gpu(call, out)
                 return self.called(call, out)
-            except ByNumPy as error:  # from a trace, which did nothing else
+            except ByNumPy as error:  # raised before anything was computed
                 why, once = str(error), error.once
             return self.fallback.plainly(args, kwargs, out, why, once)
         except Exception as error:

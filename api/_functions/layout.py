@@ -17,7 +17,7 @@ class Layout:
     """Where the leaves of a call come from.
 
     Attributes:
-        names: of the leaves: a parameter's name, or a path such as ``params['w']``.
+        names: names of the leaves: a parameter's, or a path such as ``params['w']``.
         static: leaves that are part of the guard, whatever their type.
         parameters: names of the parameters, then the places of captured values.
         trees: structure of each value, None for a leaf.
@@ -56,7 +56,7 @@ class Layout:
     ) -> dict[str | Place, Any]:
         """Values by parameter and place, with other leaves in the place of those given.
 
-        ``made`` gets the containers, in the order of those that were taken apart.
+        The containers are added to ``made``, in the order in which they were taken apart.
         """
         made = [] if made is None else made
         rest = iter(leaves if self.same is None else [leaves[i] for i in self.same])
@@ -117,7 +117,7 @@ def first_places(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of leaves, told apart where two scopes spell one alike.
+    """Names of leaves, made distinct where two scopes use the same name.
 
     >>> _distinct(["w", "x", "w"])
     ('w', 'x', "w'")

@@ -1,4 +1,4 @@
-"""How functions of ours are pickled: by name, as functions are, or by what they are made of."""
+"""How functions of ours are pickled: by name, as functions are, or with what they hold."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 def reduced(fused: Any, *options: Any) -> Any:
     """What ``__reduce__`` of a fused function returns.
 
-    A decorated function is what stands in its module by its name.  One that was made of it
-    (``f.unfused()``) has the same function within, which has no name of its own any more.
+    A decorated function is found in its module under its name.  A function that was made of it
+    (``f.unfused()``) holds the same plain function, to which no name leads any more.
     """
     found = by_name(fused)
     if found is fused:
@@ -27,7 +27,7 @@ def derived(kind: Any, fused: Any, *options: Any) -> Any:
 
 
 def by_name(made: Any) -> Any:
-    """What a module has by the name of a function; None where that leads nowhere."""
+    """The object in a module under the name of a function; None if there is none."""
     module = sys.modules.get(getattr(made, "__module__", None) or "")
     names = getattr(made, "__qualname__", "").split(".")
     return reduce(lambda found, name: getattr(found, name, None), names, module)

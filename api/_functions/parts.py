@@ -1,4 +1,4 @@
-"""Functions that run in parts: fused segments, and what opweave does not know between them."""
+"""Functions that run in parts: fused segments, and lines between them that NumPy runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Where = Callable[[Sequence[Any]], tuple[Device, Any]]
 
 
 def without_frames(error: OpweaveError) -> OpweaveError:
-    """An error to keep: its traceback would hold the arrays of the call."""
+    """An error to keep, without its traceback, which would hold the arrays of the call."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
@@ -71,9 +71,9 @@ class Parts:
 
     @staticmethod
     def kinds(call: Call) -> Any:
-        """What calls that run in parts have in common: not extents, which may be new each time.
+        """A key of calls that run in parts; extents are not in it, since they may always be new.
 
-        With a static argument that cannot be hashed, and is in no guard, types alone.
+        If a static argument cannot be hashed, the key has types alone.
         """
         static = call.layout.static
         made = call.layout.structure, tuple(map(argument_kind, call.values, static))
@@ -88,7 +88,7 @@ class Parts:
         ran: list[tuple[Prepared, Lowered]] = []
 
         def run_segment(segment: Segment) -> Sequence[Any]:
-            with self._lock:  # where the arguments lie, even if a segment reads none of them
+            with self._lock:  # where the arguments lie, though a segment may read none
                 prepared, lowered = self._prepared(segment, call.arrays)
             ran.append((prepared, lowered))
             return prepared(segment.arrays, segment.scalars)
@@ -104,14 +104,14 @@ class Parts:
         return Ran(returned, tuple(tracer.breaks), tuple(ran))
 
     def traces(self, ran: Ran) -> list[Trace]:
-        """The graphs of what ran, as they were noted."""
+        """The graphs of the segments that ran, as they were noted."""
         lowered = {id(found) for _, found in ran.segments}
         return [
             v.trace for v in self.variants.values() if lowered & set(map(id, v.lowered.values()))
         ]
 
     def _prepared(self, segment: Segment, given: Sequence[Any]) -> tuple[Prepared, Lowered]:
-        """What runs a segment; one for each exact shape, as of whole functions."""
+        """The prepared call of a segment; one for each exact shape, as for whole functions."""
         device, executor = self.where([*given, *segment.arrays])
         types = tuple(map(scalar_type, segment.scalars.values()))
         keys = tuple(argument_key(a, False, not device.is_host) for a in segment.arrays)

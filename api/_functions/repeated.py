@@ -135,18 +135,18 @@ class Repeated:
         return found
 
     def _step_by_step(self, args: tuple[Any, ...], ready: Ready) -> list[Any]:
-        """Where a step returns what no kernel writes: what it was given, or a view."""
+        """Run step by step, where a step returns an argument or a view, which no kernel writes."""
         found: list[Any] = []
         for _ in range(self.n):
             made = self.step(*args)
             found = [made] if _is_leaf(ready.structure) else list(made)
-            # NumPy's scalars are arrays again, or the next step would be traced for their values
+            # NumPy's scalars become arrays again: else a step would be traced for each value
             state = [np.asarray(a) if isinstance(a, np.generic) else a for a in found]
             args = (*state, *args[len(state) :])
         return [array.copy() for array in found]
 
     def __opweave_with__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Inside another fused function: each step is code of its own, as of a Python loop."""
+        """The function inside another fused one: each step is code of its own, as in a loop."""
 
         def repeated(*args: Any) -> Any:
             found: Any = args[0]
@@ -170,7 +170,7 @@ class Repeated:
         )
 
     def _state(self, ready: Ready, args: Sequence[Any]) -> int:
-        """How many arguments results take the place of.
+        """The number of arguments that results take the place of.
 
         Raises:
             ArgumentError: names the first that does not fit.
@@ -211,7 +211,7 @@ def _shape_and_dtype(output: Any, extents: Mapping[str, int]) -> tuple[Any, Any]
 
 
 def _begun(array: Any) -> Any:
-    """A copy of the state to begin with where it does not lie as what a step makes."""
+    """The state to begin with; a copy, where it does not lie as results of a step do."""
     return array if array.flags.c_contiguous and pointer(array) % 16 == 0 else array.copy()
 
 

@@ -24,7 +24,7 @@ from opweave.configuration import config
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
 
-# What alarms are for; of underflow none is.
+# Kinds of errors that have alarms; underflow has none.
 FOUND = ("divide", "over", "invalid")
 
 

@@ -183,7 +183,7 @@ class Graph:
         return [*self.inputs, *(n for n in found if n not in self.inputs)]
 
     def _reached(self) -> list[str]:
-        """What the outputs need, directly or not."""
+        """The nodes that outputs need, directly or not."""
         found = dict.fromkeys(self.outputs)
         waiting = list(found)
         while waiting:

@@ -138,7 +138,7 @@ class Runner:
                 reshaped in place since it was passed.
         """
         try:
-            with self._lock:  # from what is bound to the call that belongs to it
+            with self._lock:  # so that the call takes what is bound here
                 self._bind(arrays)
                 if not self.cached:
                     self._fused, self._ready = Fused(self.function, (), self.options), None
@@ -176,7 +176,7 @@ class Runner:
             )
 
     def _is_bound(self, name: str, array: Any) -> bool:
-        """It is read where it is, and nothing has to be done; what is copied is copied again."""
+        """True for an array that is read where it is; one that was copied is copied again."""
         return self._fitted.get(name) is array and not self._copies
 
     def _fitting(self, name: str, array: Any) -> Any:
@@ -186,7 +186,7 @@ class Runner:
         return _fitting(f"{self.name}: input {name}", array, self.inputs[name])
 
     def _prepared(self) -> Replay | Launched:
-        """What gives out a call with the arrays that are bound."""
+        """The object that gives a call with the arrays that are bound."""
         assert self._bound is not None
         arrays, place = self._bound.arrays, self._place()
         call = self._fused.signature.bind(tuple(arrays), {})
@@ -207,17 +207,17 @@ class Runner:
 
 
 class Replay(Protocol):
-    """A prepared call whose arguments are bound apart."""
+    """Protocol of a prepared call whose arguments are bound one by one."""
 
     def bind(self, number: int, array: Any) -> None:
         """Another array for an input, or the same with other elements."""
 
     def taken(self) -> Callable[[], list[Any]]:
-        """A call with what is bound now; what is bound later is none of its."""
+        """A call with the arrays that are bound now; later ones do not change it."""
 
 
 class Launched(NamedTuple):
-    """A prepared call whose arguments, those of a ``Bound``, are bound at each call anew."""
+    """A prepared call that reads its arguments from a ``Bound`` anew at each call."""
 
     run: Callable[..., list[Any]]
     prepared: Prepared

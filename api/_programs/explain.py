@@ -20,7 +20,7 @@ from opweave.compiler.scheduling.schedule import Decision
 from opweave.compiler.scheduling.work import Work, work_of
 from opweave.runtime.host.plans import planned
 
-# What a person reads at once.
+# As much as a person reads at once.
 COLUMNS, LINES = 100, 60
 
 
@@ -106,7 +106,7 @@ def _text(
 
 
 def _decided(title: str, decisions: Iterable[Decision]) -> list[str]:
-    """Decisions by their reason, with the pairs and lines that each concerns."""
+    """Decisions by reason, with the pairs and lines that each concerns."""
     reasons: dict[str, Counter[str]] = {}
     for d in decisions:
         at = f" ({d.where})" if d.where.file else ""
@@ -157,7 +157,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
-    """What lies in memory besides arguments and results."""
+    """The line about temporaries, which lie in memory besides arguments and results."""
     plan = planned(lowered.kernels, lowered.schedule, extents)
     if not plan.nbytes:
         return []

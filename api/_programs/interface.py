@@ -1,4 +1,4 @@
-"""What a fused function, a program and a run in parts are to what is told about them."""
+"""Protocols of fused functions, programs and runs in parts, for what explains them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FusedLike(Protocol):
     signature: Any
 
     def found_for(self, call: Any, device: Any) -> Specialised:
-        """What was compiled for a call of this kind, or is now."""
+        """The compilation for a call of this kind, made now if there is none."""
 
 
 class ProgramLike(Protocol):
@@ -65,7 +65,7 @@ class ArgumentsLike(Protocol):
 
 
 class RanLike(Protocol):
-    """What a run in parts did: the lines between its segments, and what ran each."""
+    """What a run in parts did: the lines between its segments, and the calls of these."""
 
     @property
     def breaks(self) -> tuple[Any, ...]: ...

@@ -116,7 +116,7 @@ class KernelView:
 
     @property
     def spill_bytes(self) -> int:
-        """What a thread stores of its registers to memory, for want of room."""
+        """Bytes of registers that a thread stores to memory, because there are too few."""
         return self.resources.spill_bytes
 
     # Edits
@@ -124,7 +124,7 @@ class KernelView:
     def insert(
         self, code: Any, *, before: str | None = None, after: str | None = None
     ) -> KernelView:
-        """Slide one more op-code in, before or after a name; a new kernel, ready to run.
+        """Insert one more op-code, before or after a name; returns a new kernel, ready to run.
 
         ``kernel.insert(ow.opcodes.clip(0, 1), before="store")``
 

@@ -30,7 +30,7 @@ def _widenings(graph: Graph, kinds: Mapping[str, Any]) -> Iterator[str]:
         floats = [v for v in node.values if v.shape and v.dtype.is_float]
         narrow = {_before(made.get(v.id), node) for v in floats}
         if not narrow or None in narrow or not node.result.dtype.is_float:
-            continue  # an array is as wide, and decides; or nothing wide comes of it
+            continue  # an array is as wide and decides, or the result is not wide
         strong = next((w for o in node.operands if (w := _strong(o, kinds))), None)
         if strong is not None:
             yield (
@@ -41,7 +41,7 @@ def _widenings(graph: Graph, kinds: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _before(cast: Node | None, node: Node) -> str | None:
-    """The 16-bit type that an operand had; None where it is as wide by itself."""
+    """The 16-bit type that an operand had before a cast; None where it had none."""
     if cast is None or cast.operator.name != "cast" or cast.where != node.where:
         return None
     source = cast.values[0].dtype
@@ -49,7 +49,7 @@ def _before(cast: Node | None, node: Node) -> str | None:
 
 
 def _strong(operand: Value | Scalar, kinds: Mapping[str, Any]) -> str | None:
-    """How to call an operand whose type does not give way; None for one whose does."""
+    """A name for an operand whose type is not weak; None for a weak one."""
     if isinstance(operand, Value):
         return None if operand.shape else "a result without dimensions"
     found = next((k for leaf in operand.expr.leaves() if (k := _kind(leaf, kinds))), None)

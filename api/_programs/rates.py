@@ -12,12 +12,12 @@ from opweave.compiler.scheduling.work import Work
 # multiprocessor; CUDA C++ Programming Guide 13.0, "Arithmetic Instructions", 8.6 to 9.0), and a
 # fused multiply-add counts twice.
 SPECIAL_SHARE = 16
-# A short kernel in a queue: measured on an H200, 1.24 us in a graph to 1.85 us by itself; a host
-# kernel's is what a call costs.
+# Seconds for a short kernel in a queue: on an H200 1.24 us in a graph to 1.85 us by itself were
+# measured; on the host it is the time of a call.
 LAUNCH_SECONDS = {"cuda": 2e-6, "host": 1e-5}
 # Twice the work in less than this much more time: it was not the work that took the time.
 OVERHEAD_GROWTH = 1.1
-# In more than this: the work took most of it.
+# In more than this time: the work took most of it.
 WORK_GROWTH = 1.5
 
 
@@ -101,7 +101,7 @@ class Regime:
 
     @property
     def floor(self) -> float:
-        """Seconds below which no kernels of this work get, launches aside."""
+        """The least seconds in which any kernels could do this work, without launches."""
         return max(self.memory, self.compute)
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
 VERSION = "0.1.0"
-KINDS = {True: "so", False: "cubin"}  # of binaries, by whether the host's compiler makes them
+KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's compiler
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 
 
@@ -48,7 +48,7 @@ def on_host(arch: str, mode: str) -> bool:
 
 
 def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") -> dict[str, Any]:
-    """Everything that can change the binary of a source; pure but for the fingerprints."""
+    """Everything that can change the binary of a source; only the fingerprints ask the system."""
     host = on_host(arch, mode)
     return {
         "opweave": VERSION,

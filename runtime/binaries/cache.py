@@ -169,7 +169,7 @@ class DiskCache:
         """Remove every entry; returns how many.  What is not an entry stays."""
         removed = self.prune(0)
         for shelf in self._shelves():
-            with suppress(OSError):  # not empty
+            with suppress(OSError):  # the folder is not empty
                 shelf.rmdir()
         return removed
 
@@ -249,7 +249,7 @@ class DiskCache:
         try:
             with suppress(OSError):
                 os.rename(path, gone)
-        finally:  # Ctrl-C, too
+        finally:  # also after Ctrl-C
             if gone.is_dir() and not gone.is_symlink():
                 shutil.rmtree(gone, ignore_errors=True)
             with suppress(OSError):
@@ -263,7 +263,7 @@ class DiskCache:
             else:
                 self._bytes += count
             over = self._bytes > self.most_bytes
-        if over:  # some way below the cap, so that not every entry from now on asks for it
+        if over:  # some way below the cap, or every further entry would prune again
             self.prune(int(self.most_bytes * PRUNED_TO))
 
     def _check_root(self) -> bool:

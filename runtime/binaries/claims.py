@@ -1,7 +1,7 @@
-"""One process makes an entry of the cache, others that want it wait: a lock on its folder.
+"""A lock on the folder of a cache entry: one process makes the entry, others wait for it.
 
-The lock belongs to an open file, so the system drops it with its holder, however that one ends;
-there is nothing to clean up.  It only spares work: an entry is moved to its place in one step.
+The lock belongs to an open file.  So the system drops it when its holder ends, in whatever way,
+and there is nothing to clean up.  It only saves work: an entry is moved to its place in one step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 def claimed(folder: Path) -> Iterator[bool]:
     """Hold a folder against other processes and threads; gives True if somebody else had it.
 
-    Where the lock cannot be had (a folder that is not there, a file system without locks, a
-    holder that does not end) the work is done without.
+    Where the lock cannot be taken (no folder, a file system without locks, a holder that does
+    not end) the work is done without it.
     """
     handle = -1
     with suppress(OSError):

@@ -1,8 +1,9 @@
-"""What clang's instrumentation leaves out of a kernel that is sanitized, put into its IR.
+"""Corrections of the IR of a sanitized kernel, where clang's instrumentation is not enough.
 
-ThreadSanitizer tells the checker of every load and store, UndefinedBehaviorSanitizer of what is
-misaligned, but for two: structs that are copied as a whole lose the alignment that their type
-asks for, and what a bit-field's neighbours hold is read to be written back, which nobody asks for.
+ThreadSanitizer tells the checker of every load and store, UndefinedBehaviorSanitizer of
+misaligned ones, with two exceptions.  Structs that are copied as a whole lose the alignment of
+their type.  And to write a bit-field its neighbours are read and written back, a read that is not
+the program's.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BY_INSTRUMENTATION = ", !nosanitize !{}"
 
 
 def told(ir: str) -> str:
-    """The IR of a module whose whole copies tell their alignment, and whose bit-fields are set."""
+    """The IR in which copies tell their alignment, and bit-fields tell of their own bits only."""
     made: list[str] = []
     declared: set[str] = set()
     function: list[str] = []
@@ -65,7 +66,7 @@ def _arguments(text: str) -> Iterator[str]:
 
 
 def _fields_written(function: list[str]) -> list[str]:
-    """A function whose reads of what lies beside a bit-field, to write it back, are not told."""
+    """A function that does not tell of reads whose only purpose is to write a bit-field."""
     if not any("%bf.set" in line for line in function):
         return function
     cleared = {m["name"]: m["of"] for line in function if (m := FIELD_CLEARED.match(line))}

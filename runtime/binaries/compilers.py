@@ -1,7 +1,7 @@
-"""Compilers that run, and how they end: with Ctrl-C none is left behind.
+"""Compilers that run, and how they end: after Ctrl-C none is left behind.
 
-A compiler is a family of processes (g++ starts cc1plus, as and ld) and only its head is ours to
-wait for; so each has a process group of its own, which is ended as a whole.
+A compiler is a family of processes (g++ starts cc1plus, as and ld), and we can wait for its head
+only.  So each has a process group of its own, which is ended as a whole.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Running:
     def __init__(self) -> None:
         self._lock = locks.lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
-        self._ending = 0  # the signal for those that start too late
+        self._ending = 0  # the signal for compilers that start after the end
 
     def enter(self) -> None:
-        """From now on, compilers of this thread belong to this request."""
+        """Let compilers of this thread belong to this request from now on."""
         _of_thread.running = self
 
     @contextmanager
@@ -53,7 +53,7 @@ class Running:
                 self._processes.discard(process)
 
     def stop(self) -> None:
-        """End all of them, and those that start from now on; their threads wait for them."""
+        """End all of them, and those that start later; their threads wait for them."""
         end = time.monotonic() + SECONDS_TO_END
         self._signal_all(signal.SIGTERM)
         while self._processes and time.monotonic() < end:
@@ -68,7 +68,7 @@ class Running:
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    """Send a signal to a process that was not waited for yet, and to those that it started."""
+    """Send a signal to a process that still runs, and to those that it started."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -22,7 +22,7 @@ class Variable:
     name: str
     address: int
     bytes: int
-    is_guard: bool = False  # of an initialisation: the compiler's own
+    is_guard: bool = False  # the compiler's own guard of an initialisation
 
 
 class DebugInfo:
@@ -65,7 +65,7 @@ class DebugInfo:
 
         What was inlined from a header belongs to the line that called it.
         """
-        at = address - 1  # a return address is behind the call
+        at = address - 1  # a return address lies behind the call
         calls = [c for c in self._inlined if c[0] <= at < c[1]]
         number = bisect_right(self._rows, (at, 1 << 62, "")) - 1
         if number >= 0 and self._rows[number][2] == KERNEL_FILE:

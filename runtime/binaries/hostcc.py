@@ -23,22 +23,22 @@ from opweave.runtime.process.locks import Once
 # No contraction and no reassociation: a fused kernel gives the bits of an unfused one.
 STRICT = ("-ffp-contract=off",)
 FAST = ("-ffp-contract=fast",)
-CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # not in what math.cuh keeps from it
+CLANG_FAST = ("-ffp-contract=fast-honor-pragmas",)  # math.cuh has pragmas against it
 # Partial redundancy elimination puts branches into loops over several channels, which then do
 # not vectorise (g++ 12); clang takes the flag and ignores it, zig refuses it.
 NO_PRE = ("-fno-tree-pre",)
-# -fno-builtin: functions of the C library are called as they stand.  Without it, and with
-# -fno-math-errno, g++ makes 1 / sqrt(x * x + 1) of cos(atan(x)), which is fused code's alone.
+# -fno-builtin: functions of the C library are called as written.  Without it, and with
+# -fno-math-errno, g++ turns cos(atan(x)) into 1 / sqrt(x * x + 1); only fused code has both calls.
 COMMON = (
     "-x", "c++", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-fvisibility=default",
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-builtin", "-w",
 )  # fmt: skip
-# What a kernel is compiled for.  Unoptimised for checking, so that a read that a GPU would make is
-# made, even if its value is not used, and without a canary that ends the process where a kernel
-# writes past a local array.  To sanitize, the compiler puts a call in front of every access
-# (`__tsan_read4` and so on, with which ThreadSanitizer begins; here our own checker has those
-# names) and line tables into the object; it is linked apart, without anybody's runtime.
+# What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
+# a GPU would make is made even if its value is not used.  They have no canary, which would end the
+# process where a kernel writes past a local array.  To sanitize, the compiler puts a call in front
+# of every access (`__tsan_read4` and so on: names of ThreadSanitizer's runtime, which our own
+# checker has here), and line tables into the object.  That is linked apart, without a runtime.
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("-fno-sanitize=all",),
     "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0", "-fno-stack-protector"),
@@ -47,18 +47,18 @@ MODES: dict[str, tuple[str, ...]] = {
         "-fno-sanitize=undefined",
     ),
 }  # fmt: skip
-# The same for either front end: every access, index and address is told to the checker, volatile
-# accesses are told apart, calls are not told.
+# The same for g++ and clang: the checker is told of every access, index and address.  Volatile
+# accesses are marked; calls are not told.
 GCC_HOOKS = (
     "-fsanitize=thread,bounds,alignment",
     "--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0",
 )  # fmt: skip
-# Past clang's driver, which would add what traps, and past zig's, which takes the three for
-# `undefined`, to be had as a whole or, behind -fno-sanitize=undefined, not at all, and which puts
-# its own ThreadSanitizer into an object (zig 0.13).
-# ThreadSanitizer leaves out a read in front of a write of the same element, which can race no
-# further; but nobody may have written the element.  It leaves out local arrays whose address goes
-# nowhere: here it goes to what the checks of alignment and, for bytes, of null would call.
+# These pass by clang's driver, which would add traps.  They also pass by zig's driver (zig 0.13),
+# which takes the three checks for `undefined`, to be had as a whole or, behind
+# -fno-sanitize=undefined, not at all, and which puts its own ThreadSanitizer into an object.
+# ThreadSanitizer leaves out a read in front of a write of the same element, since it adds no race;
+# but it may be a read of an element that nobody has written.  It also leaves out local arrays
+# whose address is passed to nobody; here the checks of alignment and null are passed the address.
 CLANG_TELLS = (
     "-Xclang", "-fsanitize=thread",
     "-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
@@ -69,25 +69,25 @@ CLANG_HOOKS = (
     "-Xclang", "-fsanitize=array-bounds,alignment,null",
     "-Xclang", "-fsanitize-recover=array-bounds,alignment,null",
 )  # fmt: skip
-# From IR, see clang_ir.py, to an object.
+# From the IR of clang_ir.py to an object.
 CLANG_OF_IR = (
     "-O0", "-fPIC", "-w", "-fno-stack-protector", "-fno-sanitize=undefined", *CLANG_TELLS,
 )  # fmt: skip
 
 
-# What a kernel is compiled with once more where the compiler itself fails, in turn; bits stay.
-# g++ 12 has no instruction for a maximum of 8 or 16 bits under a mask of AVX-512, both operands
-# in memory; at -O2 and for narrower vectors neither.  Without temporary expression replacement it
-# loads them first, and the loop is a vector's as before.  Where that is not it, without vectors.
+# Flags for another try where the compiler itself fails, one after the other; they change no bits.
+# g++ 12 fails on a maximum of 8 or 16 bits under a mask of AVX-512 with both operands in memory,
+# at -O2 and for narrower vectors too.  Without temporary expression replacement it loads the
+# operands first, and the loop is vectorised as before.  If that does not help, without vectors.
 LESS = ("-O1",)
 NO_TER = ("-fno-tree-ter",)
 FAILURES = ("internal compiler error", "unrecognizable insn", "PLEASE submit a bug report")
 
-# What generated kernels are linked with: C only, which spares the linker half of its time.  (zig
-# links with nothing at all: what is left open is found in the process.)
+# Libraries of generated kernels: those of C only, which saves half of the linker's time.  (zig
+# links with nothing at all: open symbols are found in the process.)
 C_ONLY = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
-# By GNU's linker two mappings for each library instead of five, of which Linux gives a process
-# 65,530; it also loads in two thirds of the time, from a third of the bytes.
+# With GNU's linker a library takes two memory mappings instead of five; Linux gives a process
+# 65,530 of them.  It also loads in two thirds of the time, from a third of the bytes.
 FEW_MAPPINGS = ("-Wl,-z,noseparate-code,-z,norelro",)
 
 
@@ -112,7 +112,7 @@ def host_compiler() -> HostCompiler:
     for name in ("g++", "c++", "clang++"):
         found = shutil.which(name)
         if found:
-            path = os.path.abspath(found)  # with a relative PATH, one that means the same later
+            path = os.path.abspath(found)  # an absolute path, in case PATH is relative
             tries = (NO_TER, LESS)
             return HostCompiler((path,), _fingerprint(path), NO_PRE, C_ONLY + FEW_MAPPINGS, tries)
     spec = importlib.util.find_spec("ziglang")
@@ -145,11 +145,11 @@ def cpu_features() -> str:
 
 @Once
 def zig_cache() -> str:
-    """A folder that only this user can have written: of this process."""
+    """A folder of this process, which only this user can write to."""
     folder, maker = tempfile.mkdtemp(prefix="opweave-zig-"), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == maker:  # a forked child runs this, too
+        if os.getpid() == maker:  # a forked child comes here, too
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)
@@ -183,7 +183,7 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
 
 
 def libraries(mode: str) -> tuple[str, ...]:
-    """What a kernel is linked with; one that is sanitized may be anybody's C++."""
+    """Libraries that a kernel is linked with; a sanitized one may be any C++ of a user's."""
     return () if mode == "sanitize" else host_compiler().libraries
 
 
@@ -195,7 +195,7 @@ def is_gcc() -> bool:
 
 
 def weaker(mode: str) -> tuple[tuple[str, ...], ...]:
-    """Flags that are added in turn where the compiler itself fails; -O0 has nothing to give up."""
+    """Flags to add, one after the other, where the compiler fails; with -O0 there are none."""
     return host_compiler().weaker if mode == "run" else ()
 
 

@@ -15,7 +15,7 @@ from opweave.opcodes.errors import CompileError, NoCompilerError
 WHEELS = ("cuda_core-", "cuda_bindings-", "nvidia_cuda_nvrtc-", "nvidia_cuda_nvrtc_cu12-")
 STRICT: dict[str, Any] = {"fma": False, "ftz": False, "prec_div": True, "prec_sqrt": True}
 FAST: dict[str, Any] = {"fma": True, "use_fast_math": True}
-# "minimal" leaves out textures and the runtime API, which kernels do not use: 9 ms of 65 less.
+# "minimal" leaves out textures and the runtime API, which kernels do not use: it saves 9 ms of 65.
 COMMON: dict[str, Any] = {"std": "c++17", "minimal": True}
 
 
@@ -23,8 +23,8 @@ COMMON: dict[str, Any] = {"std": "c++17", "minimal": True}
 def fingerprint() -> str:
     """Versions of the wheels that hold the compiler.
 
-    Read off the names of their metadata folders: neither cuda.core nor importlib.metadata, which
-    take longer than a disk hit may, is imported for it.
+    They are read from the names of the wheels' metadata folders.  Importing cuda.core or
+    importlib.metadata would take longer than a hit on disk may take.
     """
     found: set[str] = set()
     for folder in sys.path:

@@ -1,4 +1,4 @@
-"""Arguments of a call: which are arrays, what of them is static, what guards a compilation."""
+"""Arguments of a call: which are arrays, and what of them belongs to a guard or to a key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError, Su
 
 _from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, complex, np.generic)
-# What selects what a function does, and is part of the guard wherever it stands.
+# Types of values that select what a function does; they are always part of the guard.
 STATIC_TYPES = (
     bool, np.bool_, str, bytes, Enum, type, np.dtype, np.ufunc, slice, type(...), ModuleType,
     FunctionType, BuiltinFunctionType, MethodType, Identity,
@@ -38,15 +38,14 @@ def is_array(value: Any) -> bool:
     return issubclass(type(value), np.ndarray) or is_cupy(value)
 
 
-# NumPy's classes whose elements are all that a kernel needs, and what a trace calls them.
+# NumPy's classes of arrays that a kernel can take, and their names in a trace.
 LIBRARIES = {np.ndarray: "numpy", np.memmap: "memmap"}
 
 
 def is_plain(kind: type) -> bool:
     """True for NumPy's and CuPy's own classes of arrays, and for files in memory.
 
-    What other classes add, by ``__array_ufunc__`` or ``__array_finalize__`` for instance, a kernel
-    would lose.
+    A kernel would lose what other classes add, for example by ``__array_ufunc__``.
     """
     cupy = sys.modules.get("cupy")
     return kind in LIBRARIES or (cupy is not None and kind is cupy.ndarray)
@@ -55,7 +54,7 @@ def is_plain(kind: type) -> bool:
 def is_scalar(value: Any) -> bool:
     """True for a number that may differ from call to call.
 
-    A bool is part of the guard, and what is of a class of its own, which the function may ask.
+    A bool is part of the guard.  So is a number of another class, which the function may ask for.
     """
     kind = type(value)
     return kind in (int, float, complex) or (
@@ -171,7 +170,7 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
         return dtype, type(dtype), value.shape, value.strides, value.flags.aligned
     if is_array(value):
         place: Any = pointer(value) % 16
-        if is_cupy(value):  # what is prepared runs on one device
+        if is_cupy(value):  # a prepared call runs on one device
             place = value.device.id, place
         dtype = value.dtype
         return dtype, type(dtype), value.shape, value.strides, type(value), place
@@ -181,7 +180,7 @@ def argument_key(value: Any, static: bool, aligned: bool) -> Any:
 
 
 def argument_kind(value: Any, static: bool) -> Any:
-    """What calls of other extents have in common: dtype and dimensions, or the static value."""
+    """What calls of other extents have in common: dtype and dimensions, or a static value."""
     if isinstance(value, np.ndarray) or is_cupy(value):
         return type(value), value.dtype, value.dtype.char, value.ndim
     return type(value) if is_scalar(value) and not static else static_key(value)
@@ -197,7 +196,7 @@ def overlap(a: Any, b: Any) -> bool:
 
 
 def overlaps_itself(array: Any) -> bool:
-    """True unless the strides alone say that every element has bytes of its own."""
+    """True unless the strides alone show that no two elements share bytes."""
     if array.flags.c_contiguous:
         return False
     reach = array.itemsize

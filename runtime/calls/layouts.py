@@ -19,7 +19,7 @@ class Layouts:
     """The layouts of a schedule's values for the extents of one call.
 
     Attributes:
-        shapes: shape and dtype of what kernels write, by the value's id.
+        shapes: shape and dtype of values that kernels write, by the value's id.
         strides: in elements, of every array and view, by the value's id.
     """
 
@@ -79,7 +79,7 @@ class Layouts:
             array = array.reshape(tuple(extent_of(e, self.extents) for e in view.shape_of_base))
         made = with_axes(array[picked] if picked else array, view.axes)
         shape = tuple(extent_of(e, self.extents) for e in view.shape)
-        # a slice of a new axis has all of it, or nothing
+        # a slice of a new axis takes all of it, or nothing
         return made if made.shape == shape else made[tuple(map(slice, shape))]
 
     def shape_of(self, value: Value) -> tuple[tuple[int, ...], DType]:

@@ -43,7 +43,7 @@ def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
 
 
 def truth(number: Any) -> Any:
-    """Python's bool, of NumPy's; CuPy's functions return arrays."""
+    """Python's bool in the place of NumPy's; anything else as it is, such as CuPy's arrays."""
     return bool(number) if isinstance(number, np.bool_) else number
 
 

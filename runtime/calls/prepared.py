@@ -1,7 +1,8 @@
 """Launch: arguments bound, buffers made, kernels started.
 
-``prepare`` does once per exact shapes, strides and types what can be done once: grids, extents,
-strides, packing formats.  A prepared call then only packs pointers and scalars, and launches.
+``Prepared`` does what needs to be done only once for exact shapes, strides and types: grids,
+extents, strides, packing formats.  A prepared call then only packs pointers and scalars, and
+launches.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from opweave.runtime.calls.steps import Launch, by_library, scalar_value, step_o
 
 
 class Prepared:
-    """A call that is ready but for pointers and scalars."""
+    """A call for which only pointers and scalars are missing."""
 
     def __init__(
         self, lowered: Lowered, executor: Executor, extents: Mapping[str, int],
@@ -40,7 +41,7 @@ class Prepared:
     ):  # fmt: skip
         """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
 
-        ``replay``: what comes again may become a CUDA graph, see runtime/cuda/call_graphs.py.
+        ``replay``: calls that come again may become a CUDA graph, see runtime/cuda/call_graphs.py.
         """
         self.replay = replay
         self.constants = tuple(constants)
@@ -95,7 +96,7 @@ class Prepared:
         self.single = single_of(self.graph, self.steps, self.makes) if is_apart else None
 
     def _build(self, lowered: Lowered) -> None:
-        """Compile what has several kernels on several threads: compilers are processes."""
+        """Compile several kernels on several threads, since compilers are processes."""
         pairs = [
             (kernel, source)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
@@ -129,7 +130,7 @@ class Prepared:
         return self._apart(found) if self.shared and not out else found
 
     def _apart(self, results: list[Any]) -> list[Any]:
-        """Results of which none is another: a view of all of it takes its place."""
+        """Results of which no two are the same object: a view replaces the second one."""
         for place, first in self.shared:
             if results[place] is results[first]:
                 results[place] = results[place][...]
@@ -146,7 +147,7 @@ class Prepared:
         return [self._output(i, o, held, env) for i, o in enumerate(self.graph.outputs)]
 
     def loop(self) -> Loop | None:
-        """How to run it many times, its results becoming its first arguments; None: call it."""
+        """A function that runs it many times, its results as arguments; None: impossible."""
         if self._loop is None and self._is_closed():
             self._loop = self.executor.loop(self)  # two threads may make it, and one is kept
         return self._loop

@@ -1,4 +1,4 @@
-"""The steps of a prepared call: one kernel each, ready but for pointers and numbers."""
+"""The steps of a prepared call, one kernel each; only pointers and numbers are missing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Step:
     rows: int
 
 
-# Formats of a kernel's slots -> what packs their values.
+# Formats of a kernel's slots -> the function that packs their values.
 Packer = Callable[[Kernel, Sequence[str]], Callable[..., Any]]
 
 
@@ -99,7 +99,7 @@ def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts, packs: Pack
 
 
 def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[Any]], Any]:
-    """What computes a product in the place of a kernel, NumPy's BLAS, of operands and result."""
+    """A function of operands and result that computes a product by NumPy's BLAS."""
     x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
     if x not in layouts.graph.views and y not in layouts.graph.views:
         return lambda arrays: np.matmul(arrays[0], arrays[-2], arrays[-1])
@@ -113,7 +113,7 @@ def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[A
 
 
 def by_library(kernel: Kernel, layouts: Layouts) -> Launch:
-    """The same as a launch, which warns of nothing, as kernels."""
+    """The same as a launch; it warns of nothing, as kernels do not."""
     multiply = product_by_library(kernel, layouts)
 
     def launch(slots: bytes, arrays: Sequence[Any]) -> None:
@@ -153,7 +153,7 @@ def partial_bytes(kernel: Kernel, rows: int) -> int:
 
 
 def counters(kernel: Kernel, rows: int) -> int:
-    """Counters of such a kernel: one a row; of a scan two, and a sign for each part."""
+    """Counters of such a kernel: one a row; for a scan two a row, and a flag for each part."""
     return rows * (kernel.toggles["PARTS"] + 2 if kernel.totals else 1)
 
 

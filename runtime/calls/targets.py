@@ -17,7 +17,7 @@ from opweave.runtime.calls.prepared import Prepared
 
 
 def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, Any]) -> list[Any]:
-    """Run with given output arrays; what overlaps or is strided goes through a temporary.
+    """Run with given output arrays; some, if strided or overlapping, are written by a copy.
 
     Raises:
         ArgumentError: arrays that do not fit the outputs, or that share memory.
@@ -77,7 +77,7 @@ def _remembered(
 ) -> dict[int, Any]:
     """The outputs that kernels write straight to their targets, by value.
 
-    Who writes to the same arrays again, as a loop does, is not asked again how they lie.
+    For the arrays of the last call, as in a loop, layouts are not checked again.
     """
     held = (*targets, *arrays)
     known, places = prepared.last_targets
@@ -90,7 +90,7 @@ def _remembered(
 def _straight(
     targets: Sequence[Any], prepared: Prepared, arrays: Sequence[Any]
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of value and position of its target, where nothing is in the way.
+    """Pairs of a value and the position of its target, for targets that can be written directly.
 
     Raises:
         ArgumentError: two targets overlap, or elements of one.

@@ -1,8 +1,8 @@
 """Calls on a GPU that come again as CUDA graphs, found by where their arrays lie.
 
-Loops give the same arrays, and CuPy's pool the same memory for results, again and again.  A call
-whose addresses and numbers were there before is one launch; every other is launched as ever, so
-that nothing is copied, and arrays may move as they like.
+In a loop arguments are the same arrays again and again, and CuPy's pool gives the same memory for
+results.  A call with addresses and numbers that came before is one launch of a graph.  All other
+calls launch their kernels.  So nothing is copied, and arrays may lie anywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import scalar_value
 from opweave.runtime.process import locks
 
-# A call is captured when it comes for this time: a capture takes as long as many launches.
+# A call is captured when it comes for the third time: a capture takes as long as many launches.
 CAPTURED_AT = 3
 # Graphs of one prepared call that are kept, each with temporaries of its own; and calls that are
 # counted towards a capture.
@@ -95,7 +95,7 @@ class CallGraphs:
 
 
 def captured(stream: Any, launch: Callable[[], None]) -> Any:
-    """What is launched as a CUDA graph; nothing runs.  Modules must have been loaded before."""
+    """Capture launches as a CUDA graph; nothing runs.  Modules must be loaded already."""
     with stream:
         stream.begin_capture()
         try:
@@ -111,7 +111,7 @@ def is_captured(stream: Any) -> bool:
 
 
 def stream_key(stream: Any) -> tuple[int, int]:
-    """What tells streams apart: the default stream of a thread has one number for all threads."""
+    """A key of a stream; with the thread, since all per-thread default streams have one number."""
     return stream.ptr, threading.get_ident() if stream.ptr == PER_THREAD_STREAM else 0
 
 

@@ -21,21 +21,21 @@ from opweave.runtime.process import locks
 if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
 
-# Kernels of a graph, about: by then a launch of it costs each of them little, and it is made in
-# the time of some hundred launches.
+# About how many kernels a graph has: so many that a launch costs each of them little, and so few
+# that it is made in the time of some hundred launches.
 KERNELS = 64
 # Graphs of one loop that are kept, each with two states of its own.
 MOST_GRAPHS = 4
-# Larger states, with what lies between the kernels of a step, are launched step by step: a kernel
-# that moves this many bytes takes longer than its launch, so that a graph would keep memory and
-# save nothing.
+# If the state and the temporaries of a step are larger, steps are launched one by one: a kernel
+# that moves this many bytes takes longer than its launch.  A graph would keep memory and save
+# nothing.
 MOST_BYTES = 1 << 24
 
 Arrays = Sequence[Any]
 
 
 class _Turns(NamedTuple):
-    """Two places of the state, what kernels use besides, and the graph of some steps.
+    """Two places of the state, other memory of the kernels, and the graph of some steps.
 
     The graph leads from ``first`` by way of ``second`` back to ``first``.
     """
@@ -61,10 +61,10 @@ class DeviceLoop:
         self._lock = locks.lock()
 
     def __call__(self, arrays: Arrays, env: Mapping[str, Any], times: int) -> list[Any]:
-        """The state after so many steps, in new arrays, behind what the current stream does.
+        """The state after so many steps, in new arrays, in the order of the current stream.
 
-        The first step reads the arguments, the last one writes the new arrays, and graphs do what
-        is between: so arguments and results may lie anywhere.
+        The first step reads the arguments, the last one writes the new arrays, and graphs run the
+        steps between: so arguments and results may lie anywhere.
         """
         state, others = arrays[: len(self.outputs)], arrays[len(self.outputs) :]
         others = [*others, *self.prepared.constants]

@@ -1,6 +1,6 @@
 """The kernels of a prepared call on a GPU: temporaries in an arena, and all of it as a CUDA graph.
 
-CuPy is given to what is here, by the executor; only runtime/cuda/executor.py imports it.
+The executor hands CuPy in; only runtime/cuda/executor.py imports it.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ class DevicePlan:
         return dict(zip(self.places, every, strict=True))
 
     def memory_of_a_call(self) -> tuple[Any, ...]:
-        """What kernels use besides arguments and results: the arena, or None, and for each step
-        its partial results and counters, or nothing.  It must live until they are done."""
+        """Memory that kernels use besides arguments and results; it must live until they are done.
+
+        That is the arena, or None, and for each step its partial results and counters, if any.
+        """
         executor = self.prepared.executor
         works = (
             executor.workspace(step.kernel, step.rows) if step.partials >= 0 else ()
@@ -147,12 +149,12 @@ class DeviceReplay:
             memory = self.executor.cupy.cuda.alloc_pinned_memory(array.nbytes)
             buffer = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
             self._staged[number] = buffer
-        self.stream.synchronize()  # until what was copied from here before is there
+        self.stream.synchronize()  # the last copy from this buffer must have arrived
         np.copyto(buffer, array)
         return buffer
 
     def taken(self) -> Callable[[], list[Any]]:
-        """Replay, since there is one memory for all calls; gives what brings the results."""
+        """Replay now, since calls share one memory; returns a function that gives the results."""
         found = list(self._run(self._replay))
         return lambda: found
 

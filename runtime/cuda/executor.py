@@ -118,7 +118,7 @@ class CudaExecutor:
         self._counters: dict[tuple[int, int, int], Any] = {}
         self._functions: dict[tuple[str, str], Any] = {}
         self._faults: Any = None
-        self._lock = locks.rlock()  # finalizers run when memory is given back
+        self._lock = locks.rlock()  # a finalizer may come here when memory is freed
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         empty, device, numpy = self.cupy.empty, self.cupy.cuda.Device(self.index), dtype.numpy
@@ -169,7 +169,7 @@ class CudaExecutor:
             return self.cupy.zeros(1, self.cupy.uint64)
 
     def noted(self, faults: Any) -> int:
-        return 0  # looking would wait for the device; indices wrap, as CuPy's do
+        return 0  # reading it would wait for the device; indices wrap, as CuPy's do
 
     def build(self, kernel: Kernel, source: str) -> Binary:
         return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, cached=self.cached)
@@ -231,7 +231,7 @@ class CudaExecutor:
         return array  # CuPy keeps 0-d arrays
 
     def fetched(self, array: Any, stream: Any) -> Any:
-        """A result as NumPy has it, behind what a stream does."""
+        """A result as NumPy has it, after what was queued on a stream."""
         is_ours = isinstance(array, self.cupy.ndarray)
         return copied_out(array.get(stream=stream) if is_ours else array)
 

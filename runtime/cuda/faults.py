@@ -1,6 +1,6 @@
-"""What can go wrong on a GPU while it runs: no memory, a fault that ends it, a forked process.
+"""Faults of a GPU that runs: no memory, a fault that cannot be repaired, a forked process.
 
-CuPy is given to what is here; only runtime/cuda/executor.py imports it.
+The executor hands CuPy in; only runtime/cuda/executor.py imports it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class State:
             )
 
     def run(self, work: Callable[[], T], what: str, nbytes: int = 0) -> T:
-        """Do what asks the device for something.
+        """Call a function that uses the device.
 
         Raises:
             OutOfMemoryError: there is no memory, not even when CuPy's pool is empty.
@@ -92,7 +92,7 @@ class State:
         try:
             return work()
         except self.errors as error:
-            first = error.with_traceback(None)  # whose frames hold arrays
+            first = error.with_traceback(None)  # the frames of a traceback hold arrays
         return self.again(first, work, what, nbytes)
 
     def again(self, error: Exception, work: Callable[[], T], what: str, nbytes: int = 0) -> T:

@@ -1,7 +1,7 @@
 """Products by the BLAS that NumPy has loaded, called by C between kernels.
 
-NumPy's wheels carry OpenBLAS with integers of 64 bits under names of their own; where another
-library computes NumPy's products, they are asked of ``np.matmul``.
+NumPy's wheels carry OpenBLAS with 64-bit integers, and with names of its own.  Where another
+library computes NumPy's products, ``np.matmul`` is called.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
 
-# The letter of a routine, and what tells runtime.cpp how numbers travel.
+# The letter of a routine, and the code by which runtime.cpp knows how numbers are passed.
 KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}
 NAME = "scipy_cblas_{}gemm64_"
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
-# Multiply-adds of a library in a nanosecond: a guess, which tells short calls from long ones.
+# Multiply-adds of a library in a nanosecond: a guess, to tell short calls from long ones.
 STEPS_PER_NS = 32
 # ``Product`` of runtime.cpp: three pointers, then numbers.
 PRODUCT = struct.Struct("<3Q8qQq")
@@ -64,13 +64,13 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
 
 
 def _run(steps: int) -> Run:
-    """A kernel of one block, which the library shares out by itself."""
+    """A ``Run`` of one block; the library itself shares it out among threads."""
     blocks = ctypes.cast(runtime_library().ow_product, ctypes.c_void_p).value
     return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1), 1)
 
 
 def _leading(strides: tuple[int, ...], rows: int, cols: int) -> tuple[int, int] | None:
-    """How a matrix lies, and the elements between its lines; None if it has no unit stride."""
+    """Whether a matrix is transposed, and its leading dimension; None if no stride is 1."""
     if strides[1] == 1 and strides[0] >= cols:
         return AS_IT_IS, strides[0]
     if strides[0] == 1 and strides[1] >= rows:

@@ -60,7 +60,7 @@ class HostExecutor:
         if self.cached:
             return self._build(kernel, source)
         key = kernel.name, source
-        if key not in self._built:  # for the launcher, after several were built at once
+        if key not in self._built:  # else it was built together with others
             self._built[key] = self._build(kernel, source)
         return self._built[key]
 

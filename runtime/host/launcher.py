@@ -19,7 +19,7 @@ from opweave.templates import TEMPLATES
 _numbers = itertools.count()
 # Steps of one kernel that a thread takes at a time.
 STEPS_PER_SHARE = 16384
-# Time of a step until a kernel has run: a guess on the side of several threads.
+# Assumed time of a step until a kernel has run: a high guess, in favour of several threads.
 GUESSED_NS = 1
 
 
@@ -40,7 +40,7 @@ def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
         os.close(handle)
 
 
-# What a kernel's launch asks of Python: to let other threads run meanwhile, and to handle signals.
+# Functions of Python for a launch: to let other threads run meanwhile, and to handle signals.
 FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
 
 
@@ -64,7 +64,7 @@ def runtime_library() -> ctypes.CDLL:
 
 @Once
 def runner() -> Callable[[int, bytes], None]:
-    """``ow_run``, called as a function of Python's own: it lets go of the interpreter itself."""
+    """``ow_run``, called with the interpreter's lock held: it releases the lock itself."""
     kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
     return kind(("ow_run", runtime_library()))
 
@@ -93,7 +93,7 @@ class HostLaunch:
     """Starts one kernel over a fixed grid, given its packed arguments.
 
     Attributes:
-        run: the kernel as runtime.cpp takes it; what it has measured of it stands in there.
+        run: the kernel as runtime.cpp takes it, with the time that it has measured.
     """
 
     __slots__ = ("_address", "_start", "run")
@@ -104,7 +104,7 @@ class HostLaunch:
 
     @classmethod
     def of(cls, kernel: Kernel, binary: Binary, extents: Extents) -> HostLaunch:
-        """Over the grid of a kernel that is compiled."""
+        """The launch of a compiled kernel, over its grid."""
         blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
         grid = kernel.grid(extents)
         steps = kernel.work(extents)
@@ -120,6 +120,6 @@ _libraries: dict[str, ctypes.CDLL] = {}
 
 def loaded(binary: Binary) -> ctypes.CDLL:
     found = _libraries.get(binary.key)
-    if found is None:  # two threads may load it, and both take the same
+    if found is None:  # two threads may load it, and both use the same one
         found = _libraries.setdefault(binary.key, load_library(binary.payload))
     return found

@@ -1,9 +1,9 @@
 """The steps of a prepared call as one: temporaries in an arena, kernels started by one call of C.
 
 What differs from call to call travels as *words* of eight bytes: addresses of arguments, results
-and the arena, and numbers.  The arguments of all kernels are packed once; C patches the words in
-(``ow_plan`` of templates/host/runtime.cpp), and calls the BLAS that NumPy has loaded between
-them.  A product that only NumPy can ask of it is a step of Python's, between two such runs.
+and the arena, and numbers.  The arguments of all kernels are packed once.  C patches the words in
+(``ow_plan`` of templates/host/runtime.cpp), and between kernels calls the BLAS that NumPy has
+loaded.  A product that only NumPy can ask of the BLAS is a step in Python, between two such runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 NOTHING = nullcontext()
-# Bytes of an arena that stays with its call: making it anew would be felt there.
+# The largest arena, in bytes, that stays with its call: making a small one anew would be felt.
 MOST_KEPT = 1 << 16
 
 
@@ -46,10 +46,10 @@ def planned(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> 
 
 @cache
 def held_at() -> int:
-    """Where an array's object has the address of its data, in bytes; 0 where that is not known,
-    and nothing is planned.
+    """Offset, in bytes, of the address of the data in an array's object; 0 if it is not known.
 
-    Behind the head that every object has (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
+    It lies behind the head of every object (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
+    Where it is not known nothing is planned.
     """
     at, probe = object.__basicsize__, np.zeros(1)
     found = ctypes.c_void_p.from_address(id(probe) + at).value
@@ -80,7 +80,7 @@ class _Words:
         return self.faults + 1
 
     def number(self, format: str) -> int:
-        """The word of another number."""
+        """Add a word for a number; returns its index."""
         self.formats.append(format)
         return self.arena + len(self.formats)
 
@@ -228,7 +228,7 @@ class HostPlan:
         return run
 
     def _array(self, value: int) -> int:
-        """Where the array of a value stands among those of a call."""
+        """The index of a value's array among the arrays of a call."""
         place = self.places[value].word
         if place < self.words.faults:
             return place

@@ -1,9 +1,10 @@
 """Memory for large results on the host, from blocks that earlier results have left.
 
-NumPy lets go of large memory as soon as nobody holds it, and the system hands out fresh pages for
-the next result: a fault and a page of zeros each, which takes longer than most kernels.  Here
-blocks are kept, up to a limit.  An array owns its memory as any other does: NumPy itself takes and
-gives the blocks, through an allocator of its C interface (NEP 49, ``PyDataMem_SetHandler``).
+NumPy frees large memory as soon as nobody holds it, and the system gives fresh pages to the next
+result.  Each costs a page fault and is filled with zeros, which takes longer than most kernels.
+So blocks are kept here, up to a limit.  An array owns its memory as any other does: NumPy itself
+takes and gives the blocks, through an allocator of its C interface (NEP 49,
+``PyDataMem_SetHandler``).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Counts(NamedTuple):
 
 @dataclass
 class _State:
-    """What the process asks of the pool: most bytes that are kept when nobody uses them."""
+    """Settings of the pool: how many bytes are kept at most while nobody uses them."""
 
     limit: int = 0
 
@@ -97,7 +98,7 @@ def _install() -> None:
 
 
 class _Context(threading.local):
-    """A context of each thread in which NumPy's memory is the pool's, and nothing else is."""
+    """A context of each thread in which NumPy takes memory from the pool."""
 
     def __init__(self) -> None:
         self.context = contextvars.Context()

@@ -1,4 +1,4 @@
-"""A prepared call that is repeated: its arguments are bound once, and only what is new is read.
+"""A prepared call that is repeated: its arguments are bound once, and only changes are read.
 
 On the host a replay is a plan (``plans.py``) whose words stay packed.  Arguments stay where their
 owner has them, and are read there at each call.
@@ -21,7 +21,7 @@ from opweave.runtime.host.plans import HostPlan, held_at
 
 
 class Bound:
-    """NumPy arrays that are used again and again, and how they lay when they were bound.
+    """NumPy arrays that are used again and again, with the layouts that they had when bound.
 
     They are held, so that nobody frees them in between.
     """
@@ -41,7 +41,7 @@ class Bound:
         self._like[self._at[number] : self._at[number + 1]] = _layout(array)
 
     def changed(self) -> int:
-        """The first that was given another shape, type or layout since, or -1."""
+        """The index of the first array with another shape, type or layout since, or -1."""
         at = held_at()
         if not at:
             now = ((n, _layout(a)) for n, a in enumerate(self.arrays))
@@ -59,7 +59,7 @@ def _layout(array: Any) -> bytes:
 class HostReplay:
     """A prepared call on the host whose arguments stay packed.
 
-    One thread at a time binds and takes; what was taken runs beside everything else.
+    Only one thread at a time may bind and take; calls that were taken may run at the same time.
     """
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
@@ -97,8 +97,7 @@ class HostReplay:
 class HostLoop:
     """A prepared call whose results are the first arguments of the next, run many times by C.
 
-    Where a product that only NumPy can ask of a library stands among its kernels, Python goes from
-    one to the other.
+    Where one of its products can only be asked by NumPy, Python runs the parts one by one.
     """
 
     def __init__(self, prepared: Prepared):
@@ -126,7 +125,7 @@ class HostLoop:
         self._run(words, every, turns, times, by_id)
         plan.give_back(arena)
         held = dict(zip(plan.places, every, strict=False))
-        self.prepared.results(held, env, faults)  # what kernels noted is raised
+        self.prepared.results(held, env, faults)  # raises what kernels noted
         return [by_id[words[number]] for number in range(len(turns))]
 
     def _run(self, words: Any, every: list[Any], turns: Any, times: int, by_id: Any) -> None:

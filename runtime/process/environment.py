@@ -8,8 +8,8 @@ from pathlib import Path
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
-# What a compiler may read of the environment: where its parts are and where it may write.  All
-# else, flags and search paths among it, would change a binary behind the back of the cache key.
+# Variables that a compiler may read: where its parts are and where it may write.  All others, such
+# as flags and search paths, could change a binary without changing its cache key.
 FOR_COMPILERS = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 

@@ -1,7 +1,8 @@
 """Locks that a forked child finds free, and functions that are called once, whoever asks.
 
-A child has one thread, but its parent's locks as they were: one that another thread held would
-never be released.  What our locks guard is whole at any moment, as it must be for Ctrl-C.
+A forked child has one thread, but its parent's locks in their state: a lock that another thread
+held would never be released.  Data behind our locks is consistent at any moment, as it must be for
+Ctrl-C, so the child may take them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def rlock() -> Any:
 def _free_all() -> None:
     for made in list(_made):
         if not (hasattr(made, "_is_owned") and made._is_owned()):
-            made._at_fork_reinit()  # what threading and logging do with locks of their own
+            made._at_fork_reinit()  # as threading and logging do with their own locks
 
 
 os.register_at_fork(after_in_child=_free_all)

@@ -14,7 +14,7 @@ from opweave.runtime.simt.regions import Memory, Region
 
 EXAMPLES = 8
 MOST_FAULTS = 2048
-OF_AN_INDEX = -2  # the region of such a fault
+OF_AN_INDEX = -2  # the region of a fault of an index
 WRITE = 1  # of an access, see shadow.h
 
 
@@ -49,8 +49,8 @@ class Fault:
         offset: bytes from the start of the array, or the address where there is no array.
         memory: name and size of the array or variable, or None.
         threads: (number of the block, number of the thread in it).
-        text: what there is to say besides.
-        of_index: an index outside of its array type, which reached no memory that has a name.
+        text: further words for the message.
+        of_index: an index outside of its array type, and the access hit no memory with a name.
     """
 
     kind: int

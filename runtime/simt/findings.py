@@ -20,7 +20,7 @@ KINDS = (
     "async-wait-missing",
     "shuffle-mask",
     "stopped",
-    "waits",  # no fault: a volatile read that was seen to wait for another value
+    "waits",  # no fault: a volatile read that waits for another value
 )
 WRITE, VOLATILE, ATOMIC, ASYNC = 1, 2, 4, 8
 RACES = ("shared-race", "global-race")
@@ -41,7 +41,7 @@ ADVICE: Mapping[str, str] = {
 }
 
 
-# What a launch without dynamic shared memory is told, by ow.sanitize_source's name for it.
+# The message for a launch without dynamic shared memory.
 NO_DYNAMIC = "dynamic shared memory", 0
 GIVE_DYNAMIC = "pass shared_bytes=BYTES"
 MOST_TEXT = 160  # characters of a line that are shown

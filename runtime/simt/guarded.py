@@ -1,7 +1,7 @@
 """Guarded copies of arrays for verify mode.
 
-A copy ends at a page that may not be touched, so that reading past the end stops the kernel; in
-front of it, and in what alignment leaves behind it, lies a pattern that must survive.
+A copy ends at a page that may not be touched, so that reading past the end stops the kernel.  In
+front of it, and in the gap that alignment leaves behind it, lies a pattern that must survive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Guarded:
     """A guarded copy of one array.
 
     Attributes:
-        address: of the element that the array's own pointer means.
+        address: address of the element that the array's own pointer points to.
         array: the original.
     """
 

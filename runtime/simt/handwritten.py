@@ -22,10 +22,10 @@ from opweave.runtime.simt.regions import Memory, memories
 MOST_THREADS = 1024
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 MOST_BLOCK = (1024, 1024, 64)
-MOST_SHARED = 227 * 1024  # of a block on sm_90, the largest of all
+MOST_SHARED = 227 * 1024  # shared memory of a block on sm_90, more than on any other
 MOST_PARAMETERS = 128
 KINDS = {"i": "signed integer", "u": "unsigned integer", "f": "float", "s": "struct"}
-# Kinds of NumPy dtypes as those of a C type.
+# Names of C types, by the kinds of NumPy dtypes.
 OF_DTYPE = {"i": "i", "u": "u", "f": "f", "b": "u"}
 
 
@@ -112,7 +112,7 @@ class Handwritten:
         return self.checked.parameters(_Parameter, MOST_PARAMETERS)
 
     def run(self, schedule: int) -> tuple[list[Fault], list[Any]]:
-        """Run under one schedule: what was seen, and the arguments after the run."""
+        """Run under one schedule; returns what was seen, and the arguments after the run."""
         numbers = list(self.given)
         arrays = [self.given[n] for n in numbers]
         names = [f"argument {n}" for n in numbers]

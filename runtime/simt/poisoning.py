@@ -12,7 +12,7 @@ from opweave.runtime.simt.guarded import PATTERN
 
 
 def poisoned(make: Callable[[], Any]) -> Callable[[], Any]:
-    """The same arrays full of a pattern, so that what a kernel does not write shows."""
+    """The same arrays filled with a pattern, which shows what a kernel does not write."""
 
     def made() -> Any:
         array = make()
@@ -39,7 +39,7 @@ class Poisoning:
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An uninitialised array on a 16-byte boundary, as GPU allocators give."""
+    """An uninitialised array on a 16-byte boundary, as from a GPU's allocator."""
     count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     raw = np.empty(count + 16, np.uint8)
     start = -raw.ctypes.data % 16

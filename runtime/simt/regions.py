@@ -13,7 +13,7 @@ import numpy as np
 from opweave.runtime.simt.guarded import PATTERN, span
 
 GUARD = 1 << 20  # bytes on either side of an array; untouched pages take no memory
-ALIGNMENT = 512  # of what a GPU's allocator gives
+ALIGNMENT = 512  # as of memory from a GPU's allocator
 GLOBAL, STATIC_SHARED, DYNAMIC_SHARED = range(3)
 
 
@@ -56,7 +56,7 @@ class Memory:
         self.buffer = mmap.mmap(-1, total)
         start = np.frombuffer(self.buffer, np.uint8).ctypes.data
         first = start + GUARD
-        # vectors of up to 16 bytes need no more of an address than its remainder
+        # for vectors of up to 16 bytes only the remainder of the address matters
         self.address = first + (-first % ALIGNMENT) + self.low % 16
         if self.unwritten:
             ctypes.memset(self.address, PATTERN, self.bytes)
@@ -71,7 +71,7 @@ class Memory:
         )  # fmt: skip
 
     def write_back(self, array: np.ndarray[Any, Any]) -> None:
-        """Copy what lies under an array that may be written."""
+        """Copy the memory of an array back, if the array may be written."""
         low, count = span(array)
         first = array.__array_interface__["data"][0] + low
         if count and array.flags.writeable:
@@ -81,7 +81,7 @@ class Memory:
 def memories(
     arrays: Sequence[np.ndarray[Any, Any]], names: Sequence[str], unwritten: Sequence[bool]
 ) -> tuple[list[Memory], list[int]]:
-    """Memory for arrays, and which piece each of them lies in; what overlaps lies in one."""
+    """Memory for arrays, and the piece that each lies in; overlapping arrays share a piece."""
     spans = []
     for array in arrays:
         low, count = span(array)
