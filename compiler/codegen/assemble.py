@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opweave.compiler.codegen.assemble_columns import ColumnsAssembler, walks_columns
-from opweave.compiler.codegen.assemble_matrix import (
+from opweave.compiler.codegen.assemble_matrix import TileAssembler, reads_across
+from opweave.compiler.codegen.assemble_pixels import PixelAssembler
+from opweave.compiler.codegen.assemble_products import (
     ProductAssembler,
     ProductRowsAssembler,
-    TileAssembler,
     VendorAssembler,
-    reads_across,
 )
-from opweave.compiler.codegen.assemble_pixels import PixelAssembler
 from opweave.compiler.codegen.assemble_rows import MapAssembler, ReduceAssembler, RowAssembler
 from opweave.compiler.codegen.assemble_scans import (
     ScanAssembler,

@@ -97,11 +97,11 @@ class ColumnsAssembler(MatrixAssembler):
     def _chooses(self, reduced: Sequence[Node]) -> bool:
         return False  # all elements of a column are inside
 
-    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+    def _bind(self, node: Node, phase: Phase) -> Line:
         if node.result.id not in self.row_level:
-            return super()._bind(index, node, phase)
+            return super()._bind(node, phase)
         names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]
         for value, name in zip(node.results, names, strict=True):
             self.names[value.id] = f"{name}{self.ROW_VALUE}"
         operands = [self.text(o, node.result.id in self.form.kept) for o in node.operands]
-        return self._bound(index, node, phase, operands, names, COLUMN)
+        return self._mapped(node, phase, operands, names, COLUMN)

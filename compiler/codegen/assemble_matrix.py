@@ -1,25 +1,19 @@
-"""Kernels of tiles: matrix products, and maps that read an operand across their loop."""
+"""Kernels of tiles of matrices, such as maps that read an operand across their loop."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from opweave.compiler.codegen.assemble_rows import MapAssembler, MemoryLoopAssembler
+from opweave.compiler.codegen.assemble_rows import MapAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Factor, Line, Load, Param, Product
-from opweave.compiler.codegen.layout import Access, MatrixAddress, matrix_address
-from opweave.compiler.codegen.lines import bind_product
+from opweave.compiler.codegen.kernel_parts import Factor, Load, Param
+from opweave.compiler.codegen.layout import MatrixAddress, matrix_address
 from opweave.compiler.codegen.operands import Key
-from opweave.compiler.codegen.repeats import may_carry, multiplies_state
 from opweave.compiler.codegen.walks import MatrixWalk, Stride, Walk, walk_matrices
 from opweave.compiler.codegen.walks import Operand as ArrayOperand
-from opweave.compiler.ir.accumulation import ProductPlan
-from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import count, extent_of
-from opweave.compiler.toggles.facts import Facts, ProductFacts
-from opweave.compiler.toggles.tiles import tile_class, turning_tile
-from opweave.opcodes.core import Phase
+from opweave.compiler.ir.values import extent_of
+from opweave.compiler.toggles.facts import Facts
 
 # Extents from which reading across the loop is worth a tile.
 TILE_FROM = 32
@@ -39,7 +33,7 @@ class MatrixAssembler(Assembler):
         out.append(Param("extent", "cols", "index_t", self.walk.cols))
         if self._coordinates():
             out += self._named(self.walk.outer[1:-1])
-        return out
+        return [*out, *self.table_extents.values()]
 
     def _starts_aligned(self, operand: ArrayOperand, width: int) -> bool:
         """Lines of an operand, along its unit stride, start at multiples of ``width``."""
@@ -50,183 +44,6 @@ class MatrixAssembler(Assembler):
         dense = given is None or given.layout == "C"
         fits = len(long) < 2 or extent_of(long[-1], self.extents) % width == 0
         return operand.aligned and dense and fits
-
-
-class ProductAssembler(MatrixAssembler, MemoryLoopAssembler):
-    """A product, with maps of its result before the store; its block may repeat it by itself."""
-
-    LANE = "[l]"
-
-    def _operands(self) -> dict[Key, ArrayOperand]:
-        self.number_of_product, self.node = next((i, n) for i, n in self.nodes if n.is_product)
-        rank = len(self.node.result.shape)
-        x, y = self.node.values
-        inner = rank  # the inner dimension stands beside those of the space
-        self.factors = tuple(
-            self._operand(value, self._name(value), dims)
-            for value, dims in (
-                (x, (*range(rank - len(x.shape), rank - 2), rank - 2, inner)),
-                (y, (*range(rank - len(y.shape), rank - 2), inner, rank - 1)),
-            )
-        )
-        return super()._operands()
-
-    def _readers(self) -> list[Node]:
-        return [node for _, node in self.nodes if not node.is_product]
-
-    def _walk(self) -> Walk:
-        rank = len(self.form.space)
-        operands = [*self.operands.values(), *self.factors]
-        return walk_matrices(self.form.space, rank - 2, rank - 1, operands)
-
-    def _addresses(self) -> tuple[MatrixAddress, MatrixAddress]:
-        rank = len(self.form.space)
-        x, y = self.factors
-        return (
-            matrix_address(x, self.walk, rank - 2, rank),
-            matrix_address(y, self.walk, rank - 1, rank),
-        )
-
-    def facts(self) -> Facts:
-        itemsize = self._itemsize()
-        width = self._line()
-        aligned = self._is_aligned(width) and all(
-            self._starts_aligned(f, width) for f in self.factors
-        )
-        assert self.node.operator.accumulator is not None
-        accumulator = self.node.operator.accumulator(self.node.result.dtype)
-        turning = self._turning_tile()
-        columns = self._plan.columns if turning else 0
-        found = ProductFacts(turning or self._tile(), accumulator.register_bytes, columns)
-        return replace(
-            super().facts(),
-            itemsize=itemsize,
-            can_vectorise=aligned,
-            large=False,
-            product=self._with_rows(found),
-        )
-
-    def _tile(self) -> str:
-        m, n = (count(e, self.extents) for e in (self.walk.rows, self.walk.cols))
-        return tile_class(m, n, count(self.walk.batch, self.extents), self.device)
-
-    def _turning_tile(self) -> str:
-        """The table of tiles of a product of a state, which its block repeats; else ""."""
-        repeats = self.graph.repeated and self.alone and may_carry(self.graph)
-        if not (repeats and multiplies_state(self.graph, *self.node.values)):
-            return ""
-        m, batch = (count(e, self.extents) for e in (self.walk.rows, self.walk.batch))
-        return turning_tile(m, self._plan.columns, batch, self.device)
-
-    @property
-    def _plan(self) -> ProductPlan:
-        assert isinstance(self.node.plan, ProductPlan)
-        return self.node.plan
-
-    def _with_rows(self, facts: ProductFacts) -> ProductFacts:
-        """Add what the rows that a block holds take."""
-        return facts
-
-    def _itemsizes(self) -> list[int]:
-        return [*super()._itemsizes(), *(f.value.dtype.itemsize for f in self.factors)]
-
-    def _longest(self) -> int:
-        factors = [count(f.value.shape, self.extents) for f in self.factors]
-        spans = [self.spans.get(self.graph.base(f.value).id, 0) for f in self.factors]
-        return max([super()._longest(), *factors, *spans])
-
-    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
-        if not node.is_product:
-            return super()._bind(index, node, phase)
-        self.names[node.result.id] = self._fresh(f"v{len(self.names)}")
-        return bind_product(node, index, self.names[node.result.id]).result
-
-    def _completed(self, kernel: Kernel) -> Kernel:
-        bound = bind_product(self.node, self.number_of_product, self._result_name())
-        x, y = self._addresses()
-        made = Product(
-            Factor(self.factors[0].name, self.factors[0].value.dtype, x),
-            Factor(self.factors[1].name, self.factors[1].value.dtype, y),
-            bound.ctype,
-            bound.identity,
-            bound.accumulate,
-            bound.result,
-            self.node.result.dtype.register,
-            self.node.values[0].shape[-1],
-        )
-        return super()._completed(replace(kernel, product=made))
-
-    def _result_name(self) -> str:
-        return self.names[self.node.result.id]
-
-    def _all(self) -> list[tuple[Key, ArrayOperand]]:
-        found: dict[str, tuple[Key, ArrayOperand]] = {}
-        for factor in self.factors:
-            found.setdefault(factor.name, (Key(factor.value.id), factor))
-        for key, operand in self.operands.items():
-            if self.access[key].kind != "staged":
-                found.setdefault(operand.name, (key, operand))
-        return list(found.values())
-
-    def _extents(self) -> list[Param]:
-        depth = (self.node.values[0].shape[-1],)
-        return [*super()._extents(), Param("extent", "depth", "index_t", depth)]
-
-    def _strides(self) -> list[Stride]:
-        return [*super()._strides(), *(s for a in self._addresses() for s in a.strides)]
-
-    def _title(self) -> tuple[str, ...]:
-        first, *rest = super()._title()
-        return (first, *rest, f"accumulation plan of the product: {self.node.plan}")
-
-
-class ProductRowsAssembler(ProductAssembler):
-    """A product whose rows a block holds in shared memory, reduces and maps as a row kernel."""
-
-    def __init__(self, *arguments: object):
-        super().__init__(*arguments)  # type: ignore[arg-type]
-        # the loops below the product read its rows like those of any other operand
-        self.nodes = [(i, n) for i, n in self.nodes if not n.is_product]
-        value = self.node.result
-        operand = ArrayOperand(value, "product", "C", tuple(range(len(value.shape))))
-        self.operands[Key(value.id)] = operand
-        self.access[Key(value.id)] = Access("staged", "")
-
-    def _with_rows(self, facts: ProductFacts) -> ProductFacts:
-        joins = {
-            (n.operator.name, n.operator.accumulator(n.result.dtype))
-            for _, n in self.nodes
-            if n.is_reduction and n.operator.accumulator is not None
-        }
-        return replace(
-            facts,
-            columns=self._plan.columns,
-            row_bytes=self.node.result.dtype.register_bytes,
-            join_bytes=sum(dtype.register_bytes for _, dtype in joins),
-        )
-
-    def _result_name(self) -> str:
-        return "v"
-
-    def _is_element(self, key: Key) -> bool:
-        return super()._is_element(key) and key.value != self.node.result.id
-
-    def _title(self) -> tuple[str, ...]:
-        first, *rest = super()._title()
-        return (first.replace("fused: ", "fused: matmul, ", 1), *rest)
-
-
-class VendorAssembler(ProductAssembler):
-    """A product that a library computes; the kernel is only a name for it."""
-
-    def facts(self) -> Facts:
-        return Facts(self.device, 4, False, False, False)
-
-    def _strides(self) -> list[Stride]:
-        return []
-
-    def _extents(self) -> list[Param]:
-        return []
 
 
 def reads_across(assembler: MapAssembler) -> tuple[int, int] | None:
@@ -263,6 +80,7 @@ class TileAssembler(MatrixAssembler, MapAssembler):
     """A map over tiles: operands that run along the rows come through shared memory."""
 
     LANE = "[l]"
+    TURNS_IN = ""
 
     @property
     def template(self) -> str:

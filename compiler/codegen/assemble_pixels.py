@@ -11,7 +11,7 @@ from opweave.compiler.codegen.layout import Access, access
 from opweave.compiler.codegen.lines import CHANNEL
 from opweave.compiler.codegen.operands import LARGE, Key
 from opweave.compiler.codegen.walks import Operand as ArrayOperand
-from opweave.compiler.codegen.walks import Stride, Walk, in_order, walk_map
+from opweave.compiler.codegen.walks import Walk, in_order, walk_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.toggles.facts import Facts
@@ -20,6 +20,8 @@ from opweave.opcodes.core import Phase
 
 class PixelAssembler(MapAssembler):
     """A map whose loop goes over pixels; values with channels are arrays of registers."""
+
+    TURNS_IN = ""
 
     @property
     def channels(self) -> int:
@@ -54,7 +56,7 @@ class PixelAssembler(MapAssembler):
             return Access("pixels", base, rows_aligned=not base, channel="1")
         if operand.has_unit_stride(own):
             return replace(found, channel="1")
-        step = Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own)
+        step = operand.stride(own)
         return replace(found, channel=step.name, strides=(*found.strides, step))
 
     def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
@@ -82,16 +84,13 @@ class PixelAssembler(MapAssembler):
             return f"{name}_v{lane}"
         return f"{name}_p[h]" if lane else f"{name}_v[c][l]"
 
-    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
-        for value in node.results:
-            if value.id not in self.names:
-                self.names[value.id] = self._fresh(f"v{len(self.names)}")
-        names = [self.names[r.id] for r in node.results]
+    def _bind(self, node: Node, phase: Phase) -> Line:
+        names = self._results(node)
         operands = [self.text(o, False) for o in node.operands]
         if node.operator.mixes is not None:
             operands = [operands[0].removesuffix("[h]"), *operands[1:]]  # all channels at once
         each = CHANNEL if self._has_channels(node.result) else None
-        return self._bound(index, node, phase, operands, names, each)
+        return self._mapped(node, phase, operands, names, each)
 
     def _title(self) -> tuple[str, ...]:
         first, *rest = super()._title()

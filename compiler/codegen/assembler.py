@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Line, Load, Param, Pass, Reduction, Store
+from opweave.compiler.codegen.kernel_parts import Line, Load, Pass, Reduction, Store
 from opweave.compiler.codegen.layout import Access
 from opweave.compiler.codegen.lines import (
-    Bound,
     Each,
+    Origin,
     bind_coordinate,
     bind_gather,
     bind_map,
     bind_reduction,
 )
+from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key
-from opweave.compiler.codegen.tables import TableReads
-from opweave.compiler.codegen.walks import Operand as ArrayOperand
-from opweave.compiler.codegen.walks import Stride
+from opweave.compiler.codegen.repeats import carried
+from opweave.compiler.codegen.signature import Signature
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, Value
@@ -28,11 +28,10 @@ from opweave.compiler.toggles.choose import TOGGLES, choose
 from opweave.opcodes.core import Phase
 from opweave.opcodes.dtypes import DType
 
-RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes
 NARROW = ("int8", "uint8", "int16", "uint16")  # registers
 
 
-class Assembler(TableReads):
+class Assembler(Signature):
     """State while one group becomes a kernel: names given so far, and parameters found."""
 
     # How the running value at hand is taken from those of a reduction, and a row value from its.
@@ -58,22 +57,30 @@ class Assembler(TableReads):
         """Name of the template, which is also that of its table of toggles."""
         return self.form.kind
 
-    def _bind(self, index: int, node: Node, phase: Phase) -> Line:
+    # Lines
+
+    def _origin(self, node: Node) -> Origin:
+        return Origin(node, self.indices[node.result.id])
+
+    def _bind(self, node: Node, phase: Phase) -> Line:
         kept = node.result.id in self.form.kept
         operands = [self.text(o, kept) for o in node.operands[node.operator.tables :]]
+        results = self._results(node)
+        if node.is_coordinate:
+            return bind_coordinate(self._origin(node), self.places[node.result.id], results[0])
+        if node.tables:
+            return bind_gather(self._origin(node), self._table_read(node), operands, results[0])
+        return self._mapped(node, phase, operands, results)
+
+    def _results(self, node: Node) -> list[str]:
+        """The names of a node's results; new ones for those that have none."""
         for value in node.results:
             if value.id not in self.names:
                 self.names[value.id] = self._fresh(f"v{len(self.names)}")
-        results = [self.names[r.id] for r in node.results]
-        if node.is_coordinate:
-            return bind_coordinate(node, index, self.places[node.result.id], results[0])
-        if node.tables:
-            return bind_gather(node, index, self._table_read(node), operands, results[0])
-        return self._bound(index, node, phase, operands, results)
+        return [self.names[r.id] for r in node.results]
 
-    def _bound(
+    def _mapped(
         self,
-        index: int,
         node: Node,
         phase: Phase,
         operands: Sequence[str],
@@ -81,82 +88,76 @@ class Assembler(TableReads):
         each: Each | None = None,
     ) -> Line:
         """The line of a map; the function that it calls, if any, becomes one of the kernel's."""
-        bound: Bound = bind_map(node, index, phase, operands, results, each)
-        if bound.function:
-            self.functions[bound.function] = bound.function_name
-        return bound.line
+        line, function = bind_map(self._origin(node), phase, operands, results, each)
+        if function:
+            self.functions[function] = line.name
+        return line
 
     # Passes
 
     def _passes(self) -> tuple[list[Line], list[Pass]]:
-        levels, rows = self.form.levels, self.row_level
-        maps = [(i, n) for i, n in self.nodes if not n.is_reduction]
-        deepest = max(levels.values(), default=0)
+        """The op-codes before the first pass, and the passes."""
+        before = self._row_lines(0)
+        levels = range(1 + max(self.form.levels.values(), default=0))
+        return before, [made for level in levels if (made := self._pass(level)) is not None]
 
-        def row_lines(level: int) -> list[Line]:
-            return [
-                self._bind(i, n, Phase.PROLOGUE if level == 0 else Phase.EPILOGUE)
-                for i, n in maps
-                if n.result.id in rows and levels.get(n.result.id, 0) == level
-            ]
+    def _row_lines(self, level: int) -> list[Line]:
+        """The maps of row values that are known after so many passes."""
+        phase = Phase.EPILOGUE if level else Phase.PROLOGUE
+        return [
+            self._bind(n, phase)
+            for n in self.nodes
+            if n.result.id in self.row_level
+            and not n.is_reduction
+            and self.form.levels.get(n.result.id, 0) == level
+        ]
 
-        before = row_lines(0)
-        passes = []
-        for level in range(deepest + 1):
-            reduced = [
-                (i, n)
-                for i, n in self.nodes
-                if n.is_reduction and levels[n.result.id] == level + 1
-            ]
-            stored = [
-                v for v in self.group.outputs if v.id not in rows and levels.get(v.id, 0) == level
-            ]
-            if not reduced and not stored:
-                continue
-            lines, loads = self._elements(reduced, stored)
-            chooses = self._chooses([n for _, n in reduced])
-            found = (self._reduction(i, n, chooses=chooses) for i, n in reduced)
-            reductions = tuple(r for r in found if r)
-            after = row_lines(level + 1)
-            stores = tuple(self._store(v) for v in stored)
-            made = Pass(loads, lines, reductions, stores, tuple(after), chooses=chooses)
-            passes.append(made)
-        return before, passes
+    def _pass(self, level: int) -> Pass | None:
+        """The pass of a level; None where it has nothing to do."""
+        levels = self.form.levels
+        reduced = [n for n in self.nodes if n.is_reduction and levels[n.result.id] == level + 1]
+        outputs = (v for v in self.group.outputs if v.id not in self.row_level)
+        stored = [v for v in outputs if levels.get(v.id, 0) == level]
+        if not reduced and not stored:
+            return None
+        needs = self._needs([(v, level) for v in stored], [(n, level) for n in reduced])
+        lines, loads = self._lines(needs, level), self._loads(needs)
+        chooses = self._chooses(reduced)
+        found = [self._reduction(n, chooses=chooses) for n in reduced]
+        reductions = tuple(r for r in found if r is not None)
+        after = tuple(self._row_lines(level + 1))
+        stores = tuple(map(self._store, stored))
+        return Pass(loads, lines, reductions, stores, after, chooses=chooses)
 
-    def _elements(
-        self, reduced: list[tuple[int, Node]], stored: list[Value]
-    ) -> tuple[tuple[Line, ...], tuple[Load, ...]]:
-        """The elementwise op-codes and loads that a pass needs, in order."""
-        needed = {n.values[0].id for _, n in reduced} | {v.id for v in stored}
-        chosen: list[tuple[int, Node]] = []
-        keys: set[Key] = set()
-        windows: list[Load] = []
-        for index, node in reversed(self.nodes):
-            element = not node.is_reduction and node.result.id not in self.row_level
-            if not element or not any(r.id in needed for r in node.results):
+    def _needs(
+        self, stored: Sequence[tuple[Value, int]], reduced: Sequence[tuple[Node, int]]
+    ) -> Needs:
+        """Which pass computes which elements, from the last node to the first."""
+        found = Needs.of(stored, reduced)
+        for node in reversed(self.nodes):
+            number = found.pass_of(node)
+            elsewhere = node.is_reduction or node.is_scan or node.result.id in self.row_level
+            if number is None or elsewhere:
                 continue
             window = self._window(node)
-            if window is not None:
-                windows.append(window)
-                continue
-            chosen.append((index, node))
-            needed |= {v.id for v in node.pointwise}
-        feeds = {n.values[0].id for _, n in reduced}
-        for _, node in chosen:
-            if node.result.id in feeds:
-                feeds |= {v.id for v in node.pointwise}
-        for value_id in needed:
-            if Key(value_id) in self.operands:
-                keys.add(Key(value_id))
-        lines = tuple(
-            self._bind(i, n, Phase.PROLOGUE if n.result.id in feeds else Phase.EPILOGUE)
-            for i, n in reversed(chosen)
+            if window is None:
+                found.compute(node, number)
+            else:
+                found.windows.insert(0, window)
+        return found
+
+    def _lines(self, needs: Needs, number: int) -> tuple[Line, ...]:
+        """The elementwise op-codes of a pass, in order."""
+        phases = {True: Phase.PROLOGUE, False: Phase.EPILOGUE}
+        return tuple(
+            self._bind(n, phases[needs.is_reduced(n)]) for n in needs.nodes.get(number, ())
         )
-        order = list(self.operands)
-        loads = tuple(
-            self._load(key) for key in sorted(keys, key=order.index) if not self._is_row_load(key)
-        )
-        return lines, (*loads, *reversed(windows))
+
+    def _loads(self, needs: Needs) -> tuple[Load, ...]:
+        """What passes read in chunks."""
+        keys = [k for k in self.operands if k == Key(k.value) and k.value in needs.first]
+        loads = (self._load(key) for key in keys if not self._is_row_load(key))
+        return (*loads, *needs.windows)
 
     def _chooses(self, reduced: Sequence[Node]) -> bool:
         """Reductions are without branches.
@@ -167,7 +168,7 @@ class Assembler(TableReads):
         kinds = {n.operator.accumulator(n.result.dtype) for n in reduced if n.operator.accumulator}
         return self.device.is_host and bool(kinds) and not any(k.register in NARROW for k in kinds)
 
-    def _reduction(self, index: int, node: Node, *, chooses: bool) -> Reduction | None:
+    def _reduction(self, node: Node, *, chooses: bool) -> Reduction | None:
         """A reduction of a pass; None for one that differs from another in ``keepdims`` alone."""
         operand = self.text(node.operands[0], False)
         key = (node.operator.name, node.values[0].id, node.result.dtype)
@@ -175,12 +176,16 @@ class Assembler(TableReads):
         if first != node.result.id:
             self.names[node.result.id] = self.names[first]
             return None
-        name = self._fresh(f"{node.operator.name}{self._count(node.operator.name)}")
-        self.names[node.result.id] = f"{name}{self.ROW_VALUE}"
-        return bind_reduction(node, index, operand, name, self.RUNNING, chooses=chooses)
+        name = self._running_name(node, self.ROW_VALUE)
+        return bind_reduction(self._origin(node), operand, name, self.RUNNING, chooses=chooses)
 
-    def _count(self, operator: str) -> int:
-        return sum(n.startswith(operator) and n[len(operator) :].isdigit() for n in self.used)
+    def _running_name(self, node: Node, lane: str) -> str:
+        """Such as ``sum0``: the name of a reduction or scan, whose result is a lane of it."""
+        name = node.operator.name
+        known = sum(n.startswith(name) and n[len(name) :].isdigit() for n in self.used)
+        made = self._fresh(f"{name}{known}")
+        self.names[node.result.id] = f"{made}{lane}"
+        return made
 
     def _is_row_load(self, key: Key) -> bool:
         """An operand is read once a row."""
@@ -208,14 +213,9 @@ class Assembler(TableReads):
         """
         toggles = choose(self.template, self.facts(), self.overrides)
         before, passes = self._passes()
-        row_loads = tuple(
-            self._load(key)
-            for key in self.operands
-            if not key.is_output and self._is_row_load(key)
-        )
-        row_stores = tuple(
-            self._store(v) for v in self.group.outputs if v.id in self.form.row_values
-        )
+        row_loads = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
+        row_stores = [v for v in self.group.outputs if v.id in self.form.row_values]
+        known = {t.name for t in TOGGLES[self.template]}
         made = Kernel(
             name=self.group.name,
             template=self.template,
@@ -224,22 +224,20 @@ class Assembler(TableReads):
             params=(),
             toggles=toggles,
             functions=tuple(self.functions.items()),
-            row_loads=row_loads,
+            row_loads=tuple(map(self._load, row_loads)),
             cached=self._cached(passes),
             passes=tuple(passes),
             row_lines=tuple(before),
-            row_stores=row_stores,
+            row_stores=tuple(map(self._store, row_stores)),
             coordinates=self._coordinates(),
             batch=self.walk.batch,
             rows=self.walk.rows,
             cols=self.walk.cols,
             plan=self.form.plan,
             group=self.number,
-            overridden=tuple(
-                n for n in self.overrides if n not in {t.name for t in TOGGLES[self.template]}
-            ),
+            overridden=tuple(n for n in self.overrides if n not in known),
         )
-        return replace(self._completed(made), params=self._params())
+        return self._repeated(self._completed(made))
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         """Operands of several passes."""
@@ -250,91 +248,8 @@ class Assembler(TableReads):
         """Add what only one form has."""
         return kernel
 
-    def _title(self) -> tuple[str, ...]:
-        names = ", ".join(n.operator.name for _, n in self.nodes)
-        reads, writes = (
-            ", ".join(f"{o.name}: {o.value.type}" for k, o in self._all() if k.is_output is side)
-            for side in (False, True)
-        )
-        lines = [f"fused: {names}", f"{reads or 'nothing'} -> {writes}"]
-        if self.form.plan:
-            lines.append(f"accumulation plan: {self.form.plan} a row, joined pairwise")
-        return tuple(lines)
-
-    def _all(self) -> list[tuple[Key, ArrayOperand]]:
-        """All operands, in the order of the parameters; a table may be read in order as well."""
-        tables = ((Key(id), o) for id, o in self.tables.items())
-        return list({**dict(tables), **self.operands}.items())
-
-    def _coordinates(self) -> tuple[str, ...]:
-        """Outer coordinates from ``row``, where there are several."""
-        if all(a.base in ("", "row * cols") for a in self._accesses()):
-            return ()
-        return self._divided(
-            "row", self.walk.outer, [f"r{d}" for d in range(len(self.walk.outer))]
-        )
-
-    def _accesses(self) -> list[Access]:
-        return [*self.access.values(), *self.places.values()]
-
-    def _divided(
-        self, rest: str, outer: Sequence[tuple[int, ...]], names: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Statements that take a running number apart into coordinates."""
-        if len(outer) < 2:
-            return ()
-        out = []
-        for number in range(len(outer) - 1, 0, -1):
-            name = self.walk.extent_name(outer[number])
-            out.append(f"const index_t {names[number]} = {rest} % {name};")
-            rest = f"{rest} / {name}"
-        out.append(f"const index_t {names[0]} = {rest};")
-        return tuple(out)
-
-    def _params(self) -> tuple[Param, ...]:
-        out = [
-            Param("input", o.name, f"const {o.value.dtype.storage}*{RESTRICT}", o.value.id)
-            for k, o in self._all()
-            if not k.is_output
-        ]
-        out += self.scalars.values()
-        out += [
-            Param("output", o.name, f"{o.value.dtype.storage}*{RESTRICT}", o.value.id)
-            for k, o in self._all()
-            if k.is_output
-        ]
-        strides = {s.name: s for s in self._strides()}
-        extents = {p.name: p for p in self._extents()}  # two dimensions may have one extent
-        return (
-            *out,
-            *extents.values(),
-            *(Param("stride", s.name, "index_t", s) for s in strides.values()),
-            *([Param("faults", "faults", "uint64*")] if self._notes_faults() else []),
-        )
-
-    def _notes_faults(self) -> bool:
-        return any(n.operator.notes_faults for _, n in self.nodes)
-
-    def _extents(self) -> list[Param]:
-        """Parameters for the extents that the kernel needs."""
-        out = [Param("extent", "rows", "index_t", self.walk.rows)] if self.walk.outer else []
-        out.append(Param("extent", "cols", "index_t", self.walk.cols))
-        if self._coordinates():
-            out += self._named(self.walk.outer[1:])
-        if any(a.kind in ("gather", "runs") for a in self._accesses()):
-            out += self._named(self.walk.inner[1:])
-        return [*out, *self.table_extents.values()]
-
-    def _strides(self) -> list[Stride]:
-        return [
-            *(s for a in self.access.values() for s in a.strides),
-            *self.table_strides.values(),
-        ]
-
-    def _named(self, groups: Sequence[tuple[int, ...]]) -> list[Param]:
-        """Parameters for the extents of groups of dimensions that are no plain numbers."""
-        return [
-            Param("extent", name, "index_t", self.walk.extent_factors(dims))
-            for dims in groups
-            if not (name := self.walk.extent_name(dims)).isdigit()
-        ]
+    def _repeated(self, kernel: Kernel) -> Kernel:
+        """Add the parameters, and what the turns of a loop carry, if the kernel has one."""
+        loops = self.TURNS_IN and self.graph.repeated and self.alone
+        found = carried(self.graph, self.operands, kernel) if loops else ()
+        return replace(kernel, carried=found, params=self._params(found))

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from opweave.compiler.codegen.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y
 from opweave.compiler.codegen.kernel_parts import (
+    Carried,
+    Carry,
     Factor,
     Line,
     Load,
@@ -83,7 +85,7 @@ class Kernel:
     across: tuple[Factor, ...] = ()
     channels: int = 0
     totals: Pass | None = None
-    carried: tuple[tuple[Load | Factor, Store], ...] = ()
+    carried: Carried = ()
 
     @property
     def declarations(self) -> tuple[str, ...]:
@@ -176,7 +178,7 @@ class Kernel:
             out += [_load_line(load) for load in step.loads if load.register not in seen]
             seen |= {load.register for load in step.loads}
             if step is self.passes[0]:
-                out += [_carry_line(*pair) for pair in self.carried]
+                out += map(_carry_line, self.carried)
             out += step.lines
             met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
             out += [r.accumulate for r in met]
@@ -231,9 +233,10 @@ class Kernel:
         return [p.source for p in self.params if p.kind == "scalar"]
 
 
-def _carry_line(operand: Load | Factor, store: Store) -> Line:
-    text = f"{operand.name} <- {store.name} after each of the turns"
-    return Line(Phase.REPEAT, f"repeat {operand.name}", text)
+def _carry_line(carry: Carry) -> Line:
+    name = carry.operand.name
+    text = f"{name} <- {carry.result.name} after each of the turns"
+    return Line(Phase.REPEAT, f"repeat {name}", text)
 
 
 def _load_line(load: Load) -> Line:

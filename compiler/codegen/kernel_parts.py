@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from opweave.compiler.codegen.layout import Access, MatrixAddress
 from opweave.compiler.ir.values import Extent, Where
@@ -84,6 +84,11 @@ class Load:
         return self.dtype.register
 
     @property
+    def place(self) -> str:
+        """Address of what a whole row reads."""
+        return self.access.at(self.name, "")
+
+    @property
     def zero(self) -> str:
         """What stands for an element that is not there."""
         return f"{self.ctype}()" if self.dtype.is_complex else "0"
@@ -107,6 +112,11 @@ class Store:
     value: str
     dtype: DType
     access: Access
+
+    @property
+    def place(self) -> str:
+        """Address of what a whole row writes."""
+        return self.access.at(self.name, "")
 
     @property
     def register(self) -> str:
@@ -196,6 +206,11 @@ class Pass:
     def notes_faults(self) -> bool:
         return any("at_index" in tokens(line.text) for line in self.lines)
 
+    def index(self, end: str) -> list[str]:
+        """The column of an element, and whether the array has it, as far as lines ask."""
+        column = ["const index_t j = j0 + l;"] if self.uses_column else []
+        return [*column, *([f"const bool here = j < {end};"] if self.notes_faults else [])]
+
     @property
     def has_windows(self) -> bool:
         return any(load.access.kind == "window" for load in self.loads)
@@ -241,6 +256,16 @@ class Factor:
 
     def at(self, row: str, column: str) -> str:
         return self.address.at(self.name, row, column)
+
+
+class Carry(NamedTuple):
+    """An operand, and the result that takes its place in the next turn of a loop."""
+
+    operand: Load | Factor
+    result: Store
+
+
+Carried = tuple[Carry, ...]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ Kernels of pixels read dense pictures as ``pixels``, all channels of consecutive
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opweave.compiler.codegen.walks import DimList, MatrixWalk, Operand, Stride, Walk, in_order
-from opweave.compiler.ir.graph import View
+from opweave.compiler.ir.views import View
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Access:
         """Offset of channel ``h`` of a pixel."""
         return "h" if self.channel == "1" else f"h * {self.channel}"
 
+    @property
+    def channels(self) -> str:
+        """The dimension of channels in registers, "" for operands without them."""
+        return "[CHANNELS]" if self.channel else ""
+
     def column(self, j: str) -> str:
         if self.kind in ("chunk", "pixels"):
             return j
@@ -81,25 +86,42 @@ class MatrixAddress:
         return " + ".join(terms)
 
 
+class _Steps:
+    """The steps of an operand along dimensions of the space, and the strides that they take."""
+
+    def __init__(self, operand: Operand):
+        self.operand = operand
+        self._strides: dict[str, Stride] = {}
+
+    def along(self, dim: int) -> str:
+        """A step: "" where the operand does not move, "1", or the name of a stride."""
+        own = self.operand.own_dim(dim)
+        if own is None or self.operand.has_unit_stride(own):
+            return "" if own is None else "1"
+        found = self.operand.stride(own)
+        self._strides[found.name] = found
+        return found.name
+
+    def offset(self, coordinates: Sequence[str], dims: Sequence[DimList]) -> str:
+        """Text of the sum of coordinates times steps."""
+        pairs = [(c, self.along(d[-1])) for c, d in zip(coordinates, dims, strict=True)]
+        return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
+
+    def owns(self, dims: Sequence[DimList]) -> bool:
+        """The operand moves along each of them."""
+        return all(self.operand.own_dim(d[-1]) is not None for d in dims)
+
+    @property
+    def strides(self) -> tuple[Stride, ...]:
+        return tuple(self._strides.values())
+
+
 def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) -> MatrixAddress:
     """The address of an operand over a walk, with its own pair of dimensions."""
-    strides: list[Stride] = []
-
-    def step(dim: int) -> str:
-        own = operand.own_dim(dim)
-        if own is None:
-            return ""
-        if operand.has_unit_stride(own):
-            return "1"
-        strides.append(Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own))
-        return strides[-1].name
-
-    terms = []
-    for coordinate, dims in zip(walk.batch_coordinates(), walk.outer[:-1], strict=True):
-        found = step(dims[-1])
-        terms += [coordinate if found == "1" else f"{coordinate} * {found}"] if found else []
-    row_step, column_step = step(row), step(column)
-    return MatrixAddress(" + ".join(terms), row_step, column_step, tuple(strides))
+    steps = _Steps(operand)
+    batch = steps.offset(walk.batch_coordinates(), walk.outer[:-1])
+    row_step, column_step = steps.along(row), steps.along(column)
+    return MatrixAddress(batch, row_step, column_step, steps.strides)
 
 
 def viewed_layout(layout: str, view: View) -> str:
@@ -145,40 +167,27 @@ def access(
     ``is_dense``: its elements lie as the walk goes, where it owns its dimensions; found out if
     left out.  False for what has dimensions besides those of the walk.
     """
-    strides: dict[str, Stride] = {}
-
-    def stride(dims: DimList) -> str:
-        own = operand.own_dim(dims[-1])
-        if own is None:
-            return ""
-        if operand.has_unit_stride(own):
-            return "1"
-        name = f"{operand.name}_s{own}"
-        strides[name] = Stride(name, operand.name, operand.value.id, own)
-        return name
-
-    def terms(coordinates: Sequence[str], dims: Sequence[DimList]) -> str:
-        pairs = [(c, stride(d)) for c, d in zip(coordinates, dims, strict=True)]
-        return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
-
+    steps = _Steps(operand)
     dense = operand.layout == "C" and in_order(walk) if is_dense is None else is_dense
-    everywhere = all(operand.own_dim(d[-1]) is not None for d in (*walk.outer, *walk.inner))
-    if walk.dense_row() and dense and everywhere:
-        base, rows_aligned = walk.dense_row(), False
+    whole = bool(walk.dense_row()) and dense and steps.owns((*walk.outer, *walk.inner))
+    base = walk.dense_row() if whole else steps.offset(walk.row_coordinates(), walk.outer)
+    if not any(steps.owns([dims]) for dims in walk.inner):
+        found = Access("splat", base)
+    elif dense and steps.owns(walk.inner):
+        found = Access("chunk", base)
+    elif len(walk.inner) > 1:
+        found = _by_division(steps, walk, base, may_be_none=may_be_none)
     else:
-        base = terms(walk.row_coordinates(), walk.outer)
-        rows_aligned = not base
-    kind, step, gather, extent = "splat", "", "", ""
-    if any(operand.own_dim(d[-1]) is not None for d in walk.inner):
-        if dense and all(operand.own_dim(d[-1]) is not None for d in walk.inner):
-            kind = "chunk"
-        elif len(walk.inner) > 1:
-            columns = walk.column_coordinates("j", may_be_none=may_be_none)
-            kind, gather = "gather", terms(columns, walk.inner)
-            steps = [stride(d) for d in walk.inner]
-            if len(steps) == 2 and steps[0] and steps[1] == "1" and not may_be_none:
-                kind, step, extent = "runs", steps[0], walk.extent_name(walk.inner[1])
-        else:
-            step = stride(walk.inner[0])
-            kind = "chunk" if step == "1" else "strided"
-    return Access(kind, base, step, gather, tuple(strides.values()), rows_aligned, extent=extent)
+        step = steps.along(walk.inner[0][-1])
+        found = Access("chunk" if step == "1" else "strided", base, step)
+    return replace(found, strides=steps.strides, rows_aligned=not base)
+
+
+def _by_division(steps: _Steps, walk: Walk, base: str, *, may_be_none: bool) -> Access:
+    """The access of an operand for which several dimensions are the columns."""
+    offset = steps.offset(walk.column_coordinates("j", may_be_none=may_be_none), walk.inner)
+    along = [steps.along(dims[-1]) for dims in walk.inner]
+    if len(along) == 2 and along[0] and along[1] == "1" and not may_be_none:
+        extent = walk.extent_name(walk.inner[1])
+        return Access("runs", base, along[0], offset, extent=extent)
+    return Access("gather", base, gather=offset)

@@ -56,11 +56,12 @@ class GroupOperands:
         self.device = device
         self.pointers: dict[int, str] = {}
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
-        self.nodes = [(i, self.graph.nodes[i]) for i in self.group.nodes]
+        self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
+        self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
-        self.tables = {v.id: self._table(v) for _, n in self.nodes for v in n.tables}
+        self.tables = {v.id: self._table(v) for n in self.nodes for v in n.tables}
         self.coordinates = {
-            n.result.id: self._coordinate(n.result) for _, n in self.nodes if n.is_coordinate
+            n.result.id: self._coordinate(n.result) for n in self.nodes if n.is_coordinate
         }
         self.walk = self._walk()
         self.access = {key: self._accessed(key, o) for key, o in self.operands.items()}
@@ -71,7 +72,7 @@ class GroupOperands:
     def _operands(self) -> dict[Key, ArrayOperand]:
         """Array operands that the loops read and write."""
         found: dict[Key, ArrayOperand] = {}
-        made = {r.id for _, node in self.nodes for r in node.results}
+        made = {r.id for node in self.nodes for r in node.results}
         for node in self._readers():
             kept = not node.is_reduction and node.result.id in self.form.kept
             for value in node.pointwise:
@@ -104,7 +105,7 @@ class GroupOperands:
 
     def _readers(self) -> list[Node]:
         """The nodes whose operands the loops read."""
-        return [node for _, node in self.nodes]
+        return self.nodes
 
     def _given(self, value: Value) -> Input | None:
         """The argument that a value is, or is a view of."""
@@ -181,7 +182,7 @@ class GroupOperands:
             plan,
             1 << max(0, chunks - 1).bit_length(),
             held=self._held(),
-            slots=sum(node.operator.cost.slots for _, node in self.nodes),
+            slots=sum(node.operator.cost.slots for node in self.nodes),
             moved=sum(self._itemsizes()),
             in_chunks=len(self._chunked()),
             one_by_one=self._one_by_one(),
@@ -190,7 +191,7 @@ class GroupOperands:
     def _one_by_one(self) -> int:
         """Operands that are read element by element, at strides or at computed places."""
         kinds = [self.access[key].kind for key in self.operands]
-        gathers = sum(len(node.tables) for _, node in self.nodes)
+        gathers = sum(len(node.tables) for node in self.nodes)
         return sum(kind in ("strided", "gather", "runs") for kind in kinds) + gathers
 
     def _held(self) -> int:

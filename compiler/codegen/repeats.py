@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Factor, Load, Store
+from opweave.compiler.codegen.kernel_parts import Carried, Carry, Factor, Load, Store
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.walks import Operand
 from opweave.compiler.ir.accumulation import ProductPlan
@@ -16,7 +16,6 @@ from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import next_id, simplify
 
 Operands = Mapping[Key, Operand]
-Carried = tuple[tuple[Load | Factor, Store], ...]
 
 
 def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
@@ -40,7 +39,7 @@ def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
         load = _load(state, graph, operands, kernel, store)
         if load is None:
             return ()
-        pairs.append((load, store))
+        pairs.append(Carry(load, store))
     return tuple(pairs)
 
 

@@ -29,11 +29,11 @@ class TableReads(Registers):
         super().__init__(*group)
         self.table_strides: dict[str, Stride] = {}
         self.table_extents: dict[str, Param] = {}
-        self.makers = {r.id: node for _, node in self.nodes for r in node.results}
+        self.makers = {r.id: node for node in self.nodes for r in node.results}
         self.row_level = set(self.form.row_values)
         if self.form.kind in ("map", "scan_columns") and self.tables and self.walk.outer:
             stored = {v.id for v in self.group.outputs}
-            for _, node in self.nodes:
+            for node in self.nodes:
                 if self._is_row_level(node) and not node.is_scan and node.result.id not in stored:
                     self.row_level.add(node.result.id)
 
@@ -60,7 +60,7 @@ class TableReads(Registers):
     def _table_stride(self, operand: ArrayOperand, own: int) -> str:
         if operand.has_unit_stride(own):
             return "1"
-        made = Stride(f"{operand.name}_s{own}", operand.name, operand.value.id, own)
+        made = operand.stride(own)
         self.table_strides[made.name] = made
         return made.name
 

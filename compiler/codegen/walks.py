@@ -35,6 +35,9 @@ class Operand:
         own = self.dims.index(space_dim)
         return None if self.value.shape[own] == 1 else own
 
+    def stride(self, own: int) -> Stride:
+        return Stride(f"{self.name}_s{own}", self.name, self.value.id, own)
+
     def last_long_dim(self) -> int | None:
         long = [d for d, e in enumerate(self.value.shape) if e != 1]
         return long[-1] if long else None

@@ -106,34 +106,30 @@ def _mirrored(i: Any, n: Any, last: Any) -> Any:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Any:
     if mode not in ("constant", *MIRRORS) or isinstance(pad_width, dict):
         raise UnsupportedError(f"pad: mode={mode!r}")
-    if type(constant_values) not in (int, float, bool) and not isinstance(
-        constant_values, np.generic
-    ):
+    is_number = type(constant_values) in (int, float, bool)
+    if not is_number and not isinstance(constant_values, np.generic):
         raise UnsupportedError("pad: expected one number for constant_values")
-    tracer = array.tracer
-    widths = _pad_widths(pad_width, array.ndim)
-    places: dict[int, Any] = {}
-    outside = []
-    dtype = place_type(tracer, *array.value.shape)
-    for d, (before, after) in enumerate(widths):
-        if not before and not after:
-            continue
-        n = array.shape[d]
-        c, _ = coordinates_along(array, d, n + (before + after))
-        i = c - before
-        if mode == "constant":
-            outside.append(is_below(i, 0) | ~is_below(i, n))
-        else:
-            if tracer.builder.is_empty([array.value.shape[d]]):
-                raise ShapeError("pad: an empty axis has no elements to repeat")
-            i = MIRRORS[mode](i, n)
-        places[d] = i
-    made = moved(array, places, dtype)
-    if not outside:
+    widths = enumerate(_pad_widths(pad_width, array.ndim))
+    padded = {d: _padded(array, d, pair, mode) for d, pair in widths if any(pair)}
+    places = {d: place for d, (place, _) in padded.items()}
+    made = moved(array, places, place_type(array.tracer, *array.value.shape))
+    if mode != "constant" or not padded:
         return made
-    with tracer.errors():
+    with array.tracer.errors():
         fill = np.asarray(constant_values).astype(array.dtype)[()]
-    return np.where(reduce(np.logical_or, outside), fill, made)
+    return np.where(reduce(np.logical_or, [outside for _, outside in padded.values()]), fill, made)
+
+
+def _padded(array: Any, axis: int, widths: tuple[int, int], mode: str) -> tuple[Any, Any]:
+    """The places that elements are read from along a padded axis; those outside of it, or None."""
+    n = array.shape[axis]
+    c, _ = coordinates_along(array, axis, n + sum(widths))
+    i = c - widths[0]
+    if mode == "constant":
+        return i, is_below(i, 0) | ~is_below(i, n)
+    if array.tracer.builder.is_empty([array.value.shape[axis]]):
+        raise ShapeError("pad: an empty axis has no elements to repeat")
+    return MIRRORS[mode](i, n), None
 
 
 @numpy_function(np.repeat, np.ndarray.repeat, counted=("axis",), flat=True)

@@ -196,21 +196,19 @@ def numpy_function(
             if isinstance(function, str) and function.startswith(SPECIAL_MODULE):
                 name = function.removeprefix(SPECIAL_MODULE)
                 SPECIAL[name] = Row(name, handler, handler, **options)
-                continue
-            found = getattr(np, function, None) if isinstance(function, str) else function
-            if found is None:
-                continue
-            table = OF_ARRAYS.get(type(found))
-            told = found if table is None else told
-            row = Row(found.__name__, handler, like or told, **options)
-            if row.creates:
-                CREATORS[row.name] = row
-            elif table is None:
-                FUNCTIONS[found] = row
-            else:
-                table[row.name] = row
+            elif found := getattr(np, function, None) if isinstance(function, str) else function:
+                told = told if type(found) in OF_ARRAYS else found
+                _enter(found, Row(found.__name__, handler, like or told, **options))
         if reduces is not None:
             REDUCES[reduces] = handler
         return handler
 
     return entered
+
+
+def _enter(function: Any, row: Row) -> None:
+    table = CREATORS if row.creates else OF_ARRAYS.get(type(function))
+    if table is None:
+        FUNCTIONS[function] = row
+    else:
+        table[row.name] = row

@@ -120,7 +120,7 @@ class Edit:
                 f"remove {shown(name)}: a reshape needs its result in rows, which "
                 "its operand is not"
             )
-        return self._scheduled(graph, list(graph.nodes), drop=index)
+        return self._scheduled(graph, [n for i, n in enumerate(graph.nodes) if i != index])
 
     @staticmethod
     def _elementwise(code: Any) -> BoundOperator:
@@ -203,7 +203,7 @@ class Edit:
             graph = substitute(graph, {value.id: result})
         producer = self.graph.producers().get(value.id, -1)
         nodes[producer + 1 : producer + 1] = made
-        return self._scheduled(graph, nodes, added=(producer + 1, len(made)))
+        return self._scheduled(graph, nodes)
 
     def _apply(
         self, new: BoundOperator, value: Value, rest: Any = None
@@ -235,9 +235,7 @@ class Edit:
                 f"{new.operator.name} gives {result.type} where {old.type} is expected"
             )
         graph = substitute(self.graph, {old.id: result})
-        nodes = list(graph.nodes)
-        nodes[index : index + 1] = made
-        return self._scheduled(graph, nodes, added=(index, len(made)), replaced=index)
+        return self._scheduled(graph, [*graph.nodes[:index], *made, *graph.nodes[index + 1 :]])
 
     def _operand(self, item: Any) -> Any:
         if isinstance(item, bool | int | float | complex | np.generic):
@@ -252,14 +250,7 @@ class Edit:
             return self.graph.nodes[self.names[item]].result
         raise EditError(f"operand {shown(item)}: no argument or result has that name")
 
-    def _scheduled(
-        self,
-        graph: Graph,
-        nodes: list[Node],
-        added: tuple[int, int] = (0, 0),
-        drop: int | None = None,
-        replaced: int | None = None,
-    ) -> Schedule:
+    def _scheduled(self, graph: Graph, nodes: list[Node]) -> Schedule:
         """Schedule edited nodes in the old groups, the new ones in the edited group."""
         group_of = {
             r.id: number
@@ -267,8 +258,6 @@ class Edit:
             for i in group.nodes
             for r in self.graph.nodes[i].results
         }
-        if drop is not None:
-            nodes = [n for i, n in enumerate(nodes) if i != drop]
         graph = verify_graph(replace(graph, nodes=tuple(nodes)))
         partition: dict[int, set[int]] = {}
         for index, node in enumerate(graph.nodes):

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, View
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value, extent_of
+from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.products import indices

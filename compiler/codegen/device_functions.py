@@ -1,0 +1,79 @@
+"""Statement fragments as ``__device__`` functions of a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from opweave.compiler.toggles.choose import KNOWN
+from opweave.opcodes.core import OpCode
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.tokens import rename
+from opweave.templates import TEMPLATES
+
+# Columns from which the parameters of a function take a line each.
+WIDEST = 110
+
+
+@cache
+def macros() -> frozenset[str]:
+    """Every toggle, and every macro of the helpers: nothing else may be called like that."""
+    text = "\n".join(p.read_text() for p in TEMPLATES.rglob("*.cuh"))
+    return frozenset(re.findall(r"#define\s+([A-Za-z_]\w*)", text)) | frozenset(KNOWN)
+
+
+def device_function(
+    code: OpCode,
+    name: str,
+    operands: Sequence[DType],
+    results: Sequence[DType],
+    mixes: tuple[int, int] | None = None,
+) -> str:
+    """A statement fragment as a function.
+
+    float op_leaky_f32_f32(const float x) { if (x > 0) return x; return 0.1f * x; }
+
+    An operator that mixes channels takes and makes arrays of them, and its fragment names each.
+    """
+    slots = {"T": results[0].register, "S": results[0].storage}
+    free = {p: f"{p}_" if p in macros() else p for p in code.params}
+    code = replace(code, params=tuple(free.values()), fragment=rename(code.fragment, free | slots))
+    text = code.fragment
+    body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
+    returned = results[0].register if code.results == 1 else "void"
+    if mixes:
+        params, body = _over_channels(code, operands, results[0], mixes, body)
+    else:
+        params = [f"const {d.register} {p}" for d, p in zip(operands, code.params, strict=True)]
+        if code.results > 1:
+            params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
+    head = f"static __device__ __forceinline__ {returned} {name}("
+    wide = len(head) + sum(map(len, params)) > WIDEST
+    joined = "\n    " + ",\n    ".join(params) if wide else ", ".join(params)
+    lines = "\n    ".join(body)
+    return f"{head}{joined})\n{{\n    {lines}\n}}"
+
+
+def _over_channels(
+    code: OpCode,
+    operands: Sequence[DType],
+    result: DType,
+    mixes: tuple[int, int],
+    body: list[str],
+) -> tuple[list[str], list[str]]:
+    """Parameters and body of a fragment over channels: ``x`` and ``r`` are arrays of them."""
+    taken, made = mixes
+    channels, amounts = code.params[:taken], code.params[taken:]
+    first, register = operands[0].register, result.register
+    named = ", ".join(f"{c} = x[{h}]" for h, c in enumerate(channels))
+    body = [f"const {first} {named};", *body]
+    params = [f"const {first} (&x)[{taken}]"]
+    params += [f"const {d.register} {a}" for d, a in zip(operands[1:], amounts, strict=True)]
+    if made > 1:
+        results = [f"r{h}" for h in range(made)]
+        assigned = " ".join(f"r[{h}] = {r};" for h, r in enumerate(results))
+        body = [f"{register} {', '.join(results)};", *body, assigned]
+        params = [f"{register} (&r)[{made}]", *params]
+    return params, body
