@@ -25,7 +25,7 @@ MOST_TURNED = 1 << 12
 LONGEST_TURNED = 1 << 22
 
 
-class Plan:
+class Repetition:
     """How so many steps of one prepared call run.
 
     Attributes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from opweave._functions.calls import Ready
 from opweave._functions.fused import Fused
-from opweave._functions.loops import Plan
+from opweave._functions.loops import Repetition
 from opweave._functions.named import by_name
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
@@ -75,7 +75,7 @@ class Repeated:
         self.__module__ = step.__module__
         self.__qualname__ = getattr(step, "__qualname__", "")
         self.given = step.given
-        self._plans: dict[int, Plan] = {}
+        self._repetitions: dict[int, Repetition] = {}
 
     def __reduce__(self) -> Any:
         """Pickled by name, where it has one, as functions are."""
@@ -97,12 +97,12 @@ class Repeated:
             if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
                 return self._through_gpu(args)
             ready, values = self.step.bound(args)
-            plan = self._plan(ready, args, values)
+            plan = self._repetition(ready, args, values)
             begun = tuple(map(_begun, args[: plan.count]))
             if any(a is not b for a, b in zip(begun, args, strict=False)):  # lies otherwise
                 args = (*begun, *args[plan.count :])
                 ready, values = self.step.bound(args)
-                plan = self._plan(ready, args, values)
+                plan = self._repetition(ready, args, values)
             if self.n == 0:
                 state = [array.copy() for array in begun]
             elif plan.segments and config.errors == "ignore":
@@ -124,14 +124,14 @@ class Repeated:
         """
         return self.step.lower(*args, target=target, **kwargs)
 
-    def _plan(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> Plan:
-        found = self._plans.get(id(ready))
+    def _repetition(self, ready: Ready, args: Sequence[Any], values: Sequence[Any]) -> Repetition:
+        found = self._repetitions.get(id(ready))
         if found is None or found.ready is not ready:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
+            if len(self._repetitions) >= MOST_PLANS:
+                self._repetitions.clear()
             like = [values[i] for i in ready.arrays]
-            found = Plan(ready, self._state(ready, args), like, self.step.options, self.n)
-            self._plans[id(ready)] = found
+            found = Repetition(ready, self._state(ready, args), like, self.step.options, self.n)
+            self._repetitions[id(ready)] = found
         return found
 
     def _step_by_step(self, args: tuple[Any, ...], ready: Ready) -> list[Any]:

@@ -11,7 +11,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.steps import Launch
 
 # (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
-Plan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
+CallPlan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
 # (arrays, numbers, how often) -> the results of the last call, in new arrays
 Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
 
@@ -46,7 +46,7 @@ class Executor(Protocol):
     def address(self, array: Any, offset: int = 0) -> Any:
         """What a slot holds for an array, or for so many bytes behind its first element."""
 
-    def plan(self, prepared: Any) -> Plan | None:
+    def plan(self, prepared: Any) -> CallPlan | None:
         """How all steps run at once; None for one after the other."""
 
     def loop(self, prepared: Any) -> Loop | None:

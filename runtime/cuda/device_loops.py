@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import scalar_value
 from opweave.runtime.cuda.call_graphs import captured, is_captured, keep, stream_key
-from opweave.runtime.cuda.device_plans import DevicePlan
+from opweave.runtime.cuda.device_plans import DeviceCallPlan
 from opweave.runtime.process import locks
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DeviceLoop:
     """One prepared call, whose results are all that it writes; see ``Prepared.loop``."""
 
     def __init__(self, prepared: Prepared):
-        self.prepared, self.plan = prepared, DevicePlan(prepared)
+        self.prepared, self.plan = prepared, DeviceCallPlan(prepared)
         self.executor: Any = prepared.executor
         self.outputs = [self.plan.places[value] for value in prepared.outputs]
         self.per_graph = 2 * max(1, KERNELS // (2 * max(1, len(prepared.steps))))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opweave.runtime.calls.prepared import Prepared
 
 
-class DevicePlan:
+class DeviceCallPlan:
     """How a prepared call of several kernels runs on a GPU.
 
     The arena comes from CuPy's pool, for the current stream, and goes back there behind the last
@@ -100,7 +100,7 @@ class DeviceReplay:
     def __init__(self, prepared: Prepared, arrays: Sequence[Any], *, staging: bool = True):
         """``arrays``: NumPy's, in the order of the inputs."""
         executor: Any = prepared.executor
-        self.prepared, self.plan, self.executor = prepared, DevicePlan(prepared), executor
+        self.prepared, self.plan, self.executor = prepared, DeviceCallPlan(prepared), executor
         self._staging = staging
         self._staged: dict[int, Any] = {}
         self._device = executor.cupy.cuda.Device(executor.index)

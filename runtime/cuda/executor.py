@@ -24,7 +24,7 @@ from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
 from opweave.runtime.cuda.device_loops import DeviceLoop
-from opweave.runtime.cuda.device_plans import DevicePlan
+from opweave.runtime.cuda.device_plans import DeviceCallPlan
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
 from opweave.runtime.process import locks
 
@@ -154,7 +154,7 @@ class CudaExecutor:
         return partials, found
 
     def plan(self, prepared: Any) -> Any:
-        return DevicePlan(prepared)
+        return DeviceCallPlan(prepared)
 
     def loop(self, prepared: Any) -> DeviceLoop:
         return DeviceLoop(prepared)

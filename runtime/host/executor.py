@@ -12,12 +12,12 @@ from opweave.compiler.ir.values import Extents
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import Loop, Plan
+from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch
-from opweave.runtime.host.plans import HostPlan, held_at
+from opweave.runtime.host.plans import HostCallPlan, held_at
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.replays import HostLoop
 
@@ -40,8 +40,8 @@ class HostExecutor:
         """A function that makes memory for the temporaries of a call."""
         return allocator((nbytes,), np.dtype(np.uint8))
 
-    def plan(self, prepared: Prepared) -> Plan | None:
-        return HostPlan(prepared) if held_at() else None
+    def plan(self, prepared: Prepared) -> CallPlan | None:
+        return HostCallPlan(prepared) if held_at() else None
 
     def loop(self, prepared: Prepared) -> Loop | None:
         return HostLoop(prepared) if held_at() else None

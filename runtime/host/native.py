@@ -28,8 +28,8 @@ class Patch(ctypes.Structure):
     )
 
 
-class _Plan(ctypes.Structure):
-    """``Plan`` of runtime.cpp."""
+class _CallPlan(ctypes.Structure):
+    """``CallPlan`` of runtime.cpp."""
 
     _fields_ = (
         ("steps", ctypes.c_void_p),
@@ -62,7 +62,7 @@ class NativeSteps:
             patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
         all_steps, all_patches = (_Step * len(steps))(*steps), (Patch * len(patches))(*patches)
         self.kernels = len(steps)
-        self._plan = _Plan(
+        self._plan = _CallPlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
             len(steps), len(patches), len(args), arena,
         )  # fmt: skip

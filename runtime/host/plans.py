@@ -99,7 +99,7 @@ class _Arena(NamedTuple):
     views: tuple[Any, ...]
 
 
-class HostPlan:
+class HostCallPlan:
     """How a prepared call runs on the host.
 
     Small arenas are kept: a call takes the spare one, and gives it back when it is done.  So calls

@@ -17,7 +17,7 @@ from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
 from opweave.runtime.host.native import Turn
-from opweave.runtime.host.plans import HostPlan, held_at
+from opweave.runtime.host.plans import HostCallPlan, held_at
 
 
 class Bound:
@@ -64,7 +64,7 @@ class HostReplay:
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
         self.prepared = prepared
-        self.plan = HostPlan(prepared)
+        self.plan = HostCallPlan(prepared)
         self._arrays = [*arrays, *prepared.constants]
         self._made = len(self._arrays)
         self._env = prepared.extents
@@ -103,7 +103,7 @@ class HostLoop:
     def __init__(self, prepared: Prepared):
         """The results of the call must be all that it writes; see ``Prepared.loop``."""
         self.prepared = prepared
-        self.plan = HostPlan(prepared)
+        self.plan = HostCallPlan(prepared)
         self.places = [self.plan.places[value].word for value in prepared.outputs]
 
     def __call__(self, arrays: Sequence[Any], env: Mapping[str, Any], times: int) -> list[Any]:

@@ -15,7 +15,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import Loop, Plan
+from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
@@ -50,7 +50,7 @@ class VerifyExecutor(HostExecutor):
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(lambda: aligned_empty(shape, dtype.numpy))
 
-    def plan(self, prepared: Prepared) -> Plan | None:
+    def plan(self, prepared: Prepared) -> CallPlan | None:
         return None  # each array lies between guards of its own
 
     def loop(self, prepared: Prepared) -> Loop | None:

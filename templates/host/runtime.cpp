@@ -278,7 +278,7 @@ struct Step {
 // Eight bytes of the arguments that a call fills in: a word plus an offset; of an array's object the
 // address that it holds `held` bytes from its start.
 struct Patch { int at, word, held, unused; long long offset; };
-struct Plan {
+struct CallPlan {
     const Step* steps;
     const Patch* patches;
     const char* args;
@@ -287,7 +287,7 @@ struct Plan {
 };
 enum { ARGS_ON_STACK = 16384 };
 
-bool run_plan(const Plan& plan, const uint64* words, char* args, void** python) {
+bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** python) {
     memcpy(args, plan.args, plan.args_bytes);
     for (long long i = 0; i < plan.patch_count; ++i) {
         const Patch& p = plan.patches[i];
@@ -302,7 +302,7 @@ bool run_plan(const Plan& plan, const uint64* words, char* args, void** python) 
     return true;
 }
 
-long long time_of(const Plan& plan) {
+long long time_of(const CallPlan& plan) {
     long long total = 0;
     for (long long i = 0; i < plan.step_count; ++i) total += plan.steps[i].run->alone;
     return total;
@@ -324,7 +324,7 @@ static void turn(Turn& t, uint64* words) {
 // Run the steps of a plan a number of times, whose arguments are words: addresses, and numbers as they
 // lie in memory.  A call has its arguments to itself, so that many threads may run one plan.  Returns 0,
 // or 1 where there is no memory for them.  Python's lock is held by who calls, as of ow_run.
-extern "C" int ow_plan(const Plan* plan, uint64* words, long long times, Turn* turns, long long count) {
+extern "C" int ow_plan(const CallPlan* plan, uint64* words, long long times, Turn* turns, long long count) {
     alignas(16) char on_stack[ARGS_ON_STACK];
     const bool fits = plan->args_bytes <= ARGS_ON_STACK;
     char* const args = fits ? on_stack : (char*)malloc(plan->args_bytes);

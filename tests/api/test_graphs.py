@@ -15,7 +15,7 @@ from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
 from opweave.runtime.host import replays
-from opweave.runtime.host.plans import HostPlan
+from opweave.runtime.host.plans import HostCallPlan
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -305,7 +305,7 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
     graph, arrays, expected = layers(3, 40)
     run = graph.runner("replay")
     run(**arrays)
-    start, inner = HostPlan.start, []
+    start, inner = HostCallPlan.start, []
 
     def interrupted(self, words, every):
         if not inner:
@@ -322,7 +322,7 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
             calls.append(1)
             calls.append(run())
 
-    monkeypatch.setattr(HostPlan, "start", interrupted)
+    monkeypatch.setattr(HostCallPlan, "start", interrupted)
     monkeypatch.setattr(replays, "struct", types.SimpleNamespace(pack_into=packed))
     found = run()
     for one in (found, inner[0], calls[1]):
