@@ -25,10 +25,10 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError, UnsupportedError
+from opweave.runtime.backends import Backend, backend_of
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.replays import Bound
-from opweave.runtime.placing import Place, place_of
 from opweave.runtime.process import locks
 
 MODES = ("immediate", "graph", "replay")
@@ -99,14 +99,14 @@ class Runner:
         self.function = graph.function()
         self.name, self.inputs, self.outputs = graph.name, graph.inputs, tuple(graph.outputs)
         self.options = Options(fused=fused, fast=fast, fullgraph=True)
-        place = self._place()
-        if mode == "replay" and place.replay is None:
+        backend = self._backend()
+        if mode == "replay" and backend.replay is None:
             raise UnsupportedError(
                 f"mode='replay': {self.device} runs in verify mode, which checks each launch; "
                 "use 'graph'"
             )
         self._graph = copy(graph)
-        self._copies = mode == "replay" and place.travels
+        self._copies = mode == "replay" and backend.travels
         self._fused = Fused(self.function, (), self.options)
         self._order = {name: number for number, name in enumerate(self.inputs)}
         # what the caller passed, or a copy that kernels can take
@@ -127,8 +127,8 @@ class Runner:
         }
         return partial(type(self), device=self.device, **flags), (self._graph, self.mode)
 
-    def _place(self) -> Place:
-        return place_of(self.device, self.options.fast, self.cached, self.staging)
+    def _backend(self) -> Backend:
+        return backend_of(self.device, self.options.fast, self.cached, self.staging)
 
     def __call__(self, /, **arrays: Any) -> Any:
         """Run with these inputs, and with those of earlier calls for the others.
@@ -188,22 +188,22 @@ class Runner:
     def _prepared(self) -> Replay | Launched:
         """The object that gives a call with the arrays that are bound."""
         assert self._bound is not None
-        arrays, place = self._bound.arrays, self._place()
+        arrays, backend = self._bound.arrays, self._backend()
         call = self._fused.signature.bind(tuple(arrays), {})
-        found = self._fused.found_for(call, place.device)
-        constants = tuple(map(place.upload, constants_of(found, False)))
+        found = self._fused.found_for(call, backend.device)
+        constants = tuple(map(backend.upload, constants_of(found, False)))
         by_value = {
             item.value.id: array
             for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
         }
-        prepared = Prepared(found.lowered, place.executor, found.extents, by_value, constants)
+        prepared = Prepared(found.lowered, backend.executor, found.extents, by_value, constants)
         self._shared = shared_outputs(prepared)
         if self.mode == "replay":
-            assert place.replay is not None
-            made: Replay = place.replay(prepared, arrays)
+            assert backend.replay is not None
+            made: Replay = backend.replay(prepared, arrays)
             return made
         run = immediately if self.mode == "immediate" else at_once
-        return Launched(run, prepared, arrays, place)
+        return Launched(run, prepared, arrays, backend)
 
 
 class Replay(Protocol):
@@ -222,11 +222,11 @@ class Launched(NamedTuple):
     run: Callable[..., list[Any]]
     prepared: Prepared
     arrays: list[Any]
-    place: Place
+    backend: Backend
 
     def taken(self) -> Callable[[], list[Any]]:
         """See ``Replay``."""
-        return partial(self.run, self.prepared, tuple(self.arrays), self.place)
+        return partial(self.run, self.prepared, tuple(self.arrays), self.backend)
 
 
 def shared_outputs(prepared: Prepared) -> Set[int]:
@@ -240,24 +240,24 @@ def shared_outputs(prepared: Prepared) -> Set[int]:
     return found
 
 
-def at_once(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list[Any]:
+def at_once(prepared: Prepared, arrays: Sequence[Any], backend: Backend) -> list[Any]:
     """All inputs to the device, all kernels, all outputs back."""
-    if not place.travels:
+    if not backend.travels:
         return prepared(arrays, {})
-    return [place.result(a) for a in prepared([place.upload(a) for a in arrays], {})]
+    return [backend.result(a) for a in prepared([backend.upload(a) for a in arrays], {})]
 
 
-def immediately(prepared: Prepared, arrays: Sequence[Any], place: Place) -> list[Any]:
+def immediately(prepared: Prepared, arrays: Sequence[Any], backend: Backend) -> list[Any]:
     """Run the kernels one by one, each between transfers of its own."""
     executor, env = prepared.executor, prepared.extents
     held = dict(zip(prepared.inputs, (*arrays, *prepared.constants), strict=True))
     faults = executor.faults() if prepared.notes_faults else None
     for number, step in enumerate(prepared.steps):
         read = {value for _, value, _ in step.pointers if value in held}
-        there = {value: place.upload(held[value]) for value in read}
+        there = {value: backend.upload(held[value]) for value in read}
         prepared.run_step(number, there, env, {}, faults)
-        held |= {v: place.download(a) for v, a in there.items() if v not in read}
-    return [place.result(a) for a in prepared.results(held, env, faults)]
+        held |= {v: backend.download(a) for v, a in there.items() if v not in read}
+    return [backend.result(a) for a in prepared.results(held, env, faults)]
 
 
 def _fitting(what: str, array: Any, kind: TypedLike) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import opweave as ow
 from opweave._functions.fused import Fused
 from opweave.cli import pictures
-from opweave.cli.measure import Measured, Place, best_place, measure
+from opweave.cli.measure import Measured, Testbed, best_testbed, measure
 from opweave.cli.terminal import duration, print_json, print_table, progress, size
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import FileError, RequestError
@@ -80,12 +80,12 @@ def demo(options: Namespace) -> int:
     targets = dict.fromkeys(["host", device_for(options.target).arch])
     picture = pictures.read(Path(options.image) if options.image else pictures.sample())
     folder = pictures.folder(Path(options.out))
-    place = best_place()
+    testbed = best_testbed()
     with progress(5) as say:
         say("developing the photograph")
-        photograph = developed(picture, place)
+        photograph = developed(picture, testbed)
         say("reading digits")
-        digits = read_digits(place)
+        digits = read_digits(testbed)
         say("writing pictures")
         pictures.write(folder / "before.png", picture.pixels, picture.alpha)
         pictures.write(folder / "after.png", photograph.measured.result, picture.alpha)
@@ -102,11 +102,11 @@ def demo(options: Namespace) -> int:
     return 1 if failures else 0
 
 
-def developed(picture: pictures.Picture, place: Place) -> Part:
+def developed(picture: pictures.Picture, testbed: Testbed) -> Part:
     """The photograph through the render graph."""
     fused, arguments = ow.fuse(develop), [picture.pixels, *LOOK.values()]
     sample = [lines_of(picture.pixels), *LOOK.values()]
-    return Part("photograph", fused, arguments, measure(fused, arguments, place, sample))
+    return Part("photograph", fused, arguments, measure(fused, arguments, testbed, sample))
 
 
 def lines_of(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -119,11 +119,11 @@ def lines_of(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(pixels[:: max(1, every)])
 
 
-def read_digits(place: Place) -> Part:
+def read_digits(testbed: Testbed) -> Part:
     """The held-out digits through the trained classifier."""
     data = load_digits()
     fused, arguments = ow.fuse(classify), [data[n] for n in ("images", *WEIGHTS)]
-    measured = measure(fused, arguments, place)
+    measured = measure(fused, arguments, testbed)
     found = measured.result.argmax(axis=-1) == data["labels"]
     return Part("digits", fused, arguments, measured, float(np.mean(found)))
 
@@ -195,8 +195,8 @@ def _print(
     parts: Sequence[Part], picture: pictures.Picture, folder: Path, written: Sequence[str]
 ) -> None:
     height, width, _ = picture.pixels.shape
-    place = parts[0].measured.executor
-    where = "the host" if place == "host" else place
+    testbed = parts[0].measured.executor
+    where = "the host" if testbed == "host" else testbed
     print("; ".join([f"picture of {width} x {height} pixels, on {where}", *picture.notes]))
     print_table(COLUMNS, [_row(part) for part in parts], "lrrrrrrr")
     print(LEGEND)

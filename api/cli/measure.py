@@ -17,7 +17,7 @@ MOST_SECONDS, MOST_RUNS = 1.0, 15
 
 
 @dataclass(frozen=True)
-class Place:
+class Testbed:
     """Where kernels run: how arrays get there, and how to wait until they have run."""
 
     name: str
@@ -25,13 +25,13 @@ class Place:
     wait: Callable[[], None]
 
 
-def best_place() -> Place:
+def best_testbed() -> Testbed:
     """The first GPU, if CuPy can use it; else the host."""
     try:
         module, device = cuda.cupy(), cuda.live_device(0)
     except NoDeviceError:
-        return Place("host", lambda value: value, lambda: None)
-    return Place(device.name, cuda.copied_in, module.cuda.Device(0).synchronize)
+        return Testbed("host", lambda value: value, lambda: None)
+    return Testbed(device.name, cuda.copied_in, module.cuda.Device(0).synchronize)
 
 
 @dataclass(frozen=True)
@@ -71,28 +71,28 @@ class Measured:
 
 
 def measure(
-    fused: Fused, arguments: Sequence[Any], place: Place, sample: Sequence[Any] | None = None
+    fused: Fused, arguments: Sequence[Any], testbed: Testbed, sample: Sequence[Any] | None = None
 ) -> Measured:
     """Run and time a function on the arrays' own executor, and check it.
 
     With ``sample`` the check against float64 is of these arguments, part of the others.
     """
-    moved = [place.move(value) for value in arguments]
+    moved = [testbed.move(value) for value in arguments]
     unfused = fused.unfused()
     result, other = cuda_free(fused(*moved)), cuda_free(unfused(*moved))
-    checkable = moved if sample is None else [place.move(value) for value in sample]
+    checkable = moved if sample is None else [testbed.move(value) for value in sample]
     error, tight, failures = checked(fused, checkable)
     same = result.dtype == other.dtype and result.tobytes() == other.tobytes()
     if not same:
         failures = (*failures, "fused and unfused differ")
     explained = fused.explain(*moved)
     return Measured(
-        executor=place.name,
+        executor=testbed.name,
         kernels_unfused=len(unfused.lower(*moved).kernels),
         kernels=len(explained.kernels),
         bytes_saved=explained.bytes_saved,
-        seconds_unfused=least_seconds(lambda: unfused(*moved), place.wait),
-        seconds=least_seconds(lambda: fused(*moved), place.wait),
+        seconds_unfused=least_seconds(lambda: unfused(*moved), testbed.wait),
+        seconds=least_seconds(lambda: fused(*moved), testbed.wait),
         seconds_numpy=least_seconds(lambda: fused.__wrapped__(*arguments), lambda: None),
         error=error,
         tight=tight,

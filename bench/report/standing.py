@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class Ratio:
     """Our time on one workload over that of a peer, or over what the roofs allow.
 
     Attributes:
@@ -30,7 +30,7 @@ class Place:
     ours: str
 
 
-def places(results: Path) -> tuple[list[Place], list[str]]:
+def places(results: Path) -> tuple[list[Ratio], list[str]]:
     """Every comparison of complete results, worst first, and what could not be read."""
     found, broken = [], []
     for path, document in stored(results):
@@ -42,7 +42,7 @@ def places(results: Path) -> tuple[list[Place], list[str]]:
     return sorted(found, key=lambda p: -p.ratio), broken
 
 
-def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
+def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Ratio]:
     """Comparisons, case by case: of ours with each peer that returns as ours does, with or without
     ``out=``, and of the quickest of ours with the roof.
     """
@@ -60,11 +60,11 @@ def of_document(folder: str, found: Mapping[str, Any]) -> Iterator[Place]:
                 mine = min(alike, key=lambda o: time_us(o, row))
                 noise = max(row["spread"], mine["spread"])
                 ratio = time_us(mine, row) / row["median_us"]
-                yield Place(ratio, noise, folder, name, row["runner"], mine["runner"])
+                yield Ratio(ratio, noise, folder, name, row["runner"], mine["runner"])
         best = min(own, key=lambda row: row["median_us"])
         floor = floor_us(best, found["roofs"], cached=is_cached(best, found["machine"]))
         if floor:
-            yield Place(best["median_us"] / floor, 0.0, folder, name, "the roof", best["runner"])
+            yield Ratio(best["median_us"] / floor, 0.0, folder, name, "the roof", best["runner"])
 
 
 def is_cached(row: Row, machine: Mapping[str, Any]) -> bool:

@@ -56,7 +56,7 @@ def held_at() -> int:
     return at if found == probe.__array_interface__["data"][0] else 0
 
 
-class Place(NamedTuple):
+class Address(NamedTuple):
     """Where a value lies: in the array behind a word, or so many bytes into the arena."""
 
     word: int
@@ -114,8 +114,8 @@ class HostCallPlan:
         self.makes = tuple(pair for pair in makes if pair[0] not in self.memory.places)
         self.words = _Words(len(prepared.inputs), len(self.makes))
         known = (*prepared.inputs, *(value for value, _ in self.makes))
-        self.places = {value: Place(n) for n, value in enumerate(known)}
-        self.places |= {v: Place(self.words.arena, at) for v, at in self.memory.places.items()}
+        self.places = {value: Address(n) for n, value in enumerate(known)}
+        self.places |= {v: Address(self.words.arena, at) for v, at in self.memory.places.items()}
         self.numbers: list[Any] = []
         self._viewed: list[int] = []  # temporaries that a library reads or writes
         packed = [self._packed(n, step) for n, step in enumerate(prepared.steps)]

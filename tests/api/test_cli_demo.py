@@ -415,7 +415,7 @@ def test_a_gpu_is_used_where_cupy_has_one(monkeypatch):
     monkeypatch.setattr(measure.cuda, "cupy", lambda: module)
     monkeypatch.setattr(measure.cuda, "live_device", lambda index: SimpleNamespace(name="H200"))
     monkeypatch.setattr(measure.cuda, "copied_in", lambda value: ("moved", value))
-    place = measure.best_place()
+    place = measure.best_testbed()
     place.wait()
 
     assert (place.name, place.move(3), waits) == ("H200", ("moved", 3), [1])
@@ -429,7 +429,7 @@ def test_a_check_that_does_not_hold_is_reported_and_not_raised(monkeypatch):
     monkeypatch.setattr("opweave._functions.fused.Fused.check", refused)
     x = np.ones(100, np.float32)
     found = measure.measure(
-        ow.fuse(lambda x: x * 2 + 1), [x], measure.Place("host", lambda v: v, lambda: None)
+        ow.fuse(lambda x: x * 2 + 1), [x], measure.Testbed("host", lambda v: v, lambda: None)
     )
 
     assert found.failures == ("a result lies outside its bound",)

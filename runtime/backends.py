@@ -16,7 +16,7 @@ from opweave.runtime.simt.executors import VerifyExecutor
 
 
 @dataclass(frozen=True)
-class Place:
+class Backend:
     """A device, and what a runner needs of it.
 
     Attributes:
@@ -38,7 +38,7 @@ class Place:
     replay: Callable[[Prepared, Sequence[Any]], Any] | None
 
 
-def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place:
+def backend_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Backend:
     """The place of a name: "host", "cuda", or an architecture, whose kernels are verified.
 
     Raises:
@@ -48,19 +48,19 @@ def place_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Place
     if name == "host":
         executor = HostExecutor(fast, cached)
         replay = HostReplay if held_at() else None
-        return Place(device_for("host"), False, executor, _same, _same, _same, replay)
+        return Backend(device_for("host"), False, executor, _same, _same, _same, replay)
     if name == "cuda":
         from opweave.runtime.cuda import executor as cuda
         from opweave.runtime.cuda.device_plans import DeviceReplay
 
         index = int(cuda.cupy().cuda.Device().id)
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)
-        return Place(
+        return Backend(
             cuda.live_device(index), True, on_gpu, cuda.copied_in, cuda.copied_back,
             cuda.copied_out, partial(DeviceReplay, staging=staging),
         )  # fmt: skip
     executor = VerifyExecutor(0, fast, cached)
-    return Place(device_for(name), False, executor, _same, _same, _same, None)
+    return Backend(device_for(name), False, executor, _same, _same, _same, None)
 
 
 def _same(array: Any) -> Any:
