@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.bounds.complex_choices import PICKS, TESTS, open_zero
-from opweave.compiler.bounds.complex_parts import ARITHMETIC, Pair, Parts, Real, Walk, computed
+from opweave.compiler.bounds.complex_parts import ARITHMETIC, Bounds, Pair, Parts, Real, computed
 from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.ir.expr import Expr
@@ -37,31 +37,31 @@ MULTIPLICATION = math.sqrt(5)
 EXPANSIONS: dict[str, Callable[..., Any]] = {**ARITHMETIC, **PICKS}
 
 
-def expanded(walk: Walk, node: Node) -> list[Any]:
+def expanded(bounds: Bounds, node: Node) -> list[Any]:
     """Values and errors of a node of which an operand or a result is complex."""
     name = node.operator.name
     if name in REDUCTIONS:
-        return [REDUCTIONS[name](walk, node)]
+        return [REDUCTIONS[name](bounds, node)]
     if name == "matmul":
-        return [_product(walk, node)]
+        return [_product(bounds, node)]
     if name == "cast":
-        return [_cast(walk, node)]
+        return [_cast(bounds, node)]
     if name == "join":
-        parts = [part_of(walk, o, "re").bounded for o in node.operands]
+        parts = [part_of(bounds, o, "re").bounded for o in node.operands]
         shape = np.broadcast_shapes(*(np.shape(p.value) for p in parts))
         return [Parts(*(Bounded(*(np.broadcast_to(a, shape) for a in (p.value, p.error)))
                         for p in parts))]  # fmt: skip
     if name in EXPANSIONS:
-        made = EXPANSIONS[name](*(pair_of(walk, o) for o in node.operands))
+        made = EXPANSIONS[name](*(pair_of(bounds, o) for o in node.operands))
         return [made.parts if isinstance(made, Pair) else made.bounded]
     if name in TESTS:
-        pairs = [pair_of(walk, o) for o in node.operands]
+        pairs = [pair_of(bounds, o) for o in node.operands]
         value = np.asarray(node.operator.numpy(*(p.parts.value for p in pairs)))
         return [Bounded(value, np.where(TESTS[name](*pairs), np.inf, np.zeros(value.shape)))]
-    return [Parts(*(_of_parts(walk, node, part) for part in ("re", "im")))]
+    return [Parts(*(_of_parts(bounds, node, part) for part in ("re", "im")))]
 
 
-def part_of(walk: Walk, operand: Operand, part: str) -> Real:
+def part_of(bounds: Bounds, operand: Operand, part: str) -> Real:
     """A part of an operand; the real part of a real operand is the operand itself."""
     dtype = operand.dtype.part
     if isinstance(operand, Scalar):
@@ -70,44 +70,44 @@ def part_of(walk: Walk, operand: Operand, part: str) -> Real:
             expr = Expr({"re": "real", "im": "imag"}[part], (expr,))
         attrs = (("dtype", dtype.numpy_name), ("shape", ()))
         full = Node(OPERATORS["full"], (), (), attrs)
-        return Real(walk, dtype, computed(walk, full, [Scalar(expr, dtype)], dtype))
-    held = walk.held[operand.id]
+        return Real(bounds, dtype, computed(bounds, full, [Scalar(expr, dtype)], dtype))
+    held = bounds.held[operand.id]
     bounded = getattr(held, part) if isinstance(held, Parts) else held
-    return Real(walk, dtype, bounded, operand.shape)
+    return Real(bounds, dtype, bounded, operand.shape)
 
 
-def pair_of(walk: Walk, operand: Operand) -> Pair:
-    return Pair(part_of(walk, operand, "re"), part_of(walk, operand, "im"))
+def pair_of(bounds: Bounds, operand: Operand) -> Pair:
+    return Pair(part_of(bounds, operand, "re"), part_of(bounds, operand, "im"))
 
 
-def _of_parts(walk: Walk, node: Node, part: str) -> Bounded:
+def _of_parts(bounds: Bounds, node: Node, part: str) -> Bounded:
     """An operator that does the same to either part."""
-    operands = [part_of(walk, o, part) if o.dtype.is_complex else o for o in node.operands]
+    operands = [part_of(bounds, o, part) if o.dtype.is_complex else o for o in node.operands]
     result = node.result
     attrs = tuple(
         (k, result.dtype.part.numpy_name if k == "dtype" and v else v) for k, v in node.attrs
     )
-    return computed(walk, replace(node, attrs=attrs), operands, result.dtype.part, result.shape)
+    return computed(bounds, replace(node, attrs=attrs), operands, result.dtype.part, result.shape)
 
 
-def _cast(walk: Walk, node: Node) -> Any:
+def _cast(bounds: Bounds, node: Node) -> Any:
     """Between complex types, and from and to others."""
     (operand,), target = node.operands, node.result.dtype
     if target is BOOL:
-        pair = pair_of(walk, operand)
+        pair = pair_of(bounds, operand)
         value = np.not_equal(pair.parts.value, 0)
         return Bounded(value, np.where(open_zero(pair), np.inf, np.zeros(np.shape(value))))
-    re = _of_parts(walk, node, "re")
+    re = _of_parts(bounds, node, "re")
     if not target.is_complex:
         return re
     if operand.dtype.is_complex:
-        return Parts(re, _of_parts(walk, node, "im"))
+        return Parts(re, _of_parts(bounds, node, "im"))
     return Parts(re, Bounded(np.zeros_like(re.value), np.zeros(np.shape(re.value))))
 
 
-def _product(walk: Walk, node: Node) -> Parts:
+def _product(bounds: Bounds, node: Node) -> Parts:
     """Each part is a real product of twice the depth, such as [re, -im] by [re, im]."""
-    x, y = (pair_of(walk, o) for o in node.operands)
+    x, y = (pair_of(bounds, o) for o in node.operands)
 
     def beside(a: Bounded, b: Bounded, axis: int) -> Bounded:
         values, errors = (
@@ -121,20 +121,20 @@ def _product(walk: Walk, node: Node) -> Parts:
     rights = (beside(y.re.bounded, y.im.bounded, -2), beside(y.im.bounded, y.re.bounded, -2))
     made = []
     for left, right in zip(lefts, rights, strict=True):
-        operands = [Real(walk, x.re.dtype, b) for b in (left, right)]
-        made.append(computed(walk, node, operands, x.re.dtype))
+        operands = [Real(bounds, x.re.dtype, b) for b in (left, right)]
+        made.append(computed(bounds, node, operands, x.re.dtype))
     # which parts of an infinity meet is the order's; libraries scale by 1 + 0i, of which NaN comes
     unclear = np.logical_or.reduce([~np.isfinite(m.value) | np.isinf(m.error) for m in made])
     return Parts(*(Bounded(m.value, np.where(unclear, np.inf, m.error)) for m in made))
 
 
-def _prod(walk: Walk, node: Node) -> Parts:
+def _prod(bounds: Bounds, node: Node) -> Parts:
     """By magnitude; undecided if not finite, since an infinite part may make both parts NaN."""
-    found = pair_of(walk, node.operands[0]).parts
+    found = pair_of(bounds, node.operands[0]).parts
     dtype, over = node.result.dtype.part, _over(node)
     value = np.asarray(np.prod(found.value, **over))
     size = np.abs(found.value) + np.hypot(found.re.error, found.im.error)
-    extent = count((node.values[0].shape[a] for a in over["axis"]), walk.extents)
+    extent = count((node.values[0].shape[a] for a in over["axis"]), bounds.extents)
     growth = gamma(math.ceil(MULTIPLICATION * extent), dtype)
     above = np.prod(np.maximum(size, 1.0), **over)
     lost = 4 * extent * 0.5 * spacing(np.zeros((), found.re.value.dtype), dtype) * above
@@ -148,9 +148,9 @@ def _over(node: Node) -> dict[str, Any]:
     return {"axis": reduced_axes(node), "keepdims": bool(node.attr("keepdims"))}
 
 
-def _extreme(walk: Walk, node: Node) -> Parts:
+def _extreme(bounds: Bounds, node: Node) -> Parts:
     """The imaginary part may be that of any element whose real part may be the extreme one."""
-    found, over = pair_of(walk, node.operands[0]).parts, _over(node)
+    found, over = pair_of(bounds, node.operands[0]).parts, _over(node)
     kept = over | {"keepdims": True}
     sign = 1 if node.operator.name == "max" else -1
     whole = np.asarray(node.operator.numpy(found.value, **kept))
@@ -173,6 +173,6 @@ def _extreme(walk: Walk, node: Node) -> Parts:
     return Parts(*made)
 
 
-REDUCTIONS: dict[str, Callable[[Walk, Node], Parts]] = {
+REDUCTIONS: dict[str, Callable[[Bounds, Node], Parts]] = {
     "prod": _prod, "max": _extreme, "min": _extreme,
 }  # fmt: skip

@@ -46,8 +46,8 @@ class Parts(NamedTuple):
         return Bounded(self.value, np.asarray(joined(*errors)))
 
 
-class Walk(Protocol):
-    """Protocol of the walk over the graph, as far as it is needed here."""
+class Bounds(Protocol):
+    """Protocol of the bounds over the graph, as far as it is needed here."""
 
     held: dict[int, Any]
     extents: Any
@@ -60,7 +60,7 @@ class Walk(Protocol):
 class Real:
     """A real intermediate value; its operators are those of a kernel, with their errors."""
 
-    walk: Walk
+    bounds: Bounds
     dtype: DType
     bounded: Bounded
     shape: Any = ()  # in symbols, where a reduction asks for it
@@ -70,12 +70,12 @@ class Real:
         operands = [self, *(self.like(other) for other in others)]
         row = OPERATORS[name]
         _, (dtype,) = row.type_rule(tuple(o.dtype for o in operands), ())
-        return Real(self.walk, dtype, computed(self.walk, Node(row, (), ()), operands, dtype))
+        return Real(self.bounds, dtype, computed(self.bounds, Node(row, (), ()), operands, dtype))
 
     def like(self, other: Any) -> Real:
         if isinstance(other, Real):
             return other
-        return Real(self.walk, self.dtype, Bounded(self.bounded.value.dtype.type(other), _ZERO))
+        return Real(self.bounds, self.dtype, Bounded(self.bounded.value.dtype.type(other), _ZERO))
 
     def __add__(self, other: Any) -> Real:
         return self.do("add", other)
@@ -97,7 +97,7 @@ class Real:
 
     def where(self, other: Real, condition: Bounded) -> Real:
         """This value where the condition holds, else the other."""
-        chosen = Real(self.walk, BOOL, condition)
+        chosen = Real(self.bounds, BOOL, condition)
         return chosen.do("where", self, other)
 
 
@@ -130,22 +130,22 @@ class Pair(NamedTuple):
 
 
 def computed(
-    walk: Walk, node: Node, operands: Sequence[Operand | Real], dtype: DType, shape: Any = ()
+    bounds: Bounds, node: Node, operands: Sequence[Operand | Real], dtype: DType, shape: Any = ()
 ) -> Bounded:
     """The only result of a node with real operands, which are held only for this node."""
-    values = tuple(_held(walk, -1 - n, o) for n, o in enumerate(operands))
+    values = tuple(_held(bounds, -1 - n, o) for n, o in enumerate(operands))
     result = Value(-1 - len(values), dtype, shape)
-    (found,) = walk.real_node(replace(node, operands=values, results=(result,)))
+    (found,) = bounds.real_node(replace(node, operands=values, results=(result,)))
     for value in values:
         if isinstance(value, Value) and value.id < 0:
-            del walk.held[value.id]
+            del bounds.held[value.id]
     return found
 
 
-def _held(walk: Walk, number: int, operand: Operand | Real) -> Operand:
+def _held(bounds: Bounds, number: int, operand: Operand | Real) -> Operand:
     if not isinstance(operand, Real):
         return operand
-    walk.held[number] = operand.bounded
+    bounds.held[number] = operand.bounded
     return Value(number, operand.dtype, operand.shape or np.shape(operand.bounded.value))
 
 

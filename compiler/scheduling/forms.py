@@ -12,7 +12,7 @@ from typing import Any
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
-from opweave.compiler.scheduling.row_walk import RowWalk, levels_of_scans
+from opweave.compiler.scheduling.row_levels import RowLevels, levels_of_scans
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
@@ -197,7 +197,7 @@ def _row_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
             return "reductions go over different spaces"
         if node.plan != plan:
             return f"accumulation plans differ ({plan} and {node.plan})"
-    walk = RowWalk(space, axes)
+    walk = RowLevels(space, axes)
     for node in nodes:
         reason = walk.place(node)
         if reason:

@@ -39,7 +39,7 @@ def _extent_along(shape: Shape, space: Shape, axis: int) -> Extent | None:
     return ((1,) * (len(space) - len(shape)) + shape)[axis] if fits else None
 
 
-class RowWalk:
+class RowLevels:
     """Places nodes of a row group in order: level, row value or element, with or without axes."""
 
     def __init__(self, space: Shape, axes: tuple[int, ...]):
