@@ -28,7 +28,7 @@ from opweave.opcodes.errors import ArgumentError, UnsupportedError
 from opweave.runtime.backends import Backend, backend_of
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.host.replays import Bound
+from opweave.runtime.host.replays import HeldArrays
 from opweave.runtime.process import locks
 
 MODES = ("immediate", "graph", "replay")
@@ -111,7 +111,7 @@ class Runner:
         self._order = {name: number for number, name in enumerate(self.inputs)}
         # what the caller passed, or a copy that kernels can take
         self._fitted: dict[str, Any] = {}
-        self._bound: Bound | None = None
+        self._held: HeldArrays | None = None
         self._ready: Any = None
         self._shared: Set[int] = frozenset()
         self._lock = locks.rlock()
@@ -161,14 +161,14 @@ class Runner:
         if missing:
             raise ArgumentError(f"{self.name}: missing {missing}: pass arrays by name")
         self._fitted = known
-        if self._bound is None:
-            self._bound = Bound([known[name] for name in self.inputs])
+        if self._held is None:
+            self._held = HeldArrays([known[name] for name in self.inputs])
             return
         for name, array in fitted.items():
-            self._bound.bind(self._order[name], array)
+            self._held.bind(self._order[name], array)
             if self.mode == "replay" and self._ready is not None:
                 self._ready.bind(self._order[name], array)
-        number = self._bound.changed()
+        number = self._held.changed()
         if number >= 0:
             raise ArgumentError(
                 f"{self.name}: input {[*self.inputs][number]} was reshaped or given another dtype "
@@ -187,8 +187,8 @@ class Runner:
 
     def _prepared(self) -> Replay | Launched:
         """The object that gives a call with the arrays that are bound."""
-        assert self._bound is not None
-        arrays, backend = self._bound.arrays, self._backend()
+        assert self._held is not None
+        arrays, backend = self._held.arrays, self._backend()
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, backend.device)
         constants = tuple(map(backend.upload, constants_of(found, False)))
@@ -217,7 +217,7 @@ class Replay(Protocol):
 
 
 class Launched(NamedTuple):
-    """A prepared call that reads its arguments from a ``Bound`` anew at each call."""
+    """A prepared call that reads its arguments from a ``HeldArrays`` anew at each call."""
 
     run: Callable[..., list[Any]]
     prepared: Prepared

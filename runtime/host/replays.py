@@ -20,7 +20,7 @@ from opweave.runtime.host.native import Turn
 from opweave.runtime.host.plans import HostCallPlan, held_at
 
 
-class Bound:
+class HeldArrays:
     """NumPy arrays that are used again and again, with the layouts that they had when bound.
 
     They are held, so that nobody frees them in between.
