@@ -37,7 +37,7 @@ LONG = 1 << 27
 
 
 @dataclass(frozen=True)
-class Step:
+class Recurrence:
     """A step, its arguments, and how an error of its first argument is carried through it."""
 
     name: str
@@ -81,23 +81,23 @@ def through_product(x: Any, error: Any, w: Any) -> tuple[Any, Any]:
     return made, slope * off + gamma(4, np.float32) * abs(made)
 
 
-def steps(large: int, widths: Sequence[int]) -> Iterator[Step]:
+def steps(large: int, widths: Sequence[int]) -> Iterator[Recurrence]:
     """Each with arguments from which no orbit leaves the range, and none fades."""
     rng = np.random.default_rng(0)
     for size in (SMALL, large):
         x = rng.uniform(0.1, 0.9, size).astype(np.float32)
-        yield Step(f"logistic, {size}", logistic, (x,), through_logistic)
+        yield Recurrence(f"logistic, {size}", logistic, (x,), through_logistic)
     x = rng.standard_normal(SMALL, np.float32)
-    yield Step(f"norm, {SMALL}", norm, (x,), through_norm)
+    yield Recurrence(f"norm, {SMALL}", norm, (x,), through_norm)
     for width in widths:
         # about twice the identity: elements tend to 0.96 or to -0.96, where errors fade
         x = rng.choice([-1, 1], (width, width)) * rng.uniform(0.3, 1, (width, width))
         w = 2 * np.eye(width) + 0.4 / width * rng.standard_normal((width, width))
         arrays = (x.astype(np.float32), w.astype(np.float32))
-        yield Step(f"product, {width} x {width}", product, arrays, through_product)
+        yield Recurrence(f"product, {width} x {width}", product, arrays, through_product)
 
 
-def expected(step: Step, count: int) -> Expected:
+def expected(step: Recurrence, count: int) -> Expected:
     """Float64, with the error of each step carried through the next."""
     value, *others = (a.astype(np.float64) for a in step.arrays)
     error = np.zeros_like(value)
@@ -125,7 +125,7 @@ def measure(record: Record) -> None:
     )  # fmt: skip
 
 
-def one(record: Record, step: Step, count: int) -> None:
+def one(record: Record, step: Recurrence, count: int) -> None:
     """So many times by each of them."""
     put, parameters = record.executor.put, {"step": step.name, "steps": count}
     wanted = expected(step, count)
@@ -153,7 +153,7 @@ def called(step: Callable[..., Any], count: int, x: Any, *others: Any) -> Any:
     return x
 
 
-def replayed(record: Record, step: Step, count: int) -> Iterator[Runner]:
+def replayed(record: Record, step: Recurrence, count: int) -> Iterator[Runner]:
     """A graph of the step, whose result is passed as x again; it takes NumPy arrays only."""
     name = "replay, called n times"
     if record.device != "host":
@@ -170,7 +170,7 @@ def replayed(record: Record, step: Step, count: int) -> Iterator[Runner]:
     yield Runner(name, loop, role="variant")
 
 
-def graph_of(step: Step) -> ow.Graph:
+def graph_of(step: Recurrence) -> ow.Graph:
     """The step as a graph."""
     made = ow.Graph(step.fn.__name__)
     x, *others = (
@@ -188,7 +188,7 @@ def graph_of(step: Step) -> ow.Graph:
 
 
 def by_jax(
-    record: Record, step: Step, count: int, args: tuple[Any, ...]
+    record: Record, step: Recurrence, count: int, args: tuple[Any, ...]
 ) -> Iterator[Runner]:  # fmt: skip
     """JAX's loop around its own step."""
     options = record.options

@@ -86,7 +86,7 @@ class MatrixAddress:
         return " + ".join(terms)
 
 
-class _Steps:
+class _Strides:
     """The steps of an operand along dimensions of the space, and the strides that they take."""
 
     def __init__(self, operand: Operand):
@@ -118,7 +118,7 @@ class _Steps:
 
 def matrix_address(operand: Operand, walk: MatrixWalk, row: int, column: int) -> MatrixAddress:
     """The address of an operand over a walk, with its own pair of dimensions."""
-    steps = _Steps(operand)
+    steps = _Strides(operand)
     batch = steps.offset(walk.batch_coordinates(), walk.outer[:-1])
     row_step, column_step = steps.along(row), steps.along(column)
     return MatrixAddress(batch, row_step, column_step, steps.strides)
@@ -167,7 +167,7 @@ def access(
     ``is_dense``: its elements lie as the walk goes, where it owns its dimensions; found out if
     left out.  False for what has dimensions besides those of the walk.
     """
-    steps = _Steps(operand)
+    steps = _Strides(operand)
     dense = operand.layout == "C" and in_order(walk) if is_dense is None else is_dense
     whole = bool(walk.dense_row()) and dense and steps.owns((*walk.outer, *walk.inner))
     base = walk.dense_row() if whole else steps.offset(walk.row_coordinates(), walk.outer)
@@ -183,7 +183,7 @@ def access(
     return replace(found, strides=steps.strides, rows_aligned=not base)
 
 
-def _by_division(steps: _Steps, walk: Walk, base: str, *, may_be_none: bool) -> Access:
+def _by_division(steps: _Strides, walk: Walk, base: str, *, may_be_none: bool) -> Access:
     """The access of an operand for which several dimensions are the columns."""
     offset = steps.offset(walk.column_coordinates("j", may_be_none=may_be_none), walk.inner)
     along = [steps.along(dims[-1]) for dims in walk.inner]

@@ -95,7 +95,7 @@ def _names(tracer: LazyTracerLike, nodes: Sequence[Node], outputs: Sequence[Valu
     return names
 
 
-class Step(NamedTuple):
+class MadeView(NamedTuple):
     """One view of an array: its value, and how NumPy makes it."""
 
     value: Value
@@ -110,7 +110,7 @@ class SharedView(NamedTuple):
 
     value: Value
     root: Value
-    steps: tuple[Step, ...]
+    steps: tuple[MadeView, ...]
 
     def array(self, made: dict[int, Any]) -> Any:
         """What the steps make of the root's array.
@@ -146,16 +146,16 @@ def shared_views(
 
 def _shared_view(tracer: LazyTracerLike, nodes: Mapping[int, Node], value: Value) -> SharedView:
     builder = tracer.builder
-    steps: list[Step] = []
+    steps: list[MadeView] = []
     root = value
     while root.id not in tracer.given and root.id not in tracer.hidden:  # an array of its own
         if root.id in tracer.aliases:
             source, alias = tracer.aliases[root.id]
             shape = tuple(map(builder.example, root.shape))
-            steps.append(Step(root, partial(_aliased, alias, shape)))
+            steps.append(MadeView(root, partial(_aliased, alias, shape)))
         elif root.id in nodes and nodes[root.id].is_view:
             source = nodes[root.id].values[0]
-            steps.append(Step(root, partial(_viewed, nodes[root.id], builder.extents)))
+            steps.append(MadeView(root, partial(_viewed, nodes[root.id], builder.extents)))
         else:
             break
         root = source
