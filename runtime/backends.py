@@ -1,4 +1,4 @@
-"""Places where a graph's runner works: its executor, and how arrays travel there and back."""
+"""Backends of a graph's runner: an executor, and how arrays travel there and back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Backend:
 
 
 def backend_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Backend:
-    """The place of a name: "host", "cuda", or an architecture, whose kernels are verified.
+    """The backend of a name: "host", "cuda", or an architecture, whose kernels are verified.
 
     Raises:
         NoDeviceError: there is no GPU, or no CuPy.

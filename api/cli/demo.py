@@ -195,8 +195,8 @@ def _print(
     parts: Sequence[Part], picture: pictures.Picture, folder: Path, written: Sequence[str]
 ) -> None:
     height, width, _ = picture.pixels.shape
-    testbed = parts[0].measured.executor
-    where = "the host" if testbed == "host" else testbed
+    executor = parts[0].measured.executor
+    where = "the host" if executor == "host" else executor
     print("; ".join([f"picture of {width} x {height} pixels, on {where}", *picture.notes]))
     print_table(COLUMNS, [_row(part) for part in parts], "lrrrrrrr")
     print(LEGEND)

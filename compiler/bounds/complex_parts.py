@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 
 class Bounds(Protocol):
-    """Protocol of the bounds over the graph, as far as it is needed here."""
+    """The bounds of a graph's values, as far as they are asked for here."""
 
     held: dict[int, Any]
     extents: Any

@@ -10,7 +10,7 @@ from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, planner
 
 
-class _Step(ctypes.Structure):
+class _NativeStep(ctypes.Structure):
     """``Step`` of runtime.cpp."""
 
     _fields_ = (
@@ -58,9 +58,12 @@ class NativeSteps:
             filled = [0 if value is None else value for value in step.fixed]
             args += step.pack(*filled)
             assert isinstance(step.launch, HostLaunch)
-            steps.append(_Step(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
+            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
             patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
-        all_steps, all_patches = (_Step * len(steps))(*steps), (Patch * len(patches))(*patches)
+        all_steps, all_patches = (
+            (_NativeStep * len(steps))(*steps),
+            (Patch * len(patches))(*patches),
+        )
         self.kernels = len(steps)
         self._plan = _CallPlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),

@@ -169,6 +169,28 @@ def test_every_answer_to_a_newcomer_names_a_file():
     assert all(TICKED.search(row) or "](" in row for row in rows)
 
 
+# Words
+
+WORD = re.compile(r"^\| [a-z-]+ \| [^|]+ \| `([\w/]+\.py)`: `(\w+)` \|$", re.MULTILINE)
+
+
+def homes(name):
+    """The files that define a class of a name, private or not."""
+    pattern = re.compile(rf"^\s*class _?{name}\b", re.MULTILINE)
+    paths = (path for folder in CODE for path in (ROOT / folder).rglob("*.py"))
+    return [p.relative_to(ROOT).as_posix() for p in paths if pattern.search(p.read_text())]
+
+
+@pytest.mark.parametrize(("path", "name"), WORD.findall(PAGE.read_text()))
+def test_a_word_means_one_thing(path, name):
+    assert homes(name) == [path]
+
+
+def test_all_rows_of_words_are_read():
+    words = PAGE.read_text().partition("## Words")[2].partition("\n## ")[0]
+    assert len(WORD.findall(words)) == words.count("\n|") - 2 > 10
+
+
 # The map
 
 
