@@ -16,6 +16,7 @@ from opweave._functions.layout import Call
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
+from opweave._functions.through_gpu import through_gpu
 from opweave._functions.watched import Watched
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
@@ -26,16 +27,9 @@ from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
 from opweave.compiler.tracing.binding import unbound
 from opweave.compiler.tracing.calling import called
-from opweave.compiler.tracing.results import CONSTANTS
-from opweave.compiler.tracing.structure import packed
-from opweave.compiler.tracing.tree import flatten
 from opweave.configuration import config
-from opweave.opcodes.errors import (
-    AlignmentError,
-    ArgumentError,
-)
+from opweave.opcodes.errors import AlignmentError, ArgumentError
 from opweave.runtime.calls.arrays import is_cupy
-from opweave.runtime.calls.outcomes import truth
 
 # What ``out=`` is where nobody gives it: None is an argument as any other.
 UNGIVEN: Any = object()
@@ -145,7 +139,7 @@ class Fused:
                 if config.errors == "numpy":
                     return self._watched(call, args, kwargs, out)
                 if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
-                    return self._through_gpu(call, out)
+                    return through_gpu(self, self._preparing, call, out)
                 return self.called(call, out)
             except ByNumPy as error:  # raised before anything was computed
                 why, once = str(error), error.once
@@ -169,23 +163,6 @@ class Fused:
         if out is None:
             return ready(values, call.containers)
         return ready.into(out, values, call.containers)
-
-    def _through_gpu(self, call: Call, out: Any) -> Any:
-        """NumPy arrays on a GPU, because the user asked for it: copied there and back."""
-        from opweave.runtime.cuda import executor as cuda
-
-        if out is not None:
-            raise ArgumentError(
-                "out=: NumPy arrays that run on a GPU are copied; assign the result"
-            )
-        if any(map(is_cupy, call.values)):
-            self._preparing.executor(call.arrays, True)  # says that kinds are mixed
-        copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
-        leaves, tree = flatten(self.called(copied, None), "", CONSTANTS)
-        ready = self.ready_for(copied)
-        truths = ready.found.lowered.graph.truths if ready else ()
-        found = [cuda.copied_out(leaf) for _, leaf in leaves]
-        return packed(tree, [truth(v) if n in truths else v for n, v in enumerate(found)])
 
     def ready_for(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""
