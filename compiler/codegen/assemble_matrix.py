@@ -54,7 +54,7 @@ def reads_across(assembler: MapAssembler) -> tuple[int, int] | None:
     """
     space = assembler.form.space
     long = [d for d, e in enumerate(space) if e != 1]
-    if len(long) < 2:
+    if len(long) < 2 or assembler.tables or assembler.coordinates:
         return None
     column = long[-1]
     for key, operand in assembler.operands.items():

@@ -9,7 +9,7 @@ from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Factor, Line, Param
 from opweave.compiler.codegen.layout import Access, MatrixAddress, matrix_address
 from opweave.compiler.codegen.lines import bind_product, product_result
-from opweave.compiler.codegen.operands import Key
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import may_carry, multiplies_state
 from opweave.compiler.codegen.walks import Operand as ArrayOperand
 from opweave.compiler.codegen.walks import Stride, Walk, walk_matrices
@@ -143,8 +143,8 @@ class ProductAssembler(MatrixAssembler):
 class ProductRowsAssembler(ProductAssembler):
     """A product whose rows a block holds in shared memory, reduces and maps as a row kernel."""
 
-    def __init__(self, *arguments: object):
-        super().__init__(*arguments)  # type: ignore[arg-type]
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
         # the loops below the product read its rows like those of any other operand
         self.nodes = [n for n in self.nodes if not n.is_product]
         value = self.node.result

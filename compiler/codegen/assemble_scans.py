@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
 from opweave.compiler.codegen.assembler import Assembler
@@ -16,6 +15,7 @@ from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Keep, Line, Load, Pass, Reduction
 from opweave.compiler.codegen.lines import bind_reduction
 from opweave.compiler.codegen.needs import Needs
+from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.codegen.walks import MatrixWalk, Walk, collapse
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.toggles.facts import Facts
@@ -98,8 +98,8 @@ class ScanPartsAssembler(ScanAssembler):
 
     SHARES_ROWS = True
 
-    def __init__(self, *arguments: Any):
-        super().__init__(*arguments)
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
         self.totals: list[Reduction] = []
         self.early: set[str] = set()
 

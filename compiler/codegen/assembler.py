@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opweave.compiler.codegen.kernel import Kernel
@@ -17,13 +17,11 @@ from opweave.compiler.codegen.lines import (
     bind_reduction,
 )
 from opweave.compiler.codegen.needs import Needs
-from opweave.compiler.codegen.operands import Key
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.signature import Signature
-from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Extents, Value
-from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.ir.values import Value
 from opweave.compiler.toggles.choose import TOGGLES, choose
 from opweave.opcodes.core import Phase
 from opweave.opcodes.dtypes import DType
@@ -38,17 +36,8 @@ class Assembler(Signature):
     RUNNING = "[l]"
     ROW_VALUE = ""
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        number: int,
-        extents: Extents,
-        spans: Mapping[int, int],
-        device: Device,
-        overrides: Mapping[str, int],
-    ):
-        super().__init__(schedule, number, extents, spans, device)
-        self.overrides = overrides
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
         self.functions: dict[str, str] = {}
         self.reduced: dict[tuple[str, int, DType], int] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count as count_from
 from typing import NamedTuple
@@ -36,24 +37,34 @@ class Key(NamedTuple):
     is_output: bool = False
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What the kernels of a schedule depend on.
+
+    Attributes:
+        extents: of a call, by name.
+        spans: by an input's value id the largest offset of its layout, in elements.
+        overrides: values of toggles that the user has set.
+    """
+
+    schedule: Schedule
+    extents: Extents
+    spans: Mapping[int, int]
+    device: Device
+    overrides: Mapping[str, int] = field(default_factory=dict)
+
+
 class GroupOperands:
     """A group's array operands: their names, addresses, and what the toggles are chosen from."""
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        number: int,
-        extents: Extents,
-        spans: Mapping[int, int],
-        device: Device,
-    ):
+    def __init__(self, setting: Setting, number: int):
+        schedule = setting.schedule
         self.graph: Graph = schedule.graph
         self.group: Group = schedule.groups[number]
         self.number, self.alone = number, len(schedule.groups) == 1
         self.form = self.group.form
-        self.extents = extents
-        self.spans = spans
-        self.device = device
+        self.extents, self.spans = setting.extents, setting.spans
+        self.device, self.overrides = setting.device, setting.overrides
         self.pointers: dict[int, str] = {}
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]

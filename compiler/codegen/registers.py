@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opweave.compiler.codegen.kernel_parts import Param
-from opweave.compiler.codegen.operands import GroupOperands, Key
+from opweave.compiler.codegen.operands import GroupOperands, Key, Setting
 from opweave.compiler.ir.expr import Expr, expr_key
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Operand, Scalar
@@ -17,9 +17,9 @@ class Registers(GroupOperands):
     # How the element at hand is taken from an operand's registers.
     LANE = "[l]"
 
-    def __init__(self, *group: Any):
+    def __init__(self, setting: Setting, number: int):
         self.names: dict[int, str] = {}
-        super().__init__(*group)
+        super().__init__(setting, number)
         self.windows: dict[int, str] = {}
         self.scalars: dict[Any, Param] = {}
 

@@ -6,12 +6,10 @@ other operand: a *window*.  All that the run depends on is a value of the row.
 
 from __future__ import annotations
 
-from typing import Any
-
 from opweave.compiler.codegen.kernel_parts import Load, Param
 from opweave.compiler.codegen.layout import Access
 from opweave.compiler.codegen.lines import Table
-from opweave.compiler.codegen.operands import Key
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
 from opweave.compiler.codegen.walks import Operand as ArrayOperand
 from opweave.compiler.codegen.walks import Stride
@@ -25,8 +23,8 @@ SHIFTS = {"add": "+", "subtract": "-"}
 class TableReads(Registers):
     """How a group reads its tables, and which of its values are the same along a row."""
 
-    def __init__(self, *group: Any):
-        super().__init__(*group)
+    def __init__(self, setting: Setting, number: int):
+        super().__init__(setting, number)
         self.table_strides: dict[str, Stride] = {}
         self.table_extents: dict[str, Param] = {}
         self.makers = {r.id: node for node in self.nodes for r in node.results}

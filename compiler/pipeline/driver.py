@@ -8,6 +8,7 @@ from typing import Any
 
 from opweave.compiler.codegen.assemble import assemble
 from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.codegen.render import render
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph
@@ -80,9 +81,6 @@ def finish(
 ) -> Lowered:
     """Choose the toggles of a schedule's kernels, assemble and render them."""
     plain = check_overrides(overrides)
-    kernels = tuple(
-        assemble(schedule, number, extents, spans, device, plain)
-        for number in range(len(schedule.groups))
-    )
+    kernels = assemble(Setting(schedule, extents, spans, device, plain))
     sources = tuple(render(kernel) for kernel in kernels)
     return Lowered(schedule.graph, schedule, kernels, sources, device)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.codegen.assemble import shape_class
+from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.expr import Expr, evaluate
@@ -234,7 +235,7 @@ def lowered_for(
     if schedule is None:
         schedule = schedule_graph(graph, extents, device, options)
         variant.schedules[plans, device] = schedule
-    shapes = shape_class(schedule, extents, spans, device)
+    shapes = shape_class(Setting(schedule, extents, spans, device))
     lowered = variant.lowered.get((plans, shapes, device))
     if lowered is None:
         lowered = finish(schedule, extents, spans, device, options.overrides)
