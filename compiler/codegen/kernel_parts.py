@@ -66,8 +66,34 @@ class Line:
         return f"{self.phase.value:<10} {self.name:<13} {self.text}"
 
 
+class Typed:
+    """What has a dtype: its C types in registers and in memory."""
+
+    dtype: DType
+
+    @property
+    def ctype(self) -> str:
+        return self.dtype.register
+
+    @property
+    def storage(self) -> str:
+        return self.dtype.storage
+
+
+class Addressed(Typed):
+    """An array operand that is read or written along a walk."""
+
+    name: str
+    access: Access
+
+    @property
+    def place(self) -> str:
+        """Address of what a whole row reads or writes."""
+        return self.access.at(self.name, "")
+
+
 @dataclass(frozen=True)
-class Load:
+class Load(Addressed):
     """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
 
     ``late``: where it is read depends on a reduction of the row.
@@ -80,23 +106,9 @@ class Load:
     late: bool = False
 
     @property
-    def ctype(self) -> str:
-        return self.dtype.register
-
-    @property
-    def place(self) -> str:
-        """Address of what a whole row reads."""
-        return self.access.at(self.name, "")
-
-    @property
     def zero(self) -> str:
         """What stands for an element that is not there."""
         return f"{self.ctype}()" if self.dtype.is_complex else "0"
-
-    @property
-    def storage(self) -> str:
-        """The C type in memory."""
-        return self.dtype.storage
 
     @property
     def row(self) -> str:
@@ -105,7 +117,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(Addressed):
     """An array operand that is written: ``value`` is the register's text."""
 
     name: str
@@ -114,17 +126,8 @@ class Store:
     access: Access
 
     @property
-    def place(self) -> str:
-        """Address of what a whole row writes."""
-        return self.access.at(self.name, "")
-
-    @property
     def register(self) -> str:
         return f"{self.name}_v"
-
-    @property
-    def ctype(self) -> str:
-        return self.dtype.register
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Keep:
+class Keep(Typed):
     """A value that a later pass of a scan needs: ``value`` is the register's text."""
 
     name: str
@@ -175,10 +178,6 @@ class Keep:
     @property
     def register(self) -> str:
         return f"{self.name}_kept"
-
-    @property
-    def ctype(self) -> str:
-        return self.dtype.register
 
 
 @dataclass(frozen=True)
@@ -223,7 +222,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Factor:
+class Factor(Typed):
     """An array operand of a kernel of tiles, as a matrix of rows and columns.
 
     ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
@@ -233,15 +232,6 @@ class Factor:
     name: str
     dtype: DType
     address: MatrixAddress
-
-    @property
-    def ctype(self) -> str:
-        return self.dtype.register
-
-    @property
-    def storage(self) -> str:
-        """The C type in memory."""
-        return self.dtype.storage
 
     @property
     def along_rows(self) -> bool:
