@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opweave.templates import TEMPLATES
 
 KEPT = re.compile(
-    r"//[^\n]*|\{\{ [^\"\n]*each\(\"|\"\) \| at\(\d+\) \}\}|\{\d[\w.]*\}|\{\{.*?\}\}|^[ \t]*#[^\n]*"
+    r"//[^\n]*|\{\{ (?:(?!\}\})[^\n])*?each\(\"|\"\) \| at\(\d+\) \}\}|\{\d[\w.]*\}|\{\{.*?\}\}|^[ \t]*#[^\n]*"
     r"|/\*.*?\*/",
     re.MULTILINE | re.DOTALL,
 )
