@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
 
 # CUDA C++ Programming Guide 13.0, "Technical Specifications": blocks of a grid along x and y.
 MOST_BLOCKS, MOST_BLOCKS_Y = 2**31 - 1, 65535
+
+
+Toggles = Mapping[str, int]
+Grid = tuple[int, int, int]
+
+
+class Size(NamedTuple):
+    """The elements of a launch, and whether the rows are walked one by one."""
+
+    batch: int
+    rows: int
+    cols: int
+    has_rows: bool
 
 
 @dataclass(frozen=True)
@@ -15,76 +30,59 @@ class Geometry:
 
     Attributes:
         threads: threads of a block, from the toggles.
-        grid: blocks, from the toggles, the batch, rows and columns, and whether rows are walked.
+        grid: blocks, from the toggles and the size.
     """
 
-    threads: Callable[[Mapping[str, int]], int]
-    grid: Callable[..., tuple[int, int, int]]
+    threads: Callable[[Toggles], int]
+    grid: Callable[[Toggles, Size], Grid]
 
 
-def _map_grid(
-    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
-) -> tuple[int, int, int]:
-    blocks = -(-cols // (t["BLOCK"] * t["VECTOR"] * t["CHUNKS"]))
-    return (rows, blocks, 1) if has_rows else (blocks, 1, 1)
+def _blocks(count: int, *each: int) -> int:
+    """So many blocks, each of a product of elements."""
+    return -(-count // prod(each))
 
 
-def _tiles(tile_rows: str, tile_cols: str) -> Callable[..., tuple[int, int, int]]:
+def _elements(t: Toggles, size: Size) -> Grid:
+    blocks = _blocks(size.cols, t["BLOCK"], t["VECTOR"], t["CHUNKS"])
+    return (size.rows, blocks, 1) if size.has_rows else (blocks, 1, 1)
+
+
+def _columns(*each: str) -> Callable[[Toggles, Size], Grid]:
+    """Blocks of columns, whatever the rows; the batch last."""
+    return lambda t, size: (size.batch * _blocks(size.cols, *(t[name] for name in each)), 1, 1)
+
+
+def _tiles(rows: str, cols: str) -> Callable[[Toggles, Size], Grid]:
     """A block per tile, tiles along a row of tiles first, the batch last."""
 
-    def grid(
-        t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
-    ) -> tuple[int, int, int]:
-        across = max(1, -(-cols // t[tile_cols]))  # rows of nothing are reduced, too
-        return batch * -(-rows // t[tile_rows]) * across, 1, 1
+    def grid(t: Toggles, size: Size) -> Grid:
+        across = max(1, _blocks(size.cols, t[cols]))  # rows of nothing are reduced, too
+        return size.batch * _blocks(size.rows, t[rows]) * across, 1, 1
 
     return grid
 
 
-def _column_grid(
-    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
-) -> tuple[int, int, int]:
-    """All columns of a batch, then the next; a thread walks all of its rows."""
-    return batch * -(-cols // (t["BLOCK"] * t["VECTOR"])), 1, 1
-
-
-def _product_threads(t: Mapping[str, int]) -> int:
-    return t["BLOCK_M"] // t["THREAD_M"] * (t["BLOCK_N"] // t["THREAD_N"])
-
-
-def _bands(
-    t: Mapping[str, int], batch: int, rows: int, cols: int, has_rows: bool
-) -> tuple[int, int, int]:
-    """A block per band of columns, whatever the rows; the batch last."""
-    return batch * -(-cols // t["COLUMNS"]), 1, 1
-
-
+ELEMENTS = Geometry(lambda t: t["BLOCK"], _elements)
+ROWS = Geometry(
+    lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
+    lambda t, size: (_blocks(size.rows, t["ROWS_PER_BLOCK"]), 1, 1),
+)
+PARTS = Geometry(lambda t: t["THREADS_PER_ROW"], lambda t, size: (t["PARTS"], size.rows, 1))
+PRODUCT = Geometry(
+    lambda t: t["BLOCK_M"] // t["THREAD_M"] * (t["BLOCK_N"] // t["THREAD_N"]),
+    _tiles("BLOCK_M", "BLOCK_N"),
+)
 GEOMETRY: dict[str, Geometry] = {
-    "map": Geometry(lambda t: t["BLOCK"], _map_grid),
-    "pixel": Geometry(lambda t: t["BLOCK"], _map_grid),
+    "map": ELEMENTS,
+    "pixel": ELEMENTS,
     "tile": Geometry(lambda t: t["BLOCK"], _tiles("TILE", "TILE")),
-    "row": Geometry(
-        lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
-        lambda t, batch, rows, cols, has_rows: (-(-rows // t["ROWS_PER_BLOCK"]), 1, 1),
-    ),
-    "reduce": Geometry(
-        lambda t: t["THREADS_PER_ROW"],
-        lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
-    ),
-    "columns": Geometry(lambda t: t["THREADS_PER_ROW"], _bands),
-    "scan": Geometry(
-        lambda t: t["THREADS_PER_ROW"] * t["ROWS_PER_BLOCK"],
-        lambda t, batch, rows, cols, has_rows: (-(-rows // t["ROWS_PER_BLOCK"]), 1, 1),
-    ),
-    "scan_parts": Geometry(
-        lambda t: t["THREADS_PER_ROW"],
-        lambda t, batch, rows, cols, has_rows: (t["PARTS"], rows, 1),
-    ),
-    "scan_columns": Geometry(
-        lambda t: t["BLOCK"],
-        _column_grid,
-    ),
-    "product": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
-    "product_rows": Geometry(_product_threads, _tiles("BLOCK_M", "BLOCK_N")),
+    "row": ROWS,
+    "reduce": PARTS,
+    "columns": Geometry(lambda t: t["THREADS_PER_ROW"], _columns("COLUMNS")),
+    "scan": ROWS,
+    "scan_parts": PARTS,
+    "scan_columns": Geometry(lambda t: t["BLOCK"], _columns("BLOCK", "VECTOR")),
+    "product": PRODUCT,
+    "product_rows": PRODUCT,
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from opweave.compiler.codegen.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y
+from opweave.compiler.codegen.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
 from opweave.compiler.codegen.kernel_parts import (
     Carried,
     Carry,
@@ -221,7 +221,8 @@ class Kernel:
         Raises:
             LaunchError: more blocks than a grid has.
         """
-        found = GEOMETRY[self.template].grid(self.toggles, *self.elements(extents), self.has_rows)
+        size = Size(*self.elements(extents), self.has_rows)
+        found = GEOMETRY[self.template].grid(self.toggles, size)
         if found[0] > MOST_BLOCKS or found[1] > MOST_BLOCKS_Y:
             raise LaunchError(
                 f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
