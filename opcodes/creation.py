@@ -18,12 +18,8 @@ def full(x: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
 
 OPERATORS: tuple[Operator, ...] = (
     Operator(
-        "full",
-        Kind.CREATE,
+        "full", Kind.CREATE,
         (OpCode("full", Phase.PROLOGUE, "x", ("x",), dtypes="fiub", exact=True),),
-        full,
-        rules.stated,
-        shape_rule=RESHAPED,
-        attrs=(("dtype", None), ("shape", ())),
+        full, rules.stated, shape_rule=RESHAPED, attrs=(("dtype", None), ("shape", ())),
     ),
-)
+)  # fmt: skip

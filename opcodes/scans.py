@@ -8,15 +8,26 @@ NumPy calls them cumsum and cumprod, and ``accumulate`` of a ufunc.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from opweave.opcodes import dtypes, rules
-from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.errors import DTypeError
-from opweave.opcodes.reductions import HIGHEST, LOWEST
+from opweave.opcodes.core import Kind, Operator, TypeRule
+from opweave.opcodes.reductions import (
+    ADDED,
+    HIGHEST,
+    LARGER,
+    LOWEST,
+    MULTIPLIED,
+    ONE,
+    SMALLER,
+    ZERO,
+    Texts,
+    accumulating,
+)  # fmt: skip
 from opweave.opcodes.shapes import SCANNED
 
 
@@ -30,86 +41,27 @@ def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
     return scanned
 
 
-def _of_reals(rule: TypeRule) -> TypeRule:
-    """A type rule that refuses complex numbers.
-
-    No identity leaves the bits of every number as they are: (1 + 0j) * inf has a NaN.
-    """
-
-    def checked(types: Any, attrs: Any = ()) -> Any:
-        loop, results = rule(types, attrs)
-        for dtype in (*loop, *results):
-            if dtype.is_complex:
-                raise DTypeError(
-                    f"no running values of {dtype.numpy_name}: take those of .real and .imag"
-                )
-        return loop, results
-
-    return checked
+# No identity leaves the bits of every number as they are: (1 + 0j) * inf has a NaN.
+NO_COMPLEX = "no running values of {}: take those of .real and .imag"
 
 
-def scan(
-    name: str,
-    ufunc: np.ufunc,
-    join: dict[str, str],
-    identity: dict[str, str],
-    rule: TypeRule,
-    *,
-    dtype_attr: bool = False,
-) -> Operator:
-    """Make a scan from a row; ``join`` is written over ``acc`` and ``x`` per dtype kind.
+def scan(name: str, ufunc: np.ufunc, join: Texts, identity: Texts, rule: TypeRule) -> Operator:
+    """Make a scan from a row.
 
     The identity, joined in front of an element, must leave all bits of the element as they are.
     """
-    codes = [
-        OpCode(name, phase, text, ("acc", "x"), dtypes=kinds)
-        for phase in (Phase.ACCUMULATE, Phase.REDUCE)
-        for kinds, text in join.items()
-    ]
-    return Operator(
-        name,
-        Kind.SCAN,
-        tuple(codes),
-        _meaning(ufunc),
-        _of_reals(rule),
-        shape_rule=SCANNED,
-        identity={kind: text for kinds, text in identity.items() for kind in kinds},
-        accumulator=rules.wide_float,
-        attrs=(("axis", -1), *((("dtype", None),) if dtype_attr else ())),
+    made = accumulating(
+        name, Kind.SCAN, _meaning(ufunc), join, identity, rule, SCANNED, (("axis", -1),)
     )
+    return replace(made, type_rule=rules.of_reals(rule, NO_COMPLEX))
 
 
 OPERATORS: tuple[Operator, ...] = (
-    scan(
-        "cumsum",
-        np.add,
-        {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"},
-        {"f": "-T(0)", "iu": "0", "b": "false"},  # 0.0 would lose the sign of -0.0
-        rules.summation,
-        dtype_attr=True,
-    ),
-    scan(
-        "cumprod",
-        np.multiply,
-        {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"},
-        {"fiu": "1", "b": "true"},
-        rules.summation,
-        dtype_attr=True,
-    ),
-    scan(
-        "cummax",
-        np.maximum,
-        {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"},
-        LOWEST,
-        rules.first,
-    ),
-    scan(
-        "cummin",
-        np.minimum,
-        {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"},
-        HIGHEST,
-        rules.first,
-    ),
+    # 0.0 would lose the sign of -0.0
+    scan("cumsum", np.add, ADDED, ZERO | {"f": "-T(0)"}, rules.summation),
+    scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
+    scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
+    scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),
     scan("cumany", np.logical_or, {"b": "acc || x"}, {"b": "false"}, rules.truth),
     scan("cumall", np.logical_and, {"b": "acc && x"}, {"b": "true"}, rules.truth),
 )
