@@ -99,6 +99,10 @@ class Node:
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
 
+    def varied(self, **attrs: Any) -> Node:
+        """The same with other attributes."""
+        return replace(self, attrs=tuple(sorted({**dict(self.attrs), **attrs}.items())))
+
 
 def _written(start: Expr | None) -> int:
     """The number that a slice or index begins at; negative where there is none."""
