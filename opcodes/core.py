@@ -41,11 +41,6 @@ class Phase(Enum):
     STORE = "store"
     CLOSE = "close"
 
-    @property
-    def is_structural(self) -> bool:
-        """True where the template supplies the text, False where an operator does."""
-        return self not in COMPUTING
-
 
 COMPUTING = (Phase.PROLOGUE, Phase.ACCUMULATE, Phase.REDUCE, Phase.EPILOGUE)
 

@@ -1,4 +1,4 @@
-"""The matrix product, and views: what is neither a map nor a reduction.
+"""The matrix product, views, and arrays of a number: what is neither a map nor a reduction.
 
 ``acc`` is the running value of one element of the product, ``x`` and ``y`` the next pair.  In
 which order the pairs meet is said by the product's accumulation plan
@@ -53,6 +53,11 @@ def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
+def full(x: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """An array of this shape and dtype whose every element is ``x``."""
+    return np.full(shape, x, dtype)
+
+
 def indices(first: int, step: int, count: int) -> slice:
     """``count`` indices from ``first`` on.
 
@@ -85,4 +90,9 @@ OPERATORS: tuple[Operator, ...] = (
         attrs=(("axis", 0), ("extent", 0), ("step", 1)),
     ),
     _view("reshape", reshaped, RESHAPED, (("shape", ()),)),
+    Operator(
+        "full", Kind.CREATE,
+        (OpCode("full", Phase.PROLOGUE, "x", ("x",), dtypes="fiub", exact=True),),
+        full, rules.stated, shape_rule=RESHAPED, attrs=(("dtype", None), ("shape", ())),
+    ),
 )  # fmt: skip

@@ -1,20 +1,25 @@
-"""The reductions: an accumulate and a reduce op-code, an identity and an accumulator type each.
+"""Reductions and scans: an accumulate and a reduce op-code, an identity and an accumulator type.
 
 ``acc`` is the running value of one lane, ``x`` the next element.  The reduce op-code joins two
 partial results.  Which elements meet in which order is not said here: that is the accumulation
-plan (compiler/scheduling/accumulation_plans.py).
+plan (compiler/scheduling/accumulation_plans.py, scan_plans.py).
+
+A scan is a reduction of every beginning of a row, with one element for each.  NumPy calls them
+cumsum and cumprod, and ``accumulate`` of a ufunc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import rules
+from opweave.opcodes import dtypes, rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.shapes import REDUCED, ShapeRule
+from opweave.opcodes.shapes import REDUCED, SCANNED, ShapeRule
 
 Texts = dict[str, str]  # fragments by dtype kinds
 # How two values are joined, and what changes nothing.
@@ -54,6 +59,31 @@ def reduction(
     return accumulating(name, Kind.REDUCE, numpy, join, identity, rule, REDUCED, attrs, **more)
 
 
+def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
+    """``ufunc.accumulate`` along one axis, the last unless given."""
+
+    def scanned(x: Any, axis: int = -1, dtype: Any = None) -> Any:
+        to = None if dtype is None else dtypes.of(dtype).numpy
+        return ufunc.accumulate(x, axis=index(axis), dtype=to)
+
+    return scanned
+
+
+# No identity leaves the bits of every number as they are: (1 + 0j) * inf has a NaN.
+NO_COMPLEX = "no running values of {}: take those of .real and .imag"
+
+
+def scan(name: str, ufunc: np.ufunc, join: Texts, identity: Texts, rule: TypeRule) -> Operator:
+    """Make a scan from a row.
+
+    The identity, joined in front of an element, must leave all bits of the element as they are.
+    """
+    made = accumulating(
+        name, Kind.SCAN, _meaning(ufunc), join, identity, rule, SCANNED, (("axis", -1),)
+    )
+    return replace(made, type_rule=rules.of_reals(rule, NO_COMPLEX))
+
+
 TRUTH = {"accumulator": rules.wide_truth}
 OPERATORS: tuple[Operator, ...] = (
     reduction("sum", np.sum, ADDED, ZERO, rules.summation),
@@ -62,4 +92,11 @@ OPERATORS: tuple[Operator, ...] = (
     reduction("min", np.min, SMALLER, HIGHEST, rules.first, needs_nonempty=True),
     reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth, **TRUTH),
     reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth, **TRUTH),
+    # 0.0 would lose the sign of -0.0
+    scan("cumsum", np.add, ADDED, ZERO | {"f": "-T(0)"}, rules.summation),
+    scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
+    scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
+    scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),
+    scan("cumany", np.logical_or, {"b": "acc || x"}, {"b": "false"}, rules.truth),
+    scan("cumall", np.logical_and, {"b": "acc && x"}, {"b": "true"}, rules.truth),
 )
