@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from operator import index
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -190,30 +190,3 @@ def check_flag(value: Any, name: str) -> None:
     """
     if value is not True and value is not False:
         raise ArgumentError(f"{name}={shown(value)}: expected True or False")
-
-
-class Attributed(Protocol):
-    """What has static attributes: an operator."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def attrs(self) -> tuple[tuple[str, Any], ...]: ...
-
-
-def check_attrs(operator: Attributed, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as plain values.
-
-    Raises:
-        ArgumentError: an attribute that the operator does not have, or a value that it does not
-            take.
-    """
-    known = [name for name, _ in operator.attrs]
-    for name in attrs:
-        if name not in known:
-            raise ArgumentError(
-                f"{operator.name}: unknown attribute {shown(name)}: expected one of "
-                f"{known or 'none'}"
-            )
-    given = [name for name in known if name in attrs]
-    return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}

@@ -9,7 +9,7 @@ must agree with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
-from opweave.opcodes.allowed import check_attrs, check_name, plain_number
+from opweave.opcodes.allowed import check_name, plain_attribute, plain_number, shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment
@@ -205,6 +205,23 @@ class Operator:
     def arity(self) -> int:
         return len(self.params)
 
+    def plain_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes as plain values, in the order of the operator's own.
+
+        Raises:
+            ArgumentError: an attribute that the operator does not have, or a value that it does
+                not take.
+        """
+        known = [name for name, _ in self.attrs]
+        for name in attrs:
+            if name not in known:
+                raise ArgumentError(
+                    f"{self.name}: unknown attribute {shown(name)}: expected one of "
+                    f"{known or 'none'}"
+                )
+        given = [name for name in known if name in attrs]
+        return {name: plain_attribute(self.name, name, attrs[name]) for name in given}
+
     def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
         """Return the op-code for operands of these dtype kinds.
 
@@ -233,7 +250,7 @@ class Operator:
             )
         attrs |= dict(zip(names, extra, strict=False))
         operands = operands[: self.arity]
-        attrs = check_attrs(self, attrs)
+        attrs = self.plain_attrs(attrs)
         for operand in operands:
             if hasattr(type(operand), "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
@@ -278,9 +295,8 @@ class BoundOperator:
             check_name(self.label, "label")
 
     def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
-        given = check_attrs(self.operator, attrs)
-        known = dict(self.operator.attrs)
-        return replace(self, operands=operands, attrs=tuple(sorted((known | given).items())))
+        plain = dict(self.operator.attrs) | self.operator.plain_attrs(attrs)
+        return replace(self, operands=operands, attrs=tuple(sorted(plain.items())))
 
     def named(self, label: str) -> BoundOperator:
         """Name the result, so that later op-codes can refer to it."""
