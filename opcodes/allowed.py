@@ -8,7 +8,7 @@ what is written, or it is refused with a typed error before anything is rendered
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -190,3 +190,18 @@ def check_flag(value: Any, name: str) -> None:
     """
     if value is not True and value is not False:
         raise ArgumentError(f"{name}={shown(value)}: expected True or False")
+
+
+def check_attrs(operator: str, known: Sequence[str], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of an operator as plain values, in the order of those that it has.
+
+    Raises:
+        ArgumentError: an attribute that the operator does not have, or a value that it does not
+            take.
+    """
+    for name in attrs:
+        if name not in known:
+            raise ArgumentError(
+                f"{operator}: unknown attribute {shown(name)}: expected one of {known or 'none'}"
+            )
+    return {name: plain_attribute(operator, name, attrs[name]) for name in known if name in attrs}

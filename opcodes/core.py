@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
-from opweave.opcodes.allowed import check_name, plain_attribute, plain_number, shown
+from opweave.opcodes.allowed import check_attrs, check_name, plain_number
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment
@@ -206,21 +206,8 @@ class Operator:
         return len(self.params)
 
     def plain_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
-        """The attributes as plain values, in the order of the operator's own.
-
-        Raises:
-            ArgumentError: an attribute that the operator does not have, or a value that it does
-                not take.
-        """
-        known = [name for name, _ in self.attrs]
-        for name in attrs:
-            if name not in known:
-                raise ArgumentError(
-                    f"{self.name}: unknown attribute {shown(name)}: expected one of "
-                    f"{known or 'none'}"
-                )
-        given = [name for name in known if name in attrs]
-        return {name: plain_attribute(self.name, name, attrs[name]) for name in given}
+        """The attributes as plain values, see ``check_attrs``."""
+        return check_attrs(self.name, [name for name, _ in self.attrs], attrs)
 
     def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
         """Return the op-code for operands of these dtype kinds.
