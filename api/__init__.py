@@ -51,60 +51,26 @@ tgamma = OPERATORS["tgamma"]
 lgamma = OPERATORS["lgamma"]
 logsumexp = OPERATORS["logsumexp"]
 
+# Names by the module that has them.
 _LAZY = {
-    "fuse": "_functions.fuse",
-    "Fused": "_functions.fused",
-    "Graph": "_graphs.graph",
-    "Program": "_programs.program",
-    "kernel": "_functions.oplist",
-    "load": "_functions.oplist",
-    "store": "_functions.oplist",
-    "config": "configuration",
-    "regime": "regimes",
-    "repeat": "_functions.repeated",
-    "sanitize": "_sanitizer",
-    "sanitize_source": "_sanitizer",
-    "uninitialised": "_sanitizer",
-}
+    name: module
+    for module, names in {
+        "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
+        "_functions.oplist": "kernel load store", "_graphs.graph": "Graph",
+        "_programs.program": "Program", "configuration": "config", "regimes": "regime",
+        "_sanitizer": "sanitize sanitize_source uninitialised",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
 _LAZY_MODULES = ("bounds",)
 
 __all__ = [
-    "OPERATORS",
-    "Fused",
-    "Graph",
-    "OpweaveError",
-    "OpweaveWarning",
-    "Program",
-    "bounds",
-    "config",
-    "cuda",
-    "erf",
-    "erfc",
-    "errors",
-    "fuse",
-    "gelu",
-    "kernel",
-    "lgamma",
-    "linear",
-    "load",
-    "log_softmax",
-    "logsumexp",
-    "opcodes",
-    "operator",
-    "pixels",
-    "regime",
-    "relu",
-    "repeat",
-    "rsqrt",
-    "sanitize",
-    "sanitize_source",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "store",
-    "tgamma",
+    "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
+    "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "regime", "relu", "repeat",
+    "rsqrt", "sanitize", "sanitize_source", "sigmoid", "silu", "softmax", "store", "tgamma",
     "uninitialised",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

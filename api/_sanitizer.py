@@ -90,14 +90,9 @@ def uninitialised(shape: int | Sequence[int], dtype: Any) -> Uninitialised:
 
 
 def sanitize_source(
-    source: str,
-    kernel: str,
-    grid: int | Sequence[int],
-    block: int | Sequence[int],
-    args: Sequence[Any],
-    shared_bytes: int = 0,
-    schedules: int = 8,
-) -> Report:
+    source: str, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
+    args: Sequence[Any], shared_bytes: int = 0, schedules: int = 8,
+) -> Report:  # fmt: skip
     """Run a hand-written CUDA kernel on the host and report what is wrong with it.
 
     Args:
@@ -125,18 +120,15 @@ def sanitize_source(
         faults += found
         complete = complete and len(found) < MOST_FAULTS
         contents.append(arrays)
-    made = findings(faults, kernel, launched.grid, launched.block, source)
+    made = findings(faults, kernel, launched.geometry, source)
     _refuse_stopped(made)
     return Report(made, contents[0], schedules, _varying(contents), complete)
 
 
 def sanitize(
-    fused: Fused | Repeated | Program,
-    *args: Any,
-    schedules: int = 8,
-    target: str = "sm_80",
+    fused: Fused | Repeated | Program, *args: Any, schedules: int = 8, target: str = "sm_80",
     **kwargs: Any,
-) -> Report:
+) -> Report:  # fmt: skip
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
 
     A kernel that repeats a step by itself takes three turns.
@@ -180,9 +172,8 @@ def _findings_of(program: Program, launches: Iterable[tuple[Any, list[Any]]]) ->
     sources = {k.name: s for k, s in zip(lowered.kernels, lowered.sources, strict=True)}
     made: list[Finding] = []
     for launch, faults in launches:
-        kernel = launch.kernel
-        source = sources.get(kernel.name, "")
-        made += findings(faults, kernel.name, launch.grid, (kernel.threads, 1, 1), source)
+        name = launch.kernel.name
+        made += findings(faults, name, launch.geometry, sources.get(name, ""))
     _refuse_stopped(made)
     return made
 

@@ -131,11 +131,7 @@ class Judgement:
 
 
 def derive(
-    fused: Any,
-    *args: Any,
-    executor: str = "host",
-    target: Any = None,
-    **kwargs: Any,
+    fused: Any, *args: Any, executor: str = "host", target: Any = None, **kwargs: Any
 ) -> tuple[Bound, ...]:
     """The bound of every output for these arguments; nothing is compiled and no kernel runs.
 

@@ -141,9 +141,8 @@ def measured_rates(on_gpu: bool) -> Rates:
     if not on_gpu:
         matrix = xp.ones((MATRIX, MATRIX), np.float32)
         flops = max(flops, 2 * MATRIX**3 / clock(lambda: matrix @ matrix))
-    copied = min(
-        clock(lambda: copy(large, out=out_large)), clock(lambda: xp.copyto(out_large, large))
-    )
+    ways = (lambda: copy(large, out=out_large), lambda: xp.copyto(out_large, large))
+    copied = min(map(clock, ways))
     return Rates(
         bandwidth=2 * large.nbytes / copied,
         flops=flops,

@@ -8,9 +8,9 @@ what is written, or it is refused with a typed error before anything is rendered
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -192,28 +192,16 @@ def check_flag(value: Any, name: str) -> None:
         raise ArgumentError(f"{name}={shown(value)}: expected True or False")
 
 
-class Attributed(Protocol):
-    """What has static attributes: an operator."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def attrs(self) -> tuple[tuple[str, Any], ...]: ...
-
-
-def check_attrs(operator: Attributed, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes as plain values.
+def check_attrs(operator: str, known: Sequence[str], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of an operator as plain values, in the order of those that it has.
 
     Raises:
         ArgumentError: an attribute that the operator does not have, or a value that it does not
             take.
     """
-    known = [name for name, _ in operator.attrs]
     for name in attrs:
         if name not in known:
             raise ArgumentError(
-                f"{operator.name}: unknown attribute {shown(name)}: expected one of "
-                f"{known or 'none'}"
+                f"{operator}: unknown attribute {shown(name)}: expected one of {known or 'none'}"
             )
-    given = [name for name in known if name in attrs]
-    return {name: plain_attribute(operator.name, name, attrs[name]) for name in given}
+    return {name: plain_attribute(operator, name, attrs[name]) for name in known if name in attrs}

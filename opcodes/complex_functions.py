@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import complex_inverses
+from opweave.opcodes.complex_inverses import OfParts
 from opweave.opcodes.complexes import BY_LN2, IMAG, JOIN, PER_LN2, PER_LN10, REAL
 
 # From here on the exponential of a number overflows, or nearly does; with base 2, too.
@@ -52,19 +53,9 @@ def _exp(x: Any, y: Any, base: Any = np.exp) -> tuple[Any, Any]:
     return re, np.where((y == 0) | none, np.copysign(0.0, y), im)
 
 
-def exp(z: Any) -> Any:
-    return JOIN(*_exp(*_parts(z)))
-
-
-def exp2(z: Any) -> Any:
-    x, y = _parts(z)
-    return JOIN(*_exp(x, BY_LN2(y), np.exp2))
-
-
-def expm1(z: Any) -> Any:
-    x, y = _parts(z)
+def _expm1(x: Any, y: Any) -> tuple[Any, Any]:
     half = np.sin(y * 0.5)
-    return JOIN(np.expm1(x) * np.cos(y) - half * half * 2.0, np.exp(x) * np.sin(y))
+    return np.expm1(x) * np.cos(y) - half * half * 2.0, np.exp(x) * np.sin(y)
 
 
 def _log_size(x: Any, y: Any, log: Any, of_two: float) -> Any:
@@ -78,27 +69,19 @@ def _log(x: Any, y: Any) -> tuple[Any, Any]:
     return _log_size(x, y, np.log, math.log(2)), np.arctan2(y, x)
 
 
-def log(z: Any) -> Any:
-    return JOIN(*_log(*_parts(z)))
+def _log2(x: Any, y: Any) -> tuple[Any, Any]:
+    return _log_size(x, y, np.log2, 1.0), PER_LN2(np.arctan2(y, x))
 
 
-def log2(z: Any) -> Any:
-    x, y = _parts(z)
-    return JOIN(_log_size(x, y, np.log2, 1.0), PER_LN2(np.arctan2(y, x)))
+def _log10(x: Any, y: Any) -> tuple[Any, Any]:
+    return _log_size(x, y, np.log10, math.log10(2)), PER_LN10(np.arctan2(y, x))
 
 
-def log10(z: Any) -> Any:
-    x, y = _parts(z)
-    return JOIN(_log_size(x, y, np.log10, math.log10(2)), PER_LN10(np.arctan2(y, x)))
+def _log1p(x: Any, y: Any) -> tuple[Any, Any]:
+    return np.log(np.hypot(x + 1.0, y)), np.arctan2(y, x + 1.0)
 
 
-def log1p(z: Any) -> Any:
-    x, y = _parts(z)
-    return JOIN(np.log(np.hypot(x + 1.0, y)), np.arctan2(y, x + 1.0))
-
-
-def sqrt(z: Any) -> Any:
-    x, y = _parts(z)
+def _sqrt(x: Any, y: Any) -> tuple[Any, Any]:
     long = np.maximum(np.abs(x), np.abs(y)) > np.finfo(x.dtype).max * 0.25
     p, q = np.where(long, x * 0.25, x), np.where(long, y * 0.25, y)
     root = np.sqrt((np.abs(p) + np.hypot(p, q)) * 0.5)
@@ -110,7 +93,7 @@ def sqrt(z: Any) -> Any:
     endless, flat = np.isinf(y), np.isinf(x)
     re = np.where(endless | (flat & ~left), np.inf, np.where(flat & (y == y), 0.0, re))
     im = np.where(endless | (flat & left), np.inf, np.where(flat & (y == y), 0.0, im))
-    return JOIN(re, np.copysign(im, y))
+    return re, np.copysign(im, y)
 
 
 def _sinh(x: Any, y: Any) -> tuple[Any, Any]:
@@ -137,34 +120,14 @@ def _tanh(x: Any, y: Any) -> tuple[Any, Any]:
     return re, im
 
 
-def sinh(z: Any) -> Any:
-    return JOIN(*_sinh(*_parts(z)))
+def _turned(of: OfParts) -> OfParts:
+    """By a rotation of a quarter turn: sin(z) = -i sinh(iz), tan(z) = -i tanh(iz)."""
 
+    def turned(x: Any, y: Any) -> tuple[Any, Any]:
+        re, im = of(-y, x)
+        return im, -re
 
-def cosh(z: Any) -> Any:
-    return JOIN(*_cosh(*_parts(z)))
-
-
-def tanh(z: Any) -> Any:
-    return JOIN(*_tanh(*_parts(z)))
-
-
-# By a rotation of a quarter turn: sin(z) = -i sinh(iz), cos(z) = cosh(iz), tan(z) = -i tanh(iz).
-def sin(z: Any) -> Any:
-    x, y = _parts(z)
-    re, im = _sinh(-y, x)
-    return JOIN(im, -re)
-
-
-def cos(z: Any) -> Any:
-    x, y = _parts(z)
-    return JOIN(*_cosh(-y, x))
-
-
-def tan(z: Any) -> Any:
-    x, y = _parts(z)
-    re, im = _tanh(-y, x)
-    return JOIN(im, -re)
+    return turned
 
 
 def power(z: Any, w: Any) -> Any:
@@ -211,22 +174,31 @@ def _multiplied_out(z: Any, n: int) -> Any:
     return found if n > 0 else 1.0 / found
 
 
+# What becomes of the real and the imaginary part.
+OF_PARTS: dict[str, OfParts] = {
+    "exp": _exp,
+    "exp2": lambda x, y: _exp(x, BY_LN2(y), np.exp2),
+    "expm1": _expm1,
+    "log": _log,
+    "log2": _log2,
+    "log10": _log10,
+    "log1p": _log1p,
+    "sqrt": _sqrt,
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "tanh": _tanh,
+    "sin": _turned(_sinh),
+    "cos": lambda x, y: _cosh(-y, x),  # cosh(iz)
+    "tan": _turned(_tanh),
+    **complex_inverses.OF_PARTS,
+}
+
+
+def _definition(of: OfParts) -> Callable[[Any], Any]:
+    return lambda z: JOIN(*of(*_parts(z)))
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
-    "exp": exp,
-    "exp2": exp2,
-    "expm1": expm1,
-    "log": log,
-    "log2": log2,
-    "log10": log10,
-    "log1p": log1p,
-    "sqrt": sqrt,
-    "sin": sin,
-    "cos": cos,
-    "tan": tan,
-    "sinh": sinh,
-    "cosh": cosh,
-    "tanh": tanh,
-    "power": power,
-    "float_power": power,
-    **complex_inverses.DEFINITIONS,
+    **{name: _definition(of) for name, of in OF_PARTS.items()},
+    **dict.fromkeys(("power", "float_power"), power),
 }

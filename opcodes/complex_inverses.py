@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes.complexes import IMAG, JOIN, REAL
-
+OfParts = Callable[[Any, Any], tuple[Any, Any]]
 # Numbers beyond this fraction of the largest one are scaled by it, so that no sum overflows.
 PART = 2.0**-4
 # Next to 1 and -1 closer than TINY, where inverses may overflow, what is inverted is GROWTH times
@@ -86,43 +85,25 @@ def _arctanh(x: Any, y: Any) -> tuple[Any, Any]:
     return np.copysign(re, x), angle * 0.5
 
 
-def arcsin(z: Any) -> Any:
-    return JOIN(*_arcs(REAL(z), IMAG(z))[:2])
-
-
-def arccos(z: Any) -> Any:
-    _, im, re = _arcs(REAL(z), IMAG(z))
-    return JOIN(re, -im)
-
-
-def arccosh(z: Any) -> Any:
+def _arccosh(x: Any, y: Any) -> tuple[Any, Any]:
     """arccos, rotated by a quarter turn into the right half-plane."""
-    y = IMAG(z)
-    _, im, re = _arcs(REAL(z), y)
-    return JOIN(np.abs(im), np.copysign(re, y))
+    _, im, re = _arcs(x, y)
+    return np.abs(im), np.copysign(re, y)
 
 
-def arctanh(z: Any) -> Any:
-    return JOIN(*_arctanh(REAL(z), IMAG(z)))
+def _arccos(x: Any, y: Any) -> tuple[Any, Any]:
+    _, im, re = _arcs(x, y)
+    return re, -im
 
 
-# Of a number turned by a quarter: arcsinh(z) = -i arcsin(iz), arctan(z) = -i arctanh(iz); what a
-# minus does to either part is undone by the other one.
-def arcsinh(z: Any) -> Any:
-    im, re, _ = _arcs(IMAG(z), REAL(z))
-    return JOIN(re, im)
-
-
-def arctan(z: Any) -> Any:
-    im, re = _arctanh(IMAG(z), REAL(z))
-    return JOIN(re, im)
-
-
-DEFINITIONS: dict[str, Callable[..., Any]] = {
-    "arcsin": arcsin,
-    "arccos": arccos,
-    "arctan": arctan,
-    "arcsinh": arcsinh,
-    "arccosh": arccosh,
-    "arctanh": arctanh,
+# What becomes of the real and the imaginary part.  Of a number turned by a quarter: arcsinh(z) =
+# -i arcsin(iz), arctan(z) = -i arctanh(iz); what a minus does to either part is undone by the
+# other one.
+OF_PARTS: dict[str, OfParts] = {
+    "arcsin": lambda x, y: _arcs(x, y)[:2],
+    "arccos": _arccos,
+    "arctan": lambda x, y: _arctanh(y, x)[::-1],
+    "arcsinh": lambda x, y: _arcs(y, x)[1::-1],
+    "arccosh": _arccosh,
+    "arctanh": _arctanh,
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes, rules
-from opweave.opcodes.core import Operator, TypeRule
+from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
 from opweave.opcodes.errors import DTypeError
 from opweave.opcodes.maps import map_operator
@@ -79,24 +79,13 @@ def extended(row: Operator) -> Operator:
     fragment = FRAGMENTS.get(row.name)
     if fragment is None:
         has_meaning = row.name in FUNCTIONS or row.name in OF_ANY or not row.opcodes
-        return row if has_meaning else replace(row, type_rule=_of_reals(row.type_rule))
+        return row if has_meaning else replace(row, type_rule=rules.of_reals(row.type_rule))
     phases = dict.fromkeys(code.phase for code in row.opcodes)
     like = {code.phase: code for code in row.opcodes}
     added = tuple(replace(like[p], fragment=fragment, dtypes="c") for p in phases)
     identity = IDENTITIES.get(row.name)
     own = {} if identity is None else {"c": identity}
     return replace(row, opcodes=(*row.opcodes, *added), identity=row.identity | own)
-
-
-def _of_reals(rule: TypeRule) -> TypeRule:
-    def checked(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
-        loop, results = rule(types, attrs)
-        found = next((dtype for dtype in loop if dtype.is_complex), None)
-        if found is not None:
-            raise DTypeError(f"no meaning for {found.numpy_name}; take .real, .imag or abs()")
-        return loop, results
-
-    return checked
 
 
 def _part(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:
@@ -141,13 +130,8 @@ def _scaled(name: str, scale: Callable[[Any], Any], digits: str) -> Operator:
         to = rules.float_of(dtypes.of(dtype)).numpy
         return (np.asarray(x, to) * float(digits)).astype(to)[()]
 
-    return map_operator(
-        name,
-        scaled,
-        {"f": f"x * (T){digits}"},
-        rule=rules.floating,
-        ulp=counted(1.5),
-    )
+    fragments = {"f": f"x * (T){digits}"}
+    return map_operator(name, scaled, fragments, rule=rules.floating, ulp=counted(1.5))
 
 
 BY_LN2 = _scaled("by_ln2", lambda ten: np.log(ten / 5), "0.69314718055994531")

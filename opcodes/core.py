@@ -9,7 +9,7 @@ must agree with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -40,11 +40,6 @@ class Phase(Enum):
     EPILOGUE = "epilogue"
     STORE = "store"
     CLOSE = "close"
-
-    @property
-    def is_structural(self) -> bool:
-        """True where the template supplies the text, False where an operator does."""
-        return self not in COMPUTING
 
 
 COMPUTING = (Phase.PROLOGUE, Phase.ACCUMULATE, Phase.REDUCE, Phase.EPILOGUE)
@@ -210,6 +205,10 @@ class Operator:
     def arity(self) -> int:
         return len(self.params)
 
+    def plain_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes as plain values, see ``check_attrs``."""
+        return check_attrs(self.name, [name for name, _ in self.attrs], attrs)
+
     def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
         """Return the op-code for operands of these dtype kinds.
 
@@ -238,7 +237,7 @@ class Operator:
             )
         attrs |= dict(zip(names, extra, strict=False))
         operands = operands[: self.arity]
-        attrs = check_attrs(self, attrs)
+        attrs = self.plain_attrs(attrs)
         for operand in operands:
             if hasattr(type(operand), "__opweave_apply__"):
                 return operand.__opweave_apply__(self, operands, attrs)
@@ -283,9 +282,8 @@ class BoundOperator:
             check_name(self.label, "label")
 
     def bind(self, *operands: Any, **attrs: Any) -> BoundOperator:
-        given = check_attrs(self.operator, attrs)
-        known = dict(self.operator.attrs)
-        return replace(self, operands=operands, attrs=tuple(sorted((known | given).items())))
+        plain = dict(self.operator.attrs) | self.operator.plain_attrs(attrs)
+        return replace(self, operands=operands, attrs=tuple(sorted(plain.items())))
 
     def named(self, label: str) -> BoundOperator:
         """Name the result, so that later op-codes can refer to it."""

@@ -84,13 +84,7 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("cosh", np.cosh, {"f": "cosh(x)"}, Cost(8, 2), figures((2, 1), (1.5, 1.5))),
     ("tanh", np.tanh, {"f": "tanh(x)"}, Cost(8, 2), figures((2, 1), (1.5, 1.6))),
     ("arcsinh", np.arcsinh, {"f": "asinh(x)"}, Cost(12, 2), figures((3, 3), (1.3, 1.3))),
-    (
-        "arccosh",
-        np.arccosh,
-        {"f": "acosh(x)"},
-        Cost(12, 2),
-        figures((4, 3), (1.7, 1.9)),
-    ),
+    ("arccosh", np.arccosh, {"f": "acosh(x)"}, Cost(12, 2), figures((4, 3), (1.7, 1.9))),
     ("arctanh", np.arctanh, {"f": "atanh(x)"}, Cost(12, 2), figures((3, 2), (0.9, 0.9))),
     # their meaning is the C library's in float64, whose own error counts on a GPU too
     ("erf", _erf, {"f": "erf(x)"}, Cost(20, 1), figures((2, 2 + 1.5), (1.8, 1.5))),
@@ -104,16 +98,11 @@ SPECIAL: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
 # Largest slope of the functions that are not monotone, for error bounds.
 SLOPES = {"sin": 1.0, "cos": 1.0}
 
+POWERS = {"f": "pow(x, y)", "iu": "int_pow(x, y)"}
 PAIRS: tuple[tuple[str, Any, Fragments, Cost, Ulp], ...] = (
     ("arctan2", np.arctan2, {"f": "atan2(x, y)"}, Cost(20, 1), figures((3, 2), (1.7, 0.9))),
     ("hypot", np.hypot, {"f": "hypot(x, y)"}, Cost(8, 2), figures((3, 2), (0.51, 1))),
-    (
-        "power",
-        np.power,
-        {"f": "pow(x, y)", "iu": "int_pow(x, y)"},
-        Cost(20, 2),
-        figures((4, 2), (1.2, 1.2)),
-    ),
+    ("power", np.power, POWERS, Cost(20, 2), figures((4, 2), (1.2, 1.2))),
     ("float_power", np.float_power, {"f": "pow(x, y)"}, Cost(20, 2), figures((4, 2), (1.2, 1.2))),
 )
 
@@ -130,11 +119,7 @@ OPERATORS: tuple[Operator, ...] = (
         for n, fn, text, cost, ulp in PAIRS
     ),
     map_operator(
-        "rsqrt",
-        lambda x: 1 / np.sqrt(x),
-        {"f": "rsqrt(x)"},
-        rule=rules.floating,
-        cost=Cost(0, 1),
-        ulp=Ulp(nvidia(2, 1), counted(1.5).host),
+        "rsqrt", lambda x: 1 / np.sqrt(x), {"f": "rsqrt(x)"}, rule=rules.floating,
+        cost=Cost(0, 1), ulp=Ulp(nvidia(2, 1), counted(1.5).host),
     ),
 )  # fmt: skip

@@ -77,37 +77,20 @@ GATHERED = ShapeRule(_table_pairs, _gathered_shape)
 
 
 def _gather(rank: int) -> Operator:
-    return Operator(
-        f"gather_{rank}d",
-        Kind.MAP,
-        (),
-        gathered,
-        rules.table_and_indices,
-        params=("x", *(f"i{d}" for d in range(rank))),
-        shape_rule=GATHERED,
-        tables=1,
-    )
+    params = ("x", *(f"i{d}" for d in range(rank)))
+    rule = rules.table_and_indices
+    return Operator(f"gather_{rank}d", Kind.MAP, (), gathered, rule, params, GATHERED, tables=1)
 
 
 OPERATORS: tuple[Operator, ...] = (
     Operator(
-        "coordinate",
-        Kind.CREATE,
-        (),
-        coordinate,
-        rules.alone,
-        params=(),
-        shape_rule=RESHAPED,
+        "coordinate", Kind.CREATE, (), coordinate, rules.alone, (), RESHAPED,
         attrs=(("dtype", "int64"), ("shape", ())),
     ),
     Operator(
-        "index",
-        Kind.MAP,
+        "index", Kind.MAP,
         (OpCode("index", Phase.EPILOGUE, "at_index(i, n, SITE)", ("i", "n"), "iu", exact=True),),
-        indexed,
-        rules.indices,
-        params=("i", "n"),
-        notes_faults=True,
+        indexed, rules.indices, ("i", "n"), notes_faults=True,
     ),
     *map(_gather, range(1, MOST_AXES + 1)),
-)
+)  # fmt: skip

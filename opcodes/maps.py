@@ -126,64 +126,36 @@ SIMPLE: tuple[tuple[str, Any, Fragments], ...] = (
     ("reciprocal", np.reciprocal, {"f": "(T)1 / x", "iu": "trunc_div((T)1, x)"}),
 )
 
+# the whole number next to the quotient, which may be 2 ULP away from 2**22 (2**51) on
+QUOTIENT: dict[str, Any] = {"params": "x y", "cost": DIVISION, "ulp": counted(2)}
 ODD: tuple[Operator, ...] = (
+    map_operator("floor_divide", np.floor_divide, {"fiu": "floor_div(x, y)"}, **QUOTIENT),
     map_operator(
-        "floor_divide",
-        np.floor_divide,
-        {"fiu": "floor_div(x, y)"},
-        params="x y",
-        cost=DIVISION,
-        # the whole number next to the quotient, which may be 2 ULP away from 2**22 (2**51) on
-        ulp=counted(2),
+        "divmod", np.divmod, {"fiu": "r0 = floor_div(x, y); r1 = floor_mod(x, y);"}, results=2,
+        **QUOTIENT,
     ),
     map_operator(
-        "divmod",
-        np.divmod,
-        {"fiu": "r0 = floor_div(x, y); r1 = floor_mod(x, y);"},
-        params="x y",
-        cost=DIVISION,
-        ulp=counted(2),
-        results=2,
-    ),
-    map_operator(
-        "modf",
-        np.modf,
-        {"f": "r1 = trunc(x); r0 = copysign(is_inf(x) ? (T)0 : x - r1, x);"},
-        cost=Cost(3),
-        results=2,
+        "modf", np.modf, {"f": "r1 = trunc(x); r0 = copysign(is_inf(x) ? (T)0 : x - r1, x);"},
+        cost=Cost(3), results=2,
     ),
     map_operator("frexp", np.frexp, {"f": "r0 = significand(x, r1);"}, cost=Cost(4), results=2),
     map_operator(
-        "relu",
-        lambda x: np.maximum(x, np.zeros((), np.asarray(x).dtype)),
-        {"f": "max_nan(x, (T)0)", "i": "x > 0 ? x : 0", "ub": "x"},
-        rule=rules.first,
+        "relu", lambda x: np.maximum(x, np.zeros((), np.asarray(x).dtype)),
+        {"f": "max_nan(x, (T)0)", "i": "x > 0 ? x : 0", "ub": "x"}, rule=rules.first,
     ),
     map_operator(
-        "clip",
-        np.clip,
+        "clip", np.clip,
         {"f": "min_nan(max_nan(x, low), high)", "iub": "clip_int<T>(x, low, high)"},
-        params="x low high",
-        rule=rules.same,
-        cost=Cost(2),
+        params="x low high", rule=rules.same, cost=Cost(2),
     ),
     map_operator(
-        "where",
-        np.where,
-        {"b": "condition ? x : y"},
-        params="condition x y",
-        rule=rules.selection,
+        "where", np.where, {"b": "condition ? x : y"}, params="condition x y", rule=rules.selection
     ),
     map_operator("copy", lambda x: np.array(x, order="C"), {"fiub": "x"}, rule=rules.first),
     map_operator(
-        "cast",
-        _cast,
-        {"fiub": "convert<S>(x)"},
-        rule=rules.cast,
-        cost=Cost(1),
-        attrs=(("dtype", None),),
+        "cast", _cast, {"fiub": "convert<S>(x)"}, rule=rules.cast, attrs=(("dtype", None),)
     ),
-)
+)  # fmt: skip
 
 OPERATORS: tuple[Operator, ...] = (
     *(

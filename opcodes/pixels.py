@@ -23,18 +23,13 @@ from opweave.opcodes.ulps import counted
 # Luminance of linear light: ITU-R BT.709-6, table 4, item 3.2.
 RED, GREEN, BLUE = 0.2126, 0.7152, 0.0722
 CHANNELS = ("red", "green", "blue")
+LUMINANCE = f"(T){RED} * red + (T){GREEN} * green + (T){BLUE} * blue"
 
 
 def mixing_operator(
-    name: str,
-    numpy: Callable[..., Any],
-    fragment: str,
-    amounts: str = "",
-    *,
-    made: int = 3,
-    flops: int,
-    ulp: float,
-) -> Operator:
+    name: str, numpy: Callable[..., Any], fragment: str, amounts: str = "",
+    *, made: int = 3, flops: int, ulp: float,
+) -> Operator:  # fmt: skip
     """Make an operator that mixes channels from a row.
 
     ``fragment`` is written over red, green, blue and the amounts; it makes r0, r1 and r2, or is
@@ -44,17 +39,9 @@ def mixing_operator(
     names = tuple(amounts.split())
     code = OpCode(name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made)
     return Operator(
-        name,
-        Kind.MAP,
-        (code,),
-        numpy,
-        rules.picture,
-        params=("x", *names),
-        shape_rule=mixing(3, made),
-        mixes=(3, made),
-        cost=Cost(flops),
-        ulp=counted(ulp),
-    )
+        name, Kind.MAP, (code,), numpy, rules.picture, ("x", *names), mixing(3, made), (3, made),
+        Cost(flops), counted(ulp),
+    )  # fmt: skip
 
 
 def _split(x: Any) -> tuple[Any, Any, Any]:
@@ -87,14 +74,12 @@ def hue_rotation(x: Any, cosine: Any, sine: Any) -> Any:
     """Rotation about the axis of greys by Rodrigues' formula, given cosine and sine."""
     red, green, blue = _split(x)
     k, t = (1 - cosine) / 3, sine * 0.5773502691896258
-    return np.stack(
-        [
-            (cosine + k) * red + (k - t) * green + (k + t) * blue,
-            (k + t) * red + (cosine + k) * green + (k - t) * blue,
-            (k - t) * red + (k + t) * green + (cosine + k) * blue,
-        ],
-        axis=-1,
+    turned = (
+        (cosine + k) * red + (k - t) * green + (k + t) * blue,
+        (k + t) * red + (cosine + k) * green + (k - t) * blue,
+        (k - t) * red + (k + t) * green + (cosine + k) * blue,
     )
+    return np.stack(turned, axis=-1)
 
 
 def to_uint8(x: Any) -> Any:
@@ -149,51 +134,31 @@ def gamma(x: Any, value: Any) -> Any:
 
 
 HUE_ROTATION = mixing_operator(
-    "hue_rotation",
-    hue_rotation,
+    "hue_rotation", hue_rotation,
     "const T k = ((T)1 - cosine) / (T)3, t = sine * (T)0.5773502691896258;"
     " r0 = (cosine + k) * red + (k - t) * green + (k + t) * blue;"
     " r1 = (k + t) * red + (cosine + k) * green + (k - t) * blue;"
     " r2 = (k - t) * red + (k + t) * green + (cosine + k) * blue;",
-    "cosine sine",
-    flops=25,
-    ulp=8,
-)
+    "cosine sine", flops=25, ulp=8,
+)  # fmt: skip
 OPERATORS: tuple[Operator, ...] = (
+    mixing_operator("grey", grey, LUMINANCE, made=1, flops=5, ulp=4),
     mixing_operator(
-        "grey",
-        grey,
-        f"(T){RED} * red + (T){GREEN} * green + (T){BLUE} * blue",
-        made=1,
-        flops=5,
-        ulp=4,
-    ),
-    mixing_operator(
-        "saturation",
-        saturation,
-        f"const T level = (T){RED} * red + (T){GREEN} * green + (T){BLUE} * blue;"
+        "saturation", saturation,
+        f"const T level = {LUMINANCE};"
         " r0 = level + (red - level) * amount;"
         " r1 = level + (green - level) * amount;"
         " r2 = level + (blue - level) * amount;",
-        "amount",
-        flops=14,
-        ulp=12,
+        "amount", flops=14, ulp=12,
     ),
     mixing_operator(
-        "white_balance",
-        white_balance,
+        "white_balance", white_balance,
         "r0 = red * red_gain; r1 = green * green_gain; r2 = blue * blue_gain;",
-        "red_gain green_gain blue_gain",
-        flops=3,
-        ulp=1,
+        "red_gain green_gain blue_gain", flops=3, ulp=1,
     ),
     HUE_ROTATION,
     map_operator(
-        "to_uint8",
-        to_uint8,
-        {"f": "quantised(x)"},
-        rule=rules.quantised,
-        cost=Cost(5),
+        "to_uint8", to_uint8, {"f": "quantised(x)"}, rule=rules.quantised, cost=Cost(5)
     ),
     composite("from_uint8", from_uint8, rules.floating),
     composite("exposure", exposure, rules.floating, params="x stops"),
@@ -202,4 +167,4 @@ OPERATORS: tuple[Operator, ...] = (
     composite("hue", hue, rules.picture, params="x degrees"),
     composite("contrast", contrast, rules.floating, params="x amount"),
     composite("gamma", gamma, rules.floating, params="x value"),
-)
+)  # fmt: skip

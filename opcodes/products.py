@@ -1,4 +1,4 @@
-"""The matrix product, and views: what is neither a map nor a reduction.
+"""The matrix product, views, and arrays of a number: what is neither a map nor a reduction.
 
 ``acc`` is the running value of one element of the product, ``x`` and ``y`` the next pair.  In
 which order the pairs meet is said by the product's accumulation plan
@@ -7,13 +7,14 @@ which order the pairs meet is said by the product's accumulation plan
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase
-from opweave.opcodes.shapes import PRODUCT, RESHAPED, SLICED, VIEWED
+from opweave.opcodes.shapes import PRODUCT, RESHAPED, SLICED, VIEWED, ShapeRule
 
 # One rounding a step; fma is asked for by name, so that no compiler decides.
 ACCUMULATE = {
@@ -52,6 +53,11 @@ def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
+def full(x: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """An array of this shape and dtype whose every element is ``x``."""
+    return np.full(shape, x, dtype)
+
+
 def indices(first: int, step: int, count: int) -> slice:
     """``count`` indices from ``first`` on.
 
@@ -62,47 +68,31 @@ def indices(first: int, step: int, count: int) -> slice:
     return slice(first, stop if stop >= 0 else None, step) if count else slice(0, 0)
 
 
+def _view(
+    name: str, numpy: Callable[..., Any], rule: ShapeRule, attrs: tuple[tuple[str, Any], ...]
+) -> Operator:
+    return Operator(name, Kind.MOVE, (), numpy, rules.first, shape_rule=rule, attrs=attrs)
+
+
 OPERATORS: tuple[Operator, ...] = (
     Operator(
-        "matmul",
-        Kind.CONTRACT,
+        "matmul", Kind.CONTRACT,
         tuple(
             OpCode("matmul", Phase.ACCUMULATE, text, ("acc", "x", "y"), dtypes=kind)
             for kind, text in ACCUMULATE.items()
         ),
-        multiplied,
-        rules.same,
-        params=("x", "y"),
-        shape_rule=PRODUCT,
-        identity={"f": "0", "i": "0", "u": "0", "b": "false"},
-        accumulator=rules.wide_float,
+        multiplied, rules.same, ("x", "y"), PRODUCT,
+        identity={"f": "0", "i": "0", "u": "0", "b": "false"}, accumulator=rules.wide_float,
     ),
+    _view("view", viewed, VIEWED, (("axes", ()),)),
     Operator(
-        "view",
-        Kind.MOVE,
-        (),
-        viewed,
-        rules.first,
-        shape_rule=VIEWED,
-        attrs=(("axes", ()),),
-    ),
-    Operator(
-        "slice",
-        Kind.MOVE,
-        (),
-        sliced,
-        rules.first_and_index,
-        params=("x", "start"),
-        shape_rule=SLICED,
+        "slice", Kind.MOVE, (), sliced, rules.first_and_index, ("x", "start"), SLICED,
         attrs=(("axis", 0), ("extent", 0), ("step", 1)),
     ),
+    _view("reshape", reshaped, RESHAPED, (("shape", ()),)),
     Operator(
-        "reshape",
-        Kind.MOVE,
-        (),
-        reshaped,
-        rules.first,
-        shape_rule=RESHAPED,
-        attrs=(("shape", ()),),
+        "full", Kind.CREATE,
+        (OpCode("full", Phase.PROLOGUE, "x", ("x",), dtypes="fiub", exact=True),),
+        full, rules.stated, shape_rule=RESHAPED, attrs=(("dtype", None), ("shape", ())),
     ),
-)
+)  # fmt: skip

@@ -1,95 +1,102 @@
-"""The reductions: an accumulate and a reduce op-code, an identity and an accumulator type each.
+"""Reductions and scans: an accumulate and a reduce op-code, an identity and an accumulator type.
 
 ``acc`` is the running value of one lane, ``x`` the next element.  The reduce op-code joins two
 partial results.  Which elements meet in which order is not said here: that is the accumulation
-plan (compiler/scheduling/accumulation_plans.py).
+plan (compiler/scheduling/accumulation_plans.py, scan_plans.py).
+
+A scan is a reduction of every beginning of a row, with one element for each.  NumPy calls them
+cumsum and cumprod, and ``accumulate`` of a ufunc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import rules
+from opweave.opcodes import dtypes, rules
 from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
-from opweave.opcodes.shapes import REDUCED
+from opweave.opcodes.shapes import REDUCED, SCANNED, ShapeRule
 
-LOWEST = {"f": "-infinity<T>()", "iub": "lowest<T>()"}
-HIGHEST = {"f": "infinity<T>()", "iub": "highest<T>()"}
+Texts = dict[str, str]  # fragments by dtype kinds
+# How two values are joined, and what changes nothing.
+ADDED: Texts = {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"}
+MULTIPLIED: Texts = {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"}
+LARGER: Texts = {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"}
+SMALLER: Texts = {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"}
+ZERO: Texts = {"fiu": "0", "b": "false"}
+ONE: Texts = {"fiu": "1", "b": "true"}
+LOWEST: Texts = {"f": "-infinity<T>()", "iub": "lowest<T>()"}
+HIGHEST: Texts = {"f": "infinity<T>()", "iub": "highest<T>()"}
+
+
+def accumulating(
+    name: str, kind: Kind, numpy: Callable[..., Any], join: Texts, identity: Texts, rule: TypeRule,
+    shape_rule: ShapeRule, attrs: tuple[tuple[str, Any], ...], **more: Any,
+) -> Operator:  # fmt: skip
+    """Make a reduction or a scan from a row; ``join`` is written over ``acc`` and ``x``."""
+    codes = tuple(
+        OpCode(name, phase, text, ("acc", "x"), dtypes=kinds)
+        for phase in (Phase.ACCUMULATE, Phase.REDUCE)
+        for kinds, text in join.items()
+    )
+    by_kind = {kind: text for kinds, text in identity.items() for kind in kinds}
+    dtype = (("dtype", None),) if rule is rules.summation else ()
+    return Operator(
+        name, kind, codes, numpy, rule, shape_rule=shape_rule, identity=by_kind,
+        attrs=(*attrs, *dtype), **{"accumulator": rules.wide_float} | more,
+    )  # fmt: skip
 
 
 def reduction(
-    name: str,
-    numpy: Callable[..., Any],
-    join: dict[str, str],
-    identity: dict[str, str],
-    rule: TypeRule,
-    *,
-    needs_nonempty: bool = False,
-    dtype_attr: bool = False,
+    name: str, numpy: Callable[..., Any], join: Texts, identity: Texts, rule: TypeRule, **more: Any
 ) -> Operator:
-    """Make a reduction from a row; ``join`` is written over ``acc`` and ``x`` per dtype kind."""
-    codes = []
-    for phase in (Phase.ACCUMULATE, Phase.REDUCE):
-        for kinds, text in join.items():
-            codes.append(OpCode(name, phase, text, ("acc", "x"), dtypes=kinds))
-    attrs: tuple[tuple[str, Any], ...] = (("axis", None), ("keepdims", False))
-    return Operator(
-        name,
-        Kind.REDUCE,
-        tuple(codes),
-        numpy,
-        rule,
-        shape_rule=REDUCED,
-        identity={kind: text for kinds, text in identity.items() for kind in kinds},
-        accumulator=rules.wide_float,
-        needs_nonempty=needs_nonempty,
-        attrs=(*attrs, ("dtype", None)) if dtype_attr else attrs,
+    """Make a reduction from a row."""
+    attrs = (("axis", None), ("keepdims", False))
+    return accumulating(name, Kind.REDUCE, numpy, join, identity, rule, REDUCED, attrs, **more)
+
+
+def _meaning(ufunc: np.ufunc) -> Callable[..., Any]:
+    """``ufunc.accumulate`` along one axis, the last unless given."""
+
+    def scanned(x: Any, axis: int = -1, dtype: Any = None) -> Any:
+        to = None if dtype is None else dtypes.of(dtype).numpy
+        return ufunc.accumulate(x, axis=index(axis), dtype=to)
+
+    return scanned
+
+
+# No identity leaves the bits of every number as they are: (1 + 0j) * inf has a NaN.
+NO_COMPLEX = "no running values of {}: take those of .real and .imag"
+
+
+def scan(name: str, ufunc: np.ufunc, join: Texts, identity: Texts, rule: TypeRule) -> Operator:
+    """Make a scan from a row.
+
+    The identity, joined in front of an element, must leave all bits of the element as they are.
+    """
+    made = accumulating(
+        name, Kind.SCAN, _meaning(ufunc), join, identity, rule, SCANNED, (("axis", -1),)
     )
+    return replace(made, type_rule=rules.of_reals(rule, NO_COMPLEX))
 
 
-def truth(name: str, numpy: Callable[..., Any], join: str, identity: str) -> Operator:
-    """A reduction of truths."""
-    made = reduction(name, numpy, {"b": join}, {"b": identity}, rules.truth)
-    return replace(made, accumulator=rules.wide_truth)
-
-
+TRUTH = {"accumulator": rules.wide_truth}
 OPERATORS: tuple[Operator, ...] = (
-    reduction(
-        "sum",
-        np.sum,
-        {"fu": "acc + x", "i": "wrap_add(acc, x)", "b": "acc || x"},
-        {"fiu": "0", "b": "false"},
-        rules.summation,
-        dtype_attr=True,
-    ),
-    reduction(
-        "prod",
-        np.prod,
-        {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"},
-        {"fiu": "1", "b": "true"},
-        rules.summation,
-        dtype_attr=True,
-    ),
-    reduction(
-        "max",
-        np.max,
-        {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"},
-        LOWEST,
-        rules.first,
-        needs_nonempty=True,
-    ),
-    reduction(
-        "min",
-        np.min,
-        {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"},
-        HIGHEST,
-        rules.first,
-        needs_nonempty=True,
-    ),
-    truth("any", np.any, "acc | x", "0"),
-    truth("all", np.all, "acc & x", "1"),
+    reduction("sum", np.sum, ADDED, ZERO, rules.summation),
+    reduction("prod", np.prod, MULTIPLIED, ONE, rules.summation),
+    reduction("max", np.max, LARGER, LOWEST, rules.first, needs_nonempty=True),
+    reduction("min", np.min, SMALLER, HIGHEST, rules.first, needs_nonempty=True),
+    reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth, **TRUTH),
+    reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth, **TRUTH),
+    # 0.0 would lose the sign of -0.0
+    scan("cumsum", np.add, ADDED, ZERO | {"f": "-T(0)"}, rules.summation),
+    scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
+    scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
+    scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),
+    scan("cumany", np.logical_or, {"b": "acc || x"}, {"b": "false"}, rules.truth),
+    scan("cumall", np.logical_and, {"b": "acc && x"}, {"b": "true"}, rules.truth),
 )

@@ -11,7 +11,6 @@ import numpy as np
 from opweave.opcodes import (
     complexes,
     composites,
-    creation,
     functions,
     gathers,
     maps,
@@ -19,28 +18,17 @@ from opweave.opcodes import (
     products,
     reductions,
     rules,
-    scans,
 )
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, begin_checks
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
+TABLES: tuple[Any, ...] = (
+    maps, functions, gathers, reductions, products, composites, pixels, complexes,
+)  # fmt: skip
 OPERATORS: dict[str, Operator] = {
-    row.name: complexes.extended(row)
-    for table in (
-        maps.OPERATORS,
-        functions.OPERATORS,
-        creation.OPERATORS,
-        gathers.OPERATORS,
-        reductions.OPERATORS,
-        scans.OPERATORS,
-        products.OPERATORS,
-        composites.OPERATORS,
-        pixels.OPERATORS,
-        complexes.OPERATORS,
-    )
-    for row in table
+    row.name: complexes.extended(row) for module in TABLES for row in module.OPERATORS
 }
 BUILT_IN = frozenset(OPERATORS)
 begin_checks()

@@ -49,6 +49,22 @@ def by_value(ufunc: np.ufunc) -> TypeRule:
     return rule
 
 
+NO_MEANING = "no meaning for {}; take .real, .imag or abs()"
+
+
+def of_reals(rule: TypeRule, refusal: str = NO_MEANING) -> TypeRule:
+    """A type rule that refuses complex numbers."""
+
+    def checked(types: Types, attrs: Any = ()) -> Signature:
+        loop, results = rule(types, attrs)
+        found = next((dtype for dtype in (*loop, *results) if dtype.is_complex), None)
+        if found is not None:
+            raise DTypeError(refusal.format(found.numpy_name))
+        return loop, results
+
+    return checked
+
+
 def _keep_bfloat16(types: Types) -> Types:
     """A weak Python float joins bfloat16 as bfloat16, as it does every other float type."""
     if dtypes.keeps_bfloat16(types):
@@ -77,7 +93,7 @@ def float_of(dtype: DType) -> DType:
         DTypeError: none holds a complex one.
     """
     if dtype.is_complex:
-        raise DTypeError(f"no meaning for {dtype.numpy_name}; take .real, .imag or abs()")
+        raise DTypeError(NO_MEANING.format(dtype.numpy_name))
     return dtype if dtype.is_float else {1: F16, 2: F32}.get(dtype.itemsize, F64)
 
 

@@ -36,6 +36,9 @@ class Program(Protocol):
     def order(self) -> list[str]:
         """The nodes that an output needs, each behind what it reads."""
 
+    def function(self) -> GraphFunction:
+        """The program as a function of its inputs."""
+
 
 @dataclass(frozen=True)
 class Ref:

@@ -28,7 +28,7 @@ from opweave._graphs.entries import (
     Typed,
     check_free_name,
     plain,
-)
+)  # fmt: skip
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.builder import Builder

@@ -19,6 +19,7 @@ import numpy as np
 
 from opweave._functions.fused import Fused
 from opweave._functions.preparing import constants_of
+from opweave._graphs.entries import Program, Typed
 from opweave._tracebacks import fold
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
@@ -32,28 +33,6 @@ from opweave.runtime.host.replays import HeldArrays
 from opweave.runtime.process import locks
 
 MODES = ("immediate", "graph", "replay")
-
-
-class TypedLike(Protocol):
-    """Shape and dtype of a value."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    def __str__(self) -> str: ...
-
-
-class GraphLike(Protocol):
-    """A program as a table of named operators, see ``graph.py``."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def inputs(self) -> Mapping[str, TypedLike]: ...
-    @property
-    def outputs(self) -> Any: ...
-    def function(self) -> Callable[..., Any]: ...
 
 
 class Runner:
@@ -86,7 +65,7 @@ class Runner:
     """
 
     def __init__(
-        self, graph: GraphLike, mode: str = "graph", *, fused: bool = True, cached: bool = True,
+        self, graph: Program, mode: str = "graph", *, fused: bool = True, cached: bool = True,
         device: str | None = None, fast: bool = False, staging: bool = True,
     ):  # fmt: skip
         if mode not in MODES:
@@ -118,14 +97,11 @@ class Runner:
 
     def __reduce__(self) -> Any:
         """Pickled as the graph that it runs, without the inputs of earlier calls."""
-        fused, fast = self.options.fused, self.options.fast
-        flags: dict[str, Any] = {
-            "fused": fused,
-            "cached": self.cached,
-            "fast": fast,
-            "staging": self.staging,
-        }
-        return partial(type(self), device=self.device, **flags), (self._graph, self.mode)
+        made = partial(
+            type(self), device=self.device, fused=self.options.fused, fast=self.options.fast,
+            cached=self.cached, staging=self.staging,
+        )  # fmt: skip
+        return made, (self._graph, self.mode)
 
     def _backend(self) -> Backend:
         return backend_of(self.device, self.options.fast, self.cached, self.staging)
@@ -260,7 +236,7 @@ def immediately(prepared: Prepared, arrays: Sequence[Any], backend: Backend) -> 
     return [backend.result(a) for a in prepared.results(held, env, faults)]
 
 
-def _fitting(what: str, array: Any, kind: TypedLike) -> Any:
+def _fitting(what: str, array: Any, kind: Typed) -> Any:
     """An input as kernels take it: C-contiguous and aligned, copied where it is not.
 
     Raises:

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from opweave._programs.interface import ArgumentsLike, ProgramLike
-from opweave._programs.report import bound_of, on_host
+from opweave._programs.interface import Arguments, ProgramLike
+from opweave._programs.report import bound_of
 from opweave.bounds import Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import drop_dead
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
-from opweave.runtime.calls.arrays import is_cupy
-from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.simt.poisoning import Poisoning
+from opweave.runtime.simt.guarded import Poisoning
 
 # Values that are stored by one set of kernels: few enough to compile, and to stop early.
 AT_A_TIME = 16
@@ -80,7 +77,7 @@ class Bisection:
         return f"the results of all {self.operators} operators keep their bounds"
 
 
-def bisect(program: ProgramLike, call: ArgumentsLike) -> Bisection:
+def bisect(program: ProgramLike, call: Arguments) -> Bisection:
     """Judge the values of a program's graph in order; see ``Fused.bisect``."""
     graph = program.variant.graph
     nodes = [(n, node) for n, node in enumerate(graph.nodes) if not node.is_view]
@@ -91,28 +88,21 @@ def bisect(program: ProgramLike, call: ArgumentsLike) -> Bisection:
         for (number, node, _), judgement in zip(values, judged, strict=True):
             if not judgement.ok:
                 before = nodes.index((number, node))
-                return Bisection(before + 1, _culprit(node, number, judgement, before))
+                name, where = node.operator.name, str(node.where)
+                culprit = Culprit(name, number, where, repr(node), judgement, before)
+                return Bisection(before + 1, culprit)
     return Bisection(len(nodes))
 
 
-def _culprit(node: Node, number: int, judgement: Judgement, before: int) -> Culprit:
-    where = str(node.where)
-    return Culprit(node.operator.name, number, where, repr(node), judgement, before)
-
-
 def _judged(
-    program: ProgramLike, call: ArgumentsLike, graph: Graph, values: Sequence[Value]
+    program: ProgramLike, call: Arguments, graph: Graph, values: Sequence[Value]
 ) -> list[Judgement]:
     shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset(), truths=frozenset()))
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found
     lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)
-    executor = Poisoning(program.executor(call))
-    prepared = Prepared(lowered, executor, call.extents, call.arrays)
-    outputs = prepared(list(call.arrays.values()), call.env)
-    kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
-    env: dict[str, Any] = {**call.extents, **call.env}
-    bounds = run_bounded(lowered.graph, on_host(call.arrays), env, call.extents, kind)
+    outputs = call.run(lowered, Poisoning(program.executor(call)))
+    bounds = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind)
     return [
         judge(bound_of("result", value, bound), output)
         for value, bound, output in zip(lowered.graph.outputs, bounds, outputs, strict=True)

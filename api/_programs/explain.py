@@ -81,11 +81,7 @@ def explain(program: ProgramLike, call: Any) -> Explanation:
 
 
 def _text(
-    program: ProgramLike,
-    extents: Extents,
-    work: Sequence[Work],
-    saved: int,
-    before: int,
+    program: ProgramLike, extents: Extents, work: Sequence[Work], saved: int, before: int
 ) -> str:
     total = sum(work, Work())
     lines = [
@@ -224,9 +220,7 @@ def size(count: int) -> str:
     >>> size(512), size(3 * 2**20)
     ('512 B', '3.0 MiB')
     """
-    number = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    raise AssertionError("unreachable")
+    if count < 1024:
+        return f"{count} B"
+    power = min((int(count).bit_length() - 1) // 10, 4)
+    return f"{count / (1 << 10 * power):.1f} {'KMGT'[power - 1]}iB"

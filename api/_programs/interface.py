@@ -1,14 +1,19 @@
-"""Protocols of fused functions, programs and runs in parts, for what explains them."""
+"""The arguments of a program, and protocols of what holds, explains and judges programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.prepared import Prepared
 
 
 class FusedLike(Protocol):
@@ -53,15 +58,34 @@ class ProgramLike(Protocol):
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-class ArgumentsLike(Protocol):
-    """A call's arguments by their places in the graph."""
+@dataclass(frozen=True)
+class Arguments:
+    """A call's arguments by their places in the graph, and the containers that held them."""
+
+    arrays: dict[int, Any]
+    env: dict[str, Any]
+    extents: Mapping[str, int]
+    containers: Sequence[Any] = ()
 
     @property
-    def arrays(self) -> dict[int, Any]: ...
+    def kind(self) -> str:
+        """Whose errors count: those of "cuda" or of the "host"."""
+        return "cuda" if any(map(is_cupy, self.arrays.values())) else "host"
+
     @property
-    def env(self) -> dict[str, Any]: ...
+    def known(self) -> dict[str, Any]:
+        """All numbers and extents by name."""
+        return {**self.extents, **self.env}
+
     @property
-    def extents(self) -> Mapping[str, int]: ...
+    def on_host(self) -> dict[int, np.ndarray[Any, Any]]:
+        """The arrays as NumPy's."""
+        return {i: a.get() if is_cupy(a) else a for i, a in self.arrays.items()}
+
+    def run(self, lowered: Lowered, executor: Any) -> list[Any]:
+        """The outputs of some kernels for these arguments."""
+        prepared = Prepared(lowered, executor, self.extents, self.arrays)
+        return prepared(list(self.arrays.values()), self.env)
 
 
 class RanLike(Protocol):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from opweave._programs.interface import FusedLike
+from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
-from opweave._programs.report import Report, bound_of, compare, on_host
+from opweave._programs.report import Report, bound_of, compare
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -21,21 +20,9 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.tracing.structure import packed
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.calls.arrays import is_cupy
-from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
-from opweave.runtime.simt.poisoning import Poisoning
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """A call's arguments by their places in the graph, and the containers that held them."""
-
-    arrays: dict[int, Any]
-    env: dict[str, Any]
-    extents: Mapping[str, int]
-    containers: Sequence[Any] = ()
+from opweave.runtime.simt.guarded import Poisoning
 
 
 class Program:
@@ -99,17 +86,17 @@ class Program:
         fast = self.fused.options.fast
         if self.target == "host":
             return HostExecutor(fast)
-        given = list(call.arrays.values())
-        if any(map(is_cupy, given)):
+        if call.kind == "cuda":
             from opweave.runtime.cuda import executor as cuda
 
-            return cuda.executor(cuda.device_of(given), fast)
+            return cuda.executor(cuda.device_of(list(call.arrays.values())), fast)
         return VerifyExecutor(0, fast)
 
     def run_by(self, executor: Any, call: Arguments) -> Any:
         """Run the kernels by an executor of one's own."""
-        prepared = Prepared(self.lowered, executor, call.extents, call.arrays)
-        outputs = prepared(list(call.arrays.values()), call.env)
+        return self._packed(call.run(self.lowered, executor), call)
+
+    def _packed(self, outputs: list[Any], call: Arguments) -> Any:
         return packed(self.variant.trace.structure, outputs, call.containers)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -139,9 +126,7 @@ class Program:
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
         call = self.arguments(args, kwargs)
-        env = {**call.extents, **call.env}
-        outputs = run_reference(self.lowered.graph, on_host(call.arrays), env)
-        return packed(self.variant.trace.structure, outputs, call.containers)
+        return self._packed(run_reference(self.lowered.graph, call.on_host, call.known), call)
 
     @folded
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
@@ -151,15 +136,10 @@ class Program:
             CheckError: a result lies outside its bound.
         """
         call = self.arguments(args, kwargs)
-        executor = (
-            self.executor(call)
-            if schedule is None
-            else VerifyExecutor(schedule, self.fused.options.fast)
-        )
-        prepared = Prepared(self.lowered, Poisoning(executor), call.extents, call.arrays)
-        outputs = prepared(list(call.arrays.values()), call.env)
-        kind = "cuda" if any(map(is_cupy, call.arrays.values())) else "host"
-        return compare(self._bounds(call, kind), outputs, relaxed=self.fused.options.fast)
+        fast = self.fused.options.fast
+        executor = self.executor(call) if schedule is None else VerifyExecutor(schedule, fast)
+        outputs = call.run(self.lowered, Poisoning(executor))
+        return compare(self._bounds(call, call.kind), outputs, relaxed=fast)
 
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
@@ -175,8 +155,7 @@ class Program:
 
     def _bounds(self, call: Arguments, executor: str) -> tuple[Bound, ...]:
         graph = self.lowered.graph
-        env = {**call.extents, **call.env}
-        found = run_bounded(graph, on_host(call.arrays), env, call.extents, executor)
+        found = run_bounded(graph, call.on_host, call.known, call.extents, executor)
         many = len(found) > 1
         return tuple(
             bound_of(f"out{number}" if many else "out", value, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.errors import CheckError
-from opweave.runtime.calls.arrays import is_cupy
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,3 @@ def bound_of(name: str, output: Any, found: Any) -> Bound:
     if isinstance(output, Value):
         return Bound(name, output.dtype.numpy, found.value, found.error)
     return Bound(name, None, found, np.zeros(()))
-
-
-def on_host(arrays: Mapping[int, Any]) -> dict[int, np.ndarray[Any, Any]]:
-    """Arrays by their places in the graph, as NumPy's."""
-    return {i: a.get() if is_cupy(a) else a for i, a in arrays.items()}

@@ -164,12 +164,8 @@ def described(kernel: KernelView, what: str) -> dict[str, Any]:
         {"phase": c.phase.value, "name": c.name, "text": c.text, "comment": c.comment}
         for c in kernel.opcodes
     ]
-    out = {
-        "name": kernel.name,
-        "source": kernel.source,
-        "toggles": kernel.toggles,
-        "opcodes": codes,
-    }
+    out: dict[str, Any] = {name: getattr(kernel, name) for name in ("name", "source", "toggles")}
+    out["opcodes"] = codes
     if what == "resources":
         out[what] = asdict(kernel.resources)
     elif what in ("flat", "ptx", "sass"):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import opweave
 from opweave.compiler.ir.device import BY_ARCH
 from opweave.opcodes.errors import RequestError
-
-Commands = Any  # argparse keeps the class of its sub-parsers private
 
 TOP = """\
 examples:
@@ -89,152 +87,142 @@ class Parser(argparse.ArgumentParser):
         raise RequestError(f"{message}; see {self.prog} --help")
 
 
+Option = tuple[str, dict[str, Any]]  # its name, and how argparse takes it
+
+
+def _flag(name: str, says: str) -> Option:
+    return name, {"action": "store_true", "help": says}
+
+
+def _value(name: str, metavar: str | None, says: str, **how: Any) -> Option:
+    return name, {"metavar": metavar, "help": says, **how}
+
+
+def _several(name: str, metavar: str, says: str, **how: Any) -> Option:
+    return _value(name, metavar, says, action="append", default=[], **how)
+
+
+JSON = _flag("--json", "print JSON, for programs")
+# What the commands about a function share: the function, its arguments, how to lower it.
+FUNCTION: tuple[Option, ...] = (
+    _value("function", "FILE.py:FUNCTION",
+           "or package.module:function; plain, @ow.fuse, or an ow.kernel(...)"),
+    _several("--arg", "ARG", "an argument, in order or NAME=ARG; see below", dest="arguments"),
+    _several("--static", "NAME", "an argument whose value selects what the function does"),
+    _value("--target", None, f"{', '.join(BY_ARCH)}, or a device such as H100 (default: sm_90a)",
+           default="sm_90a"),
+    _several("--toggle", "NAME=VALUE", "flip a strategy, such as USE_VECTOR_IO=0", dest="toggles"),
+    _flag("--fast", "relaxed arithmetic"),
+    _flag("--unfused", "every operator a kernel of its own"),
+    JSON,
+)  # fmt: skip
+OF_FILES: tuple[Option, ...] = (
+    _value("--kernel", "NAME", "of a .cu file: the __global__ function to launch"),
+    _value("--grid", "X[,Y[,Z]]", "of a .cu file: blocks"),
+    _value("--block", "X[,Y[,Z]]", "of a .cu file: threads of a block"),
+    _value("--shared", "BYTES", "of a .cu file: dynamic shared memory (default: 0)"),
+    _value("--schedules", "N", "orders of threads and blocks to run (default: 8)", type=int,
+           default=8),
+)  # fmt: skip
+OF_DEMO: tuple[Option, ...] = (
+    _value("--image", "FILE", "a picture of yours (default: one from matplotlib)"),
+    _value("--out", "FOLDER", "folder for pictures and kernels (default: opweave-demo)",
+           default="opweave-demo"),
+    _value("--target", None, "architecture of the kernels that are written besides the host's "
+           "(default: sm_90a)", default="sm_90a"),
+    JSON,
+)  # fmt: skip
+# What inspect prints in the place of the source; one of them.
+INSTEAD: dict[str, Any] = {"dest": "shown", "action": "store_const", "default": "source"}
+SHOWN = {
+    "flat": "the source with its toggles resolved: what the compiler sees",
+    "ptx": "PTX instead of the source",
+    "sass": "disassembly instead of the source",
+    "resources": "registers, stack, shared memory and spills instead of the source",
+    "opcodes": "the op-code list instead of the source",
+}
+
+
+class Command(NamedTuple):
+    """One command: ``run`` names the module and the function in it that run it."""
+
+    name: str
+    says: str
+    run: str
+    options: tuple[Option, ...]
+    epilog: str = ""
+
+
+COMMANDS = (
+    Command("inspect", "print the CUDA source of a function's kernels, or what a compiler made of "
+            "it", "inspecting:inspect", FUNCTION, ARGUMENTS + "\n" + INSPECT),
+    Command("explain", "print what was fused, why, and what it saves", "inspecting:explain",
+            (*FUNCTION, _flag("--full", "all lines, of any length")), ARGUMENTS + "\n" + EXPLAIN),
+    Command("sanitize", "look for races, bad barriers, bad accesses in a function's kernels or a "
+            ".cu file", "sanitizing:run", (*FUNCTION, *OF_FILES), SANITIZE),
+    Command("doctor", "say what is installed, try it, and name the command that adds what is "
+            "missing", "doctor:doctor", (JSON,), DOCTOR),
+    Command("cache", "list, prune, verify or clear the compiled kernels on disk", "", (), CACHE),
+    Command("demo", "develop a photograph and read digits, fused and unfused, checked and timed",
+            "demo:demo", OF_DEMO, DEMO),
+)  # fmt: skip
+ACTIONS = (
+    Command("ls", "list the entries, last used first", "caching:ls", (JSON,)),
+    Command("prune", "remove what was not used for longest, down to the cap", "caching:prune", (
+        JSON,
+        _value("--size", "BYTES", "this cap instead, such as 100M or 2G"),
+        _value("--older-than", "TIME", "also what was not used for 30d, 12h, 45m or 90s"),
+    )),
+    Command("verify", "check every entry against its hashes; exit status 1 if one is broken",
+            "caching:verify", (JSON, _flag("--remove", "remove what is broken"))),
+    Command("clear", "remove every entry, and nothing else", "caching:clear", (JSON,)),
+)  # fmt: skip
+
+
 def parser() -> Parser:
     """The parser of the whole command line."""
     common = Parser(add_help=False)
     # A default here would undo what stands before the name of the command.
-    common.add_argument(
-        "--traceback",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="on a failure, also show where it was raised",
-    )
+    says = "on a failure, also show where it was raised"
+    common.add_argument("--traceback", action="store_true", default=argparse.SUPPRESS, help=says)
     made = Parser(
-        prog="opweave",
+        prog="opweave", epilog=TOP, **_like(common),
         description="A fusing compiler from NumPy-style code to readable CUDA C kernels.",
-        epilog=TOP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[common],
-        allow_abbrev=False,
-    )
+    )  # fmt: skip
     made.add_argument("--version", action="version", version=f"opweave {opweave.__version__}")
-    commands = made.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
-    commands.required = True
-    _inspect(commands, common)
-    _explain(commands, common)
-    _sanitize(commands, common)
-    _doctor(commands, common)
-    _cache(commands, common)
-    _demo(commands, common)
-    return made
-
-
-def _command(commands: Commands, name: str, says: str, epilog: str, common: Parser) -> Any:
-    """A command's parser; its examples keep their lines."""
-    return commands.add_parser(
-        name,
-        help=says,
-        description=f"{says[0].upper()}{says[1:]}.",
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[common],
-        allow_abbrev=False,
-    )
-
-
-def _function(command: Any) -> None:
-    """What ``inspect`` and ``explain`` share: a function, its arguments, how to lower it."""
-    add = command.add_argument
-    add("function", metavar="FILE.py:FUNCTION",
-        help="or package.module:function; plain, @ow.fuse, or an ow.kernel(...)")  # fmt: skip
-    add("--arg", action="append", default=[], dest="arguments", metavar="ARG",
-        help="an argument, in order or NAME=ARG; see below")  # fmt: skip
-    add("--static", action="append", default=[], metavar="NAME",
-        help="an argument whose value selects what the function does")  # fmt: skip
-    add("--target", default="sm_90a",
-        help=f"{', '.join(BY_ARCH)}, or a device such as H100 (default: sm_90a)")  # fmt: skip
-    add("--toggle", action="append", default=[], dest="toggles", metavar="NAME=VALUE",
-        help="flip a strategy, such as USE_VECTOR_IO=0")  # fmt: skip
-    add("--fast", action="store_true", help="relaxed arithmetic")
-    add("--unfused", action="store_true", help="every operator a kernel of its own")
-    _json(command)
-
-
-def _json(command: Any) -> None:
-    command.add_argument("--json", action="store_true", help="print JSON, for programs")
-
-
-def _inspect(commands: Commands, common: Parser) -> None:
-    says = "print the CUDA source of a function's kernels, or what a compiler made of it"
-    command = _command(commands, "inspect", says, ARGUMENTS + "\n" + INSPECT, common)
-    _function(command)
-    extra = command.add_mutually_exclusive_group()
-    for name, text in (
-        ("flat", "the source with its toggles resolved: what the compiler sees"),
-        ("ptx", "PTX instead of the source"),
-        ("sass", "disassembly instead of the source"),
-        ("resources", "registers, stack, shared memory and spills instead of the source"),
-        ("opcodes", "the op-code list instead of the source"),
-    ):
-        extra.add_argument(
+    commands = _add(made, "command", COMMANDS, common)
+    shown = commands["inspect"].add_mutually_exclusive_group()
+    for name, says in SHOWN.items():
+        shown.add_argument(
             f"--{name}",
             dest="shown",
             action="store_const",
             const=name,
             default="source",
-            help=text,
+            help=says,
         )
-    command.set_defaults(run="inspecting:inspect")
+    _add(commands["cache"], "action", ACTIONS, common)
+    return made
 
 
-def _explain(commands: Commands, common: Parser) -> None:
-    says = "print what was fused, why, and what it saves"
-    command = _command(commands, "explain", says, ARGUMENTS + "\n" + EXPLAIN, common)
-    _function(command)
-    command.add_argument("--full", action="store_true", help="all lines, of any length")
-    command.set_defaults(run="inspecting:explain")
+def _like(common: Parser) -> dict[str, Any]:
+    """What all parsers share; examples keep their lines."""
+    form = argparse.RawDescriptionHelpFormatter
+    return {"formatter_class": form, "parents": [common], "allow_abbrev": False}
 
 
-def _sanitize(commands: Commands, common: Parser) -> None:
-    says = "look for races, bad barriers, bad accesses in a function's kernels or a .cu file"
-    command = _command(commands, "sanitize", says, SANITIZE, common)
-    _function(command)
-    add = command.add_argument
-    add("--kernel", metavar="NAME", help="of a .cu file: the __global__ function to launch")
-    add("--grid", metavar="X[,Y[,Z]]", help="of a .cu file: blocks")
-    add("--block", metavar="X[,Y[,Z]]", help="of a .cu file: threads of a block")
-    add("--shared", metavar="BYTES", help="of a .cu file: dynamic shared memory (default: 0)")
-    add("--schedules", type=int, default=8, metavar="N",
-        help="orders of threads and blocks to run (default: 8)")  # fmt: skip
-    command.set_defaults(run="sanitizing:run")
-
-
-def _doctor(commands: Commands, common: Parser) -> None:
-    says = "say what is installed, try it, and name the command that adds what is missing"
-    command = _command(commands, "doctor", says, DOCTOR, common)
-    _json(command)
-    command.set_defaults(run="doctor:doctor")
-
-
-def _cache(commands: Commands, common: Parser) -> None:
-    says = "list, prune, verify or clear the compiled kernels on disk"
-    top = _command(commands, "cache", says, CACHE, common)
-    actions = top.add_subparsers(metavar="ACTION", dest="action", parser_class=Parser)
-    actions.required = True
-    for name, text in (
-        ("ls", "list the entries, last used first"),
-        ("prune", "remove what was not used for longest, down to the cap"),
-        ("verify", "check every entry against its hashes; exit status 1 if one is broken"),
-        ("clear", "remove every entry, and nothing else"),
-    ):
-        action = _command(actions, name, text, "", common)
-        _json(action)
-        action.set_defaults(run=f"caching:{name}")
-    prune, verify = actions.choices["prune"], actions.choices["verify"]
-    prune.add_argument("--size", metavar="BYTES", help="this cap instead, such as 100M or 2G")
-    prune.add_argument("--older-than", metavar="TIME", dest="older_than",
-                       help="also what was not used for 30d, 12h, 45m or 90s")  # fmt: skip
-    verify.add_argument("--remove", action="store_true", help="remove what is broken")
-
-
-def _demo(commands: Commands, common: Parser) -> None:
-    says = "develop a photograph and read digits, fused and unfused, checked and timed"
-    command = _command(commands, "demo", says, DEMO, common)
-    add = command.add_argument
-    add("--image", metavar="FILE", help="a picture of yours (default: one from matplotlib)")
-    add("--out", metavar="FOLDER", default="opweave-demo",
-        help="folder for pictures and kernels (default: opweave-demo)")  # fmt: skip
-    add("--target", default="sm_90a", help="architecture of the kernels that are written besides "
-        "the host's (default: sm_90a)")  # fmt: skip
-    _json(command)
-    command.set_defaults(run="demo:demo")
+def _add(to: Any, what: str, rows: tuple[Command, ...], common: Parser) -> dict[str, Any]:
+    """Add commands to a parser; returns theirs by name."""
+    commands = to.add_subparsers(
+        metavar=what.upper(), dest=what, parser_class=Parser, required=True
+    )
+    for name, says, run, options, epilog in rows:
+        description = f"{says[0].upper()}{says[1:]}."
+        command = commands.add_parser(
+            name, help=says, description=description, epilog=epilog, **_like(common)
+        )
+        for option, how in options:
+            command.add_argument(option, **how)
+        if run:
+            command.set_defaults(run=run)
+    return dict(commands.choices)

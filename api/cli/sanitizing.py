@@ -10,11 +10,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from opweave._sanitizer import Report, sanitize, sanitize_source, uninitialised
-from opweave.cli.arguments import is_plain, plain
+from opweave.cli.arguments import BY_NAME, is_plain, plain
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
 from opweave.cli.terminal import print_json
@@ -24,15 +23,7 @@ from opweave.runtime.simt.findings import GIVE_DYNAMIC, Finding
 FOUND = 1  # exit status
 MOST_BYTES = 1 << 30
 SEED = 0
-DTYPES: Mapping[str, Any] = {
-    **{f"{k}{8 * n}": f"{k}{n}" for k in "iu" for n in (1, 2, 4, 8)},
-    **{f"f{8 * n}": f"f{n}" for n in (2, 4, 8)},
-    "b1": "?",
-    "bf16": ml_dtypes.bfloat16,
-    **{name: name for name in """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
-        float32 float64""".split()},
-    "bfloat16": ml_dtypes.bfloat16,
-}  # fmt: skip
+DTYPES = {name: d.numpy for name, d in BY_NAME.items() if not d.is_complex}
 ARRAY = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[\d\s,]*)\](?:=(?P<fill>[\w.+-]+))?")
 FILLED = re.compile(r"(?P<array>.*\](?::\w)?)=(?P<fill>[\w.+-]+)")
 EXPECTED = (
@@ -138,14 +129,10 @@ def of_file(options: Namespace) -> Report:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{options.function} cannot be read: {error}") from None
     report = sanitize_source(
-        source,
-        options.kernel,
-        _extents("--grid", options.grid),
-        _extents("--block", options.block),
-        [value(text) for text in options.arguments],
-        _number("--shared", options.shared or "0"),
-        options.schedules,
-    )
+        source, options.kernel, _extents("--grid", options.grid),
+        _extents("--block", options.block), [value(text) for text in options.arguments],
+        _number("--shared", options.shared or "0"), options.schedules,
+    )  # fmt: skip
     return replace(report, findings=[_of_options(f) for f in report.findings])
 
 
@@ -182,8 +169,7 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
         raise RequestError(
             f"--arg {text!r}: {name} is no dtype: expected one of {', '.join(DTYPES)}; {EXPECTED}"
         )
-    made: np.dtype[Any] = np.dtype(DTYPES[name])
-    return made
+    return DTYPES[name]
 
 
 def contents(fill: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

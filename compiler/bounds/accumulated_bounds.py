@@ -1,20 +1,22 @@
-"""Bounds of what is accumulated: products of matrices, sums and other reductions."""
+"""Bounds of what is accumulated: products of matrices, reductions, and scans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.bounds.error_propagation import Bounded, signs_of_zero, zero_of
-from opweave.compiler.bounds.rounding import gamma, largest, spacing
-from opweave.compiler.ir.accumulation import ProductPlan
-from opweave.compiler.ir.graph import Node, reduced_axes
-from opweave.compiler.ir.values import count
+from opweave.compiler.bounds.rounding import gamma, gammas, largest, spacing
+from opweave.compiler.ir.accumulation import ProductPlan, ScanPlan
+from opweave.compiler.ir.graph import Node, reduced_axes, scanned_axis
+from opweave.compiler.ir.values import count, extent_of
 from opweave.opcodes.dtypes import DType
 
 Array = np.ndarray[Any, Any]
+# (how two elements are joined, elements) -> all elements of each result joined.
+Over = Callable[[np.ufunc, Array], Array]
 
 
 def multiplied(
@@ -54,59 +56,80 @@ def _stored(value: Array, error: Array, dtype: DType) -> Array:
     return np.where(overflows, np.inf, error)
 
 
-def settled(node: Node, value: Array, error: Array) -> Array:
-    """The error of what was accumulated, once it is rounded to its dtype."""
-    dtype = node.result.dtype
-    picks = node.operator.name in ("cummax", "cummin")
-    return error if picks or not dtype.is_float else _stored(value, error, dtype)
+def accumulated(node: Node, operand: Bounded, value: Array, extents: Mapping[str, int]) -> Bounded:
+    """Value and error of a reduction, or of a scan: a reduction of every beginning of a row.
 
-
-def reduced(node: Node, operand: Bounded, value: Array, extents: Mapping[str, int]) -> Bounded:
-    """Value and error of a reduction."""
-    axes = reduced_axes(node)
-    keep = bool(node.attr("keepdims"))
+    A sum adds gamma_n times the sum of magnitudes, where n is the depth of the plan (at the place
+    of an element of a scan); a product has the roundings of all factors, in any order.
+    """
+    over = _over_scan(node) if node.is_scan else _over_reduction(node)
     dtype = node.result.dtype
     if not dtype.is_float:
-        undecided = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0) > 0
-        return Bounded(value, np.where(undecided, np.inf, 0.0))
-    if node.operator.name in ("max", "min"):
-        error = np.max(operand.error, axis=axes, keepdims=keep, initial=0.0)
-        signs = signs_of_zero(operand.value)
-        plus, minus = (np.any(side, axis=axes, keepdims=keep) for side in signs)
-        is_open = plus & minus & (value == 0)
-        return Bounded(value, np.maximum(error, zero_of(is_open, dtype)))
-    extent = count((node.values[0].shape[a] for a in axes), extents)
-    assert node.plan is not None
+        lost = np.broadcast_to(over(np.logical_or, operand.error > 0), value.shape)
+        return Bounded(value, np.where(lost, np.inf, 0.0))
+    if node.operator.name in ("max", "min", "cummax", "cummin"):
+        error = over(np.maximum, operand.error)
+        plus, minus = (over(np.logical_or, side) for side in signs_of_zero(operand.value))
+        return Bounded(value, np.maximum(error, zero_of(plus & minus & (value == 0), dtype)))
     assert node.operator.accumulator is not None
     accumulator = node.operator.accumulator(dtype)
-    is_sum = node.operator.name == "sum"
-    # each term of a sum passes through the depth's roundings; a product has all of them
-    growth = gamma(node.plan.depth(extent) if is_sum else extent, accumulator)
-    of = _of_sum if is_sum else _of_product
-    error = of(operand, value, growth, accumulator, {"axis": axes, "keepdims": keep})
-    error = np.where(np.isnan(error), np.inf, error)
+    elements, depth = _elements(node, value, extents)
+    if node.operator.name in ("sum", "cumsum"):
+        error = _of_sum(operand, gammas(depth, accumulator), accumulator, over)
+    else:
+        error = _of_product(operand, value, elements, accumulator, over)
     # one NaN makes the result NaN, in whatever order it is taken
-    lost = np.any(_is_nan(operand), axis=axes, keepdims=keep)
-    return Bounded(value, _stored(value, np.where(lost, 0.0, error), dtype))
+    lost = over(np.logical_or, _is_nan(operand))
+    error = np.where(lost, 0.0, np.where(np.isnan(error), np.inf, error))
+    return Bounded(value, _stored(value, error, dtype))
 
 
-def _of_sum(operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any) -> Array:
+def _over_reduction(node: Node) -> Over:
+    axes, keep = reduced_axes(node), bool(node.attr("keepdims"))
+
+    def over(join: np.ufunc, array: Array) -> Array:
+        first: dict[str, Any] = {"initial": 0.0} if join is np.maximum else {}  # of errors
+        return np.asarray(join.reduce(array, axis=axes, keepdims=keep, **first))
+
+    return over
+
+
+def _over_scan(node: Node) -> Over:
+    axis = scanned_axis(node)
+    return lambda join, array: np.asarray(join.accumulate(array, axis=axis))
+
+
+def _elements(node: Node, value: Array, extents: Mapping[str, int]) -> tuple[Any, Any]:
+    """How many elements make each result, and the depth of their sum."""
+    shape = node.values[0].shape
+    if not node.is_scan:
+        extent = count((shape[a] for a in reduced_axes(node)), extents)
+        assert node.plan is not None
+        return extent, node.plan.depth(extent)
+    assert isinstance(node.plan, ScanPlan)
+    axis = scanned_axis(node)
+    row = extent_of(node.result.shape[axis], extents)
+    places = np.arange(1, row + 1).reshape([-1 if a == axis else 1 for a in range(value.ndim)])
+    return places, node.plan.depth(places, row)
+
+
+def _of_sum(operand: Bounded, growth: Array, accumulator: DType, over: Over) -> Array:
     """Errors of the elements, and of a rounding a step."""
-    magnitude = np.sum(np.abs(operand.value) + operand.error, **over)
-    error = np.sum(operand.error, **over) + growth * magnitude
+    magnitude = over(np.add, np.abs(operand.value) + operand.error)
+    error = over(np.add, operand.error) + growth * magnitude
     # a partial sum may overflow where the sum itself does not
     return np.where(magnitude + error >= largest(accumulator), np.inf, error)
 
 
 def _of_product(
-    operand: Bounded, value: Array, growth: float, accumulator: DType, over: Any
+    operand: Bounded, value: Array, elements: Any, accumulator: DType, over: Over
 ) -> Array:
     """Errors of the factors, of a rounding a step, and of partial products that underflow."""
+    growth = gammas(elements, accumulator)
     magnitude = np.abs(operand.value) + operand.error
-    steps = magnitude.size // max(value.size, 1)
-    above = np.prod(np.maximum(magnitude, 1.0), **over)
-    lost = steps * 0.5 * spacing(np.zeros((), value.dtype), accumulator) * above
-    error = np.prod(magnitude, **over) * (1 + growth) - np.abs(value) + lost
+    above = over(np.multiply, np.maximum(magnitude, 1.0))
+    lost = elements * 0.5 * spacing(np.zeros((), value.dtype), accumulator) * above
+    error = over(np.multiply, magnitude) * (1 + growth) - np.abs(value) + lost
     # a partial product may overflow where the product itself does not
     return np.where(above * (1 + growth) >= largest(accumulator), np.inf, error)
 

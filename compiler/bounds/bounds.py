@@ -15,15 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.bounds.accumulated_bounds import multiplied, reduced, settled
+from opweave.compiler.bounds.accumulated_bounds import accumulated, multiplied
 from opweave.compiler.bounds.complex_bounds import expanded
 from opweave.compiler.bounds.complex_parts import Parts
-from opweave.compiler.bounds.error_propagation import (
-    Bounded,
-    carried_errors,
-)
+from opweave.compiler.bounds.error_propagation import Bounded, carried_errors
 from opweave.compiler.bounds.rounding import largest, spacing
-from opweave.compiler.bounds.scan_bounds import scan_error
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.literals import converted
@@ -120,11 +116,8 @@ class _Bounds:
         if node.operator.name == "to_uint8":
             operands = [_before_steps(operands[0], node.operands[0].dtype)]
         values = self._apply(node, [o.value for o in operands])
-        if node.is_reduction:
-            return [reduced(node, operands[0], values[0], self.extents)]
-        if node.is_scan:
-            error = scan_error(node, operands[0], values[0], self.extents)
-            return [Bounded(values[0], settled(node, values[0], error))]
+        if node.is_reduction or node.is_scan:
+            return [accumulated(node, operands[0], values[0], self.extents)]
         if node.is_view:
             numbers = [o.value for o in operands[1:]]
             attrs = numpy_attributes(node, self.extents)

@@ -27,13 +27,23 @@ def _met(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray((reach > 0) & (gap <= reach))
 
 
-def _divisor(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    return _may_be_zero(values[-1], errors[-1])
+def _is_zero(place: int) -> Break:
+    """Where an operand may be zero."""
+    return lambda values, errors: _may_be_zero(values[place], errors[place])
 
 
-def _pole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    ends = [np.floor((values[0] + s * errors[0]) / np.pi + 0.5) for s in (1, -1)]
-    return np.asarray(ends[0] != ends[1])
+_divisor = _is_zero(-1)
+
+
+def _whole(step: Callable[[Array], Array]) -> Break:
+    """Where the step that the first operand lies on is open."""
+    return lambda values, errors: np.asarray(
+        step(values[0] + errors[0]) != step(values[0] - errors[0])
+    )
+
+
+_open_exponent = _whole(lambda x: np.frexp(x)[1])
+_open_floor = _whole(np.floor)
 
 
 def _power(values: Sequence[Array], errors: Sequence[Array]) -> Array:
@@ -62,27 +72,17 @@ def _opposite(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray(_may_be_zero(y, by_y) & (x - by_x <= 0))
 
 
-def _first(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    return _may_be_zero(values[0], errors[0])
-
-
 def _sign_of_other(values: Sequence[Array], errors: Sequence[Array]) -> Array:
     return np.asarray(np.isnan(values[1]) | _may_be_zero(values[1], errors[1]))
 
 
-def _whole(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    ends = [np.trunc(values[0] + s * errors[0]) for s in (1, -1)]
-    return np.asarray(ends[0] != ends[1])
-
-
 def _binade(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    ends = [np.frexp(values[0] + s * errors[0])[1] for s in (1, -1)]
-    return np.asarray((ends[0] != ends[1]) | _may_be_zero(values[0], errors[0]))
+    return _open_exponent(values, errors) | _may_be_zero(values[0], errors[0])
 
 
 def _pole_of_gamma(values: Sequence[Array], errors: Sequence[Array]) -> Array:
-    ends = [np.floor(values[0] + s * errors[0]) for s in (1, -1)]
-    return np.asarray((values[0] - errors[0] <= 0) & (errors[0] > 0) & (ends[0] != ends[1]))
+    below = values[0] - errors[0] <= 0
+    return np.asarray(below & (errors[0] > 0) & _open_floor(values, errors))
 
 
 def _edge_of_one(values: Sequence[Array], errors: Sequence[Array]) -> Array:
@@ -109,13 +109,13 @@ BREAKS: dict[str, Break] = {
     "divmod": _divisor,
     "reciprocal": _divisor,
     "power": _power,
-    "tan": _pole,
+    "tan": _whole(lambda x: np.floor(x / np.pi + 0.5)),
     "float_power": _power,
     "fmod": _divisor,
     "arctan2": _opposite,
-    "heaviside": _first,
+    "heaviside": _is_zero(0),
     "copysign": _sign_of_other,
-    "modf": _whole,
+    "modf": _whole(np.trunc),
     "frexp": _binade,
     "tgamma": _pole_of_gamma,
     "lgamma": _pole_of_gamma,

@@ -12,8 +12,9 @@ from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.walks import Operand
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.graph import Graph, Output
+from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
-from opweave.compiler.passes.simplify import next_id, simplify
+from opweave.compiler.passes.simplify import simplify
 
 Operands = Mapping[Key, Operand]
 

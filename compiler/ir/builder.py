@@ -12,7 +12,6 @@ from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extent, Operand, Scalar, Shape, Symbol, Value, Where
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.allowed import check_attrs
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
@@ -91,7 +90,7 @@ class Builder:
             ShapeError: operands do not broadcast.
             DTypeError: the operator has no meaning for the types.
         """
-        given = check_attrs(operator, attrs or {})
+        given = operator.plain_attrs(attrs or {})
         full = {name: given.get(name, default) for name, default in operator.attrs}
         frozen = tuple(sorted(full.items()))
         try:

@@ -100,6 +100,10 @@ class Node:
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
 
+    def varied(self, **attrs: Any) -> Node:
+        """The same with other attributes."""
+        return replace(self, attrs=tuple(sorted({**dict(self.attrs), **attrs}.items())))
+
 
 @dataclass(frozen=True)
 class Input:

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Operand, Shape, Value, Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import DType
+
+T = TypeVar("T")
+
+
+def next_id(graph: Graph) -> int:
+    """The first id that no value of a graph has."""
+    ids = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
+    return max(ids, default=-1) + 1
+
+
+class Replaced(dict[int, Value]):
+    """Values in the place of others, by the ids of those."""
+
+    def now(self, item: T) -> T | Value:
+        """What stands in the place of an operand or output; anything else as it is."""
+        return self.get(item.id, item) if isinstance(item, Value) else item
+
+    def renewed(self, node: Node) -> Node:
+        """A node with its operands as they are now."""
+        return replace(node, operands=tuple(map(self.now, node.operands)))
 
 
 class Rewriter:
@@ -20,11 +40,8 @@ class Rewriter:
         self.source = graph
         self.nodes: list[Node] = []
         self.makers: dict[int, Node] = {}
-        ids = [
-            *(i.value.id for i in graph.inputs),
-            *(r.id for n in graph.nodes for r in n.results),
-        ]
-        self.next_id = max(ids, default=-1) + 1
+        self.replaced = Replaced()
+        self.next_id = next_id(graph)
 
     def add(self, node: Node) -> None:
         """Append a node."""
@@ -63,9 +80,8 @@ class Rewriter:
 
     def varied(self, node: Node, dtype: DType, shape: Shape, /, **attrs: Any) -> Value:
         """The result of a node with other attributes."""
-        made = Value(self._fresh(), dtype, shape)
-        changed = tuple(sorted({**dict(node.attrs), **attrs}.items()))
-        self.add(replace(node, results=(made,), attrs=changed))
+        made = self.fresh(dtype, shape)
+        self.add(replace(node.varied(**attrs), results=(made,)))
         return made
 
     def _node(self, node: Node, operands: Sequence[Operand], position: int) -> Operand | None:
@@ -73,10 +89,11 @@ class Rewriter:
         if len(shapes) <= node.operator.tables and node.operator.kind is Kind.MAP:
             return None
         shape = node.operator.shape_rule.result(shapes, dict(node.attrs))
-        made = tuple(Value(self._fresh(), r.dtype, shape) for r in node.results)
+        made = tuple(self.fresh(r.dtype, shape) for r in node.results)
         self.add(replace(node, operands=tuple(operands), results=made))
         return made[position]
 
-    def _fresh(self) -> int:
+    def fresh(self, dtype: DType, shape: Shape) -> Value:
+        """A value that nothing makes yet."""
         self.next_id += 1
-        return self.next_id - 1
+        return Value(self.next_id - 1, dtype, shape)

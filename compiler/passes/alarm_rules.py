@@ -12,8 +12,8 @@ import numpy as np
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
-from opweave.compiler.passes.simplify import next_id
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.opcodes.dtypes import BF16, F16, F32, F64, DType

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.rewriting import next_id
 from opweave.opcodes import OPERATORS
 
 
@@ -18,8 +19,7 @@ def over_dense(graph: Graph) -> Graph:
     it may lie in any order.
     """
     dense = {i.value.id for i in graph.inputs if i.layout == "C"}
-    ids = [*(i.value.id for i in graph.inputs), *(r.id for n in graph.nodes for r in n.results)]
-    fresh = count(max(ids, default=-1) + 1)
+    fresh = count(next_id(graph))
     nodes: list[Node] = []
     for node in graph.nodes:
         if node.operator.name == "reshape" and node.values[0].id not in dense:

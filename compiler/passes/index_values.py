@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.rewriting import Replaced, next_id
 from opweave.compiler.ir.values import Operand, Value, operand_key
 
 
@@ -51,11 +52,7 @@ class _Copies:
     def __init__(self, graph: Graph, places: set[int]):
         self.places = places
         self.makers = {r.id: n for n in graph.nodes for r in n.results if r.id in places}
-        ids = [
-            *(i.value.id for i in graph.inputs),
-            *(r.id for n in graph.nodes for r in n.results),
-        ]
-        self.fresh = count(max(ids) + 1)
+        self.fresh = count(next_id(graph))
         self.nodes: list[Node] = []
 
     def own(self, operand: Operand, known: dict[int, Value]) -> Operand:
@@ -90,16 +87,12 @@ def together(graph: Graph, partition: Sequence[set[int]]) -> tuple[Graph, list[s
     group_of = {index: number for number, part in enumerate(partition) for index in part}
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}
     seen: dict[object, Node] = {}
-    replaced: dict[int, Value] = {}
+    replaced = Replaced()
     nodes: list[Node] = []
     parts: list[set[int]] = [set() for _ in partition]
-    for index, node in enumerate(graph.nodes):
-        operands = tuple(
-            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
-        )
-        node = replace(node, operands=operands)
+    for index, node in enumerate(map(replaced.renewed, graph.nodes)):
         if node.result.id in places and not returned & {r.id for r in node.results}:
-            key = (group_of[index], node.operator, *map(operand_key, operands), node.attrs)
+            key = (group_of[index], node.operator, *map(operand_key, node.operands), node.attrs)
             first = seen.setdefault(key, node)
             if first is not node:
                 pairs = zip(node.results, first.results, strict=True)

@@ -132,8 +132,7 @@ class PartialReader(Rewriter):
             own = axis - (len(value.shape) - len(operand.shape))
             if own < 0 or (operand.shape[own] == 1 != value.shape[axis]):
                 return operand
-            attrs = tuple(sorted({**dict(cut.attrs), "axis": own}.items()))
-            return self.part(replace(cut, attrs=attrs), operand)
+            return self.part(cut.varied(axis=own), operand)
 
         return self.mapped(node, value, part)
 

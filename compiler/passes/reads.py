@@ -44,7 +44,6 @@ class _Reads(PartialReader):
         super().__init__(graph)
         self.reduced: set[int] = set()  # what follows from a reduction
         self.places: set[int] = set()  # what follows from coordinates: next to nothing
-        self.replaced: dict[int, Value] = {}
         self.costs: dict[int, int] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.roots: dict[int, int] = {}  # of a view: the value that it is a view of
@@ -55,15 +54,13 @@ class _Reads(PartialReader):
 
     def graph(self) -> Graph:
         for node in self.source.nodes:
-            now = replace(node, operands=tuple(self._now(o) for o in node.operands))
+            now = self.replaced.renewed(node)
             made = self._through(node, now)
             if made is None:
                 self.add(now)
             else:
                 self.replaced[node.result.id] = made
-        outputs = tuple(
-            self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
-        )
+        outputs = tuple(map(self.replaced.now, self.source.outputs))
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
 
     def _shown_views(self) -> set[int]:
@@ -89,9 +86,6 @@ class _Reads(PartialReader):
                 found[value.id] = found.get(value.id, 0) + more
         return found
 
-    def _now(self, item: Operand) -> Operand:
-        return self.replaced.get(item.id, item) if isinstance(item, Value) else item
-
     def add(self, node: Node) -> None:
         """Append a node, and note what its readers need to know of it."""
         super().add(node)
@@ -114,16 +108,12 @@ class _Reads(PartialReader):
             made = self.viewed(table, node.attr("axes"))
         else:
             made = self.part(node, table) if node.is_view else self.at(table, node.operands[1:])
-        fits = isinstance(made, Value) and (made.shape, made.dtype) == (
-            node.result.shape,
-            node.result.dtype,
-        )
-        if not fits:  # undo the attempt
-            self.forget(before_it)
-            self.known = {}
-            return None
-        assert isinstance(made, Value)
-        return made
+        wanted = node.result
+        if isinstance(made, Value) and (made.shape, made.dtype) == (wanted.shape, wanted.dtype):
+            return made
+        self.forget(before_it)  # undo the attempt
+        self.known = {}
+        return None
 
     def _pays(self, before: Node, node: Node, table: Value) -> bool:
         """True where the repeated work costs less than the memory traffic that is saved."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from opweave.compiler.ir.expr import value_key
 from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.rewriting import Replaced
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.dense import over_dense
 from opweave.compiler.passes.reads import read_through
@@ -30,11 +31,6 @@ def simplify(graph: Graph) -> Graph:
     settled = share_common(fold(fill_in(settle_views(graph))))
     looked_at = unread(settled)
     return drop_dead(share_common(over_dense(read_through(settled))), looked_at)
-
-
-def next_id(graph: Graph) -> int:
-    ids = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
-    return max(ids, default=-1) + 1
 
 
 def literal_of(operand: Operand) -> Any:
@@ -103,7 +99,7 @@ def fold(graph: Graph) -> Graph:
     """Apply the identities and rewrites in order."""
     inputs = {i.value.id for i in graph.inputs}
     kept: list[Node] = []
-    replaced: dict[int, Value] = {}
+    replaced = Replaced()
     outputs = returned(graph)
 
     def memory(value: Value) -> int:
@@ -112,10 +108,7 @@ def fold(graph: Graph) -> Graph:
         return memory(replaced[base.id]) if base.id in replaced else base.id
 
     for node in graph.nodes:
-        operands = tuple(
-            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
-        )
-        node = rewritten(replace(node, operands=operands))
+        node = rewritten(replaced.renewed(node))
         source = node.operands[0] if node.operands else None
         # An output that NumPy would copy stays a node, so that a caller never gets its own input,
         # or one array twice.
@@ -185,16 +178,12 @@ def share_common(graph: Graph) -> Graph:
     """Compute equal expressions once."""
     outputs = returned(graph)
     seen: dict[Any, Node] = {}
-    replaced: dict[int, Value] = {}
+    replaced = Replaced()
     kept: list[Node] = []
-    for node in graph.nodes:
-        operands = tuple(
-            replaced.get(o.id, o) if isinstance(o, Value) else o for o in node.operands
-        )
-        node = replace(node, operands=operands)
+    for node in map(replaced.renewed, graph.nodes):
         key = (
             node.operator,  # the operator itself: two of the same text may have two meanings
-            tuple(map(operand_key, operands)),
+            tuple(map(operand_key, node.operands)),
             tuple((n, value_key(v)) for n, v in node.attrs),
         )
         first = seen.setdefault(key, node)
@@ -208,9 +197,7 @@ def share_common(graph: Graph) -> Graph:
 
 
 def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
-    return any(r.id in outputs for r in first.results) and any(
-        r.id in outputs for r in second.results
-    )
+    return all(any(r.id in outputs for r in node.results) for node in (first, second))
 
 
 def unread(graph: Graph) -> set[int]:

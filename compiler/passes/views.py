@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
-from opweave.compiler.ir.values import Axes, Operand, Scalar, Shape, Value
+from opweave.compiler.ir.rewriting import Rewriter
+from opweave.compiler.ir.values import Axes, Operand, Scalar, Value
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.shapes import viewed_shape
 
@@ -46,25 +47,20 @@ def settle_views(graph: Graph) -> Graph:
     return _Settling(graph).graph()
 
 
-class _Settling:
+class _Settling(Rewriter):
     """The nodes so far, and which values are views of which."""
 
     def __init__(self, graph: Graph):
-        self.source = graph
-        self.nodes: list[Node] = []
+        super().__init__(graph)
         self.inputs = {i.value.id for i in graph.inputs}
         self.views: dict[int, tuple[Value, Axes]] = {}
-        self.replaced: dict[int, Value] = {}
         self.kept: dict[tuple[int, Axes], Value] = {}  # by the reduction and the view's axes
-        ids = [*self.inputs, *(r.id for n in graph.nodes for r in n.results)]
-        self.next_id = max(ids, default=-1) + 1
 
     def graph(self) -> Graph:
         for node in self.source.nodes:
-            operands = tuple(self._now(o) for o in node.operands)
+            node = self.replaced.renewed(node)
             if not node.is_view:
-                operands = tuple(self._restored(o) for o in operands)
-            node = replace(node, operands=operands)
+                node = replace(node, operands=tuple(map(self._restored, node.operands)))
             if node.operator.name == "slice":
                 self._slice(node)
             elif node.operator.name == "reshape":
@@ -76,9 +72,8 @@ class _Settling:
             elif node.is_scan and node.values[0].id in self.views:
                 self._scan(node)
             elif not self._sunk(node):
-                self.nodes.append(node)
-        outputs = self._outputs()
-        return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+                self.add(node)
+        return replace(self.source, nodes=tuple(self.nodes), outputs=self._outputs())
 
     def _outputs(self) -> tuple[Value | Expr, ...]:
         """The outputs.  Several views of one value stay views, since they share memory."""
@@ -87,9 +82,7 @@ class _Settling:
             if node.is_view:
                 source = node.values[0].id
                 roots[node.result.id] = roots.get(source, source)
-        made = [
-            self.replaced.get(o.id, o) if isinstance(o, Value) else o for o in self.source.outputs
-        ]
+        made = [*map(self.replaced.now, self.source.outputs)]
         shared = Counter(roots.get(o.id, o.id) for o in made if isinstance(o, Value))
 
         def returned(item: Value | Expr) -> Value | Expr:
@@ -99,9 +92,6 @@ class _Settling:
             return found if isinstance(found, Value) else item
 
         return tuple(map(returned, made))
-
-    def _now(self, item: Operand) -> Operand:
-        return self.replaced.get(item.id, item) if isinstance(item, Value) else item
 
     def _view(self, node: Node) -> None:
         base, axes = self._base(node.values[0])
@@ -113,15 +103,13 @@ class _Settling:
         base, axes = self._base(node.values[0])
         axis = axes[node.attr("axis")]
         if axis is None:  # a new axis of extent 1: the slice takes it, or nothing
-            self.nodes.append(node)
+            self.add(node)
             return
-        length = node.attr("extent")
-        shape = (*base.shape[:axis], length, *base.shape[axis + 1 :])
+        shape = (*base.shape[:axis], node.attr("extent"), *base.shape[axis + 1 :])
         is_plain = node.values[0] == base
-        made = node.result if is_plain else self._new(base, shape)
-        attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
+        made = node.result if is_plain else self.fresh(base.dtype, shape)
         operands = (base, *node.operands[1:])
-        self.nodes.append(replace(node, operands=operands, results=(made,), attrs=attrs))
+        self.add(replace(node.varied(axis=axis), operands=operands, results=(made,)))
         if base.id in self.inputs:
             self.inputs.add(made.id)
         if not is_plain:
@@ -129,7 +117,7 @@ class _Settling:
 
     def _reshape(self, node: Node) -> None:
         """A reshaped value, which is a value of its own; see ``over_dense``."""
-        self.nodes.append(node)
+        self.add(node)
         if node.values[0].id in self.inputs:
             self.inputs.add(node.result.id)
 
@@ -139,8 +127,8 @@ class _Settling:
         A kernel can compute with that; a view of the reduction would have to lie in memory.
         """
         base, axes = self.views.get(item.id, (None, ())) if isinstance(item, Value) else (None, ())
-        node = next((n for n in self.nodes if base in n.results and n.is_reduction), None)
-        if base is None or node is None or node.attr("keepdims"):
+        node = None if base is None else self.makers.get(base.id)
+        if base is None or node is None or not node.is_reduction or node.attr("keepdims"):
             return item
         reduced = reduced_axes(node)
         places = iter(range(len(base.shape)))
@@ -148,27 +136,20 @@ class _Settling:
         if axes != tuple(None if d in reduced else next(places) for d in range(rank)):
             return item
         if (base.id, axes) not in self.kept:
-            attrs = tuple(sorted({**dict(node.attrs), "keepdims": True}.items()))
-            made = self._new(base, tuple(1 if a is None else base.shape[a] for a in axes))
-            self.nodes.append(replace(node, results=(made,), attrs=attrs))
-            self.kept[base.id, axes] = made
+            shape = tuple(1 if a is None else base.shape[a] for a in axes)
+            self.kept[base.id, axes] = self.varied(node, base.dtype, shape, keepdims=True)
         return self.kept[base.id, axes]
 
     def _base(self, value: Value) -> tuple[Value, Axes]:
         return self.views.get(value.id, (value, tuple(range(len(value.shape)))))
-
-    def _new(self, like: Value, shape: Shape) -> Value:
-        self.next_id += 1
-        return Value(self.next_id - 1, like.dtype, shape)
 
     def _viewed(self, base: Value, axes: Axes, node: Node, result: Value | None = None) -> Value:
         """A view of a value that is no view; the value itself where the view equals it."""
         if is_identity(axes, len(base.shape)) and len(axes) == len(base.shape):
             return base
         shape = viewed_shape([base.shape], {"axes": axes})
-        value = result or self._new(base, shape)
-        row = OPERATORS["view"]
-        self.nodes.append(Node(row, (base,), (value,), (("axes", axes),), node.where))
+        value = result or self.fresh(base.dtype, shape)
+        self.add(Node(OPERATORS["view"], (base,), (value,), (("axes", axes),), node.where))
         self.views[value.id] = (base, axes)
         return value
 
@@ -178,15 +159,14 @@ class _Settling:
         reduced = reduced_axes(node)
         named = {axes[d] for d in reduced} - {None}
         if not named and node.attr("axis") is not None:
-            self.nodes.append(node)  # it reduces axes of extent 1 that the base does not have
+            self.add(node)  # it reduces axes of extent 1 that the base does not have
             return
         meant = tuple(sorted(a for a in named if a is not None))
         axis = None if node.attr("axis") is None else meant
         dropped = set(range(len(base.shape))) if axis is None else named
         shape = tuple(1 if d in dropped else e for d, e in enumerate(base.shape))
-        attrs = tuple(sorted({**dict(node.attrs), "axis": axis, "keepdims": True}.items()))
-        made = self._new(node.result, shape)
-        self.nodes.append(replace(node, operands=(base,), results=(made,), attrs=attrs))
+        reduction = replace(node, operands=(base,))
+        made = self.varied(reduction, node.result.dtype, shape, axis=axis, keepdims=True)
         kept = axes if node.attr("keepdims") else _without(axes, reduced)
         self.replaced[node.result.id] = self._viewed(made, kept, node)
 
@@ -195,11 +175,10 @@ class _Settling:
         base, axes = self._base(node.values[0])
         axis = axes[scanned_axis(node)]
         if axis is None:  # a new one of extent 1
-            self.nodes.append(node)
+            self.add(node)
             return
-        attrs = tuple(sorted({**dict(node.attrs), "axis": axis}.items()))
-        made = self._new(node.result, base.shape)
-        self.nodes.append(replace(node, operands=(base,), results=(made,), attrs=attrs))
+        scan = replace(node, operands=(base,))
+        made = self.varied(scan, node.result.dtype, base.shape, axis=axis)
         self.replaced[node.result.id] = self._viewed(made, axes, node)
 
     def _sunk(self, node: Node) -> bool:
@@ -223,8 +202,8 @@ class _Settling:
             o if isinstance(o, Scalar) or t is None else self._viewed_or_same(o, t, node)
             for o, t in zip(node.operands, targets, strict=True)
         )
-        results = tuple(self._new(r, base.shape) for r in node.results)
-        self.nodes.append(replace(node, operands=operands, results=results))
+        results = tuple(self.fresh(r.dtype, base.shape) for r in node.results)
+        self.add(replace(node, operands=operands, results=results))
         for old, new in zip(node.results, results, strict=True):
             self.replaced[old.id] = self._viewed(new, axes, node)
         return True

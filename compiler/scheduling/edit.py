@@ -15,9 +15,9 @@ import numpy as np
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.dense import over_dense
-from opweave.compiler.passes.simplify import next_id
 from opweave.compiler.scheduling.fuse import partitioned
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule

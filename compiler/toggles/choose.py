@@ -12,53 +12,33 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.toggles import rows
 from opweave.compiler.toggles.facts import Facts, Toggle
-from opweave.compiler.toggles.rows import (
-    COLUMNS,
-    COMMON,
-    MAP,
-    MOST_ELEMENTS,
-    PIXEL,
-    PLAN,
-    REDUCE,
-    ROW,
-    ROWS_PER_BLOCK,
-    SCAN,
-    SCAN_COLUMNS,
-    SHUFFLE,
-)
+from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.tiles import PRODUCT, STATIC_SHARED_BYTES, TILE
 from opweave.opcodes.allowed import MOST_SHOWN, shown
 from opweave.opcodes.errors import ToggleError
 from opweave.opcodes.tokens import is_c_name
 
 TOGGLES: dict[str, tuple[Toggle, ...]] = {
-    "map": (*COMMON, *MAP),
-    "pixel": (*COMMON, *PIXEL),
-    "row": (*COMMON, SHUFFLE, *PLAN, *ROW),
-    "columns": (*COMMON, *PLAN, *COLUMNS),
-    "reduce": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
-    "scan": (*COMMON, *SCAN),
-    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *REDUCE),
-    "scan_columns": (*COMMON, *SCAN_COLUMNS),
+    "map": (*COMMON, *rows.MAP),
+    "pixel": (*COMMON, *rows.PIXEL),
+    "row": (*COMMON, SHUFFLE, *PLAN, *rows.ROW),
+    "columns": (*COMMON, *PLAN, *rows.COLUMNS),
+    "reduce": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
+    "scan": (*COMMON, *rows.SCAN),
+    "scan_parts": (*COMMON, SHUFFLE, *PLAN, *rows.REDUCE),
+    "scan_columns": (*COMMON, *rows.SCAN_COLUMNS),
     "tile": (*COMMON, *TILE),
     "product": (*COMMON, *PRODUCT),
-    "product_rows": (
-        *COMMON,
-        *PRODUCT,
-        SHUFFLE,
-        *PLAN,
-        *(t for t in ROW if t is not ROWS_PER_BLOCK),
-    ),
+    # its rows of a block are those of the tile
+    "product_rows": (*COMMON, *PRODUCT, SHUFFLE, *PLAN, *rows.IN_REGISTERS),
     "vendor": (),
 }
 KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
 PLAN_TOGGLES = {
-    "THREADS_PER_ROW": "threads",
-    "LANES": "lanes",
-    "PARTS": "parts",
-    "USE_RUNS": "runs",
-}
+    "THREADS_PER_ROW": "threads", "LANES": "lanes", "PARTS": "parts", "USE_RUNS": "runs",
+}  # fmt: skip
 
 
 def check_overrides(overrides: Mapping[str, Any]) -> dict[str, int]:

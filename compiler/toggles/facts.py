@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.device import Device
@@ -69,6 +70,11 @@ class Facts:
     heavy: bool = False
 
 
+Choice = Callable[[Facts], int]
+# A value and the facts -> the reason why it cannot hold, or "".
+Check = Callable[[int, Facts], str]
+
+
 @dataclass(frozen=True)
 class Toggle:
     """One ``#define``.
@@ -77,12 +83,20 @@ class Toggle:
         name: its name in the source.
         meaning: the comment beside it.
         choose: the compiler's choice from the facts.
-        values: the values it may take, "0|1" or "power of two".
         check: reason why a value cannot hold, or "".
+        values: the values it may take, "0|1" or "power of two".
     """
 
     name: str
     meaning: str
-    choose: Callable[[Facts], int]
+    choose: Choice
+    check: Check = lambda value, facts: ""
     values: str = "0|1"
-    check: Callable[[int, Facts], str] = lambda value, facts: ""
+
+
+power = partial(Toggle, values="power of two")
+
+
+def on_device(gpu: int, *, host: int) -> Choice:
+    """A choice that the kind of the device decides."""
+    return lambda facts: host if facts.device.is_host else gpu

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.toggles.facts import Facts, Toggle
+from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
 
 
 def _needs_alignment(value: int, facts: Facts) -> str:
@@ -18,7 +16,7 @@ def _needs_32_bits(value: int, facts: Facts) -> str:
     return "an offset exceeds 31 bits" if not value and facts.long_offsets else ""
 
 
-def block_fits(value: int, facts: Facts) -> str:
+def _block_fits(value: int, facts: Facts) -> str:
     most = 1 if facts.device.is_host else 1024
     return f"a block on {facts.device.arch} has at most {most} threads" if value > most else ""
 
@@ -77,169 +75,102 @@ def _power_below(number: int) -> int:
     return 1 << max(0, number.bit_length() - 1)
 
 
-COMMON = (
-    Toggle(
-        "USE_64BIT_INDEX",
-        "offsets need more than 31 bits",
-        lambda f: int(f.long_offsets),
-        check=_needs_32_bits,
-    ),
-    Toggle("USE_FAST_MATH", "fewer roundings, approximate functions", lambda f: 0),
-    Toggle(
-        "USE_VECTOR_IO",
-        "16-byte loads and stores",
-        lambda f: int(f.can_vectorise and not f.device.is_host),
-        check=_needs_alignment,
-    ),
-)
-SHUFFLE = Toggle(
-    "USE_WARP_SHUFFLE",
-    "join the threads of a warp by shuffles, not through shared memory",
-    lambda f: int(not f.device.is_host),
-)
-PLAN = (
-    Toggle(
-        "THREADS_PER_ROW",
-        "accumulation plan: threads that share a row",
-        lambda f: _plan(f).threads,
-        "power of two",
-        _row_fits_block,
-    ),
-    Toggle(
-        "LANES",
-        "accumulation plan: running values of one thread",
-        lambda f: _plan(f).lanes,
-        "power of two",
-    ),
-)
-
-
 def _most_chunks(facts: Facts) -> int:
     return MOST_ROW_CHUNKS if facts.itemsize < 16 else MOST_WIDE_CHUNKS
 
 
+def _fits_registers(value: int, facts: Facts) -> str:
+    chunks, most = facts.row_chunks, _most_chunks(facts)
+    if not value or chunks <= most:
+        return ""
+    return f"a row takes {chunks} chunks of a thread, more than {most}"
+
+
+def _covers_row(value: int, facts: Facts) -> str:
+    short = value < facts.row_chunks <= _most_chunks(facts)
+    return f"a row of this class takes {facts.row_chunks} chunks" if short else ""
+
+
+def _scan_lanes(facts: Facts) -> int:
+    light = facts.device.is_host and not facts.heavy
+    return min(LIGHT_LANES, _plan(facts).lanes) if light else _plan(facts).lanes
+
+
+def block(threads: int) -> Toggle:
+    """The threads of a block; one on the host."""
+    return power("BLOCK", "threads in a block", on_device(threads, host=1), _block_fits)
+
+
+COMMON = (
+    Toggle(
+        "USE_64BIT_INDEX", "offsets need more than 31 bits",
+        lambda f: int(f.long_offsets), _needs_32_bits,
+    ),
+    Toggle("USE_FAST_MATH", "fewer roundings, approximate functions", lambda f: 0),
+    Toggle(
+        "USE_VECTOR_IO", "16-byte loads and stores",
+        lambda f: int(f.can_vectorise and not f.device.is_host), _needs_alignment,
+    ),
+)  # fmt: skip
+SHUFFLE = Toggle(
+    "USE_WARP_SHUFFLE",
+    "join the threads of a warp by shuffles, not through shared memory",
+    on_device(1, host=0),
+)
+THREADS = power(
+    "THREADS_PER_ROW", "accumulation plan: threads that share a row",
+    lambda f: _plan(f).threads, _row_fits_block,
+)  # fmt: skip
+OF_LANES = "accumulation plan: running values of one thread"
+PLAN = (THREADS, power("LANES", OF_LANES, lambda f: _plan(f).lanes))
+OF_CHUNKS = "accesses of one thread, all issued before the first use"
 MAP = (
-    Toggle(
-        "BLOCK",
-        "threads in a block",
-        lambda f: 1 if f.device.is_host else 256,
-        "power of two",
-        block_fits,
-    ),
-    Toggle(
-        "VECTOR",
-        "consecutive elements of one access",
-        _vector,
-        "power of two",
-    ),
-    Toggle(
-        "CHUNKS",
-        "accesses of one thread, all issued before the first use",
-        _chunks,
-        "power of two",
-    ),
+    block(256),
+    power("VECTOR", "consecutive elements of one access", _vector),
+    power("CHUNKS", OF_CHUNKS, _chunks),
 )
 PIXEL = (
     MAP[0],
-    Toggle(
-        "VECTOR",
-        "consecutive pixels of one access",
-        lambda f: 64 if f.device.is_host else 4,
-        "power of two",
-    ),
-    Toggle(
-        "CHUNKS",
-        "accesses of one thread, all issued before the first use",
-        lambda f: 2 if f.large and not f.device.is_host else 1,
-        "power of two",
-    ),
+    power("VECTOR", "consecutive pixels of one access", on_device(4, host=64)),
+    power("CHUNKS", OF_CHUNKS, lambda f: 2 if f.large and not f.device.is_host else 1),
 )
-ROWS_PER_BLOCK = Toggle(
-    "ROWS_PER_BLOCK",
-    "rows of one block",
+ROWS_PER_BLOCK = power(
+    "ROWS_PER_BLOCK", "rows of one block",
     lambda f: 1 if f.device.is_host else max(1, 128 // _plan(f).threads),
-    "power of two",
-)
-ROW = (
-    ROWS_PER_BLOCK,
+)  # fmt: skip
+IN_REGISTERS = (
     Toggle(
-        "USE_REGISTER_ROW",
-        "the row stays in registers between passes",
-        lambda f: int(not f.device.is_host and f.row_chunks <= _most_chunks(f)),
-        check=lambda v, f: (
-            f"a row takes {f.row_chunks} chunks of a thread, more than {_most_chunks(f)}"
-            if v and f.row_chunks > _most_chunks(f)
-            else ""
-        ),
+        "USE_REGISTER_ROW", "the row stays in registers between passes",
+        lambda f: int(not f.device.is_host and f.row_chunks <= _most_chunks(f)), _fits_registers,
     ),
-    Toggle(
-        "ROW_CHUNKS",
-        "chunks of one thread that cover the longest row of the shape class",
-        lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1,
-        "power of two",
-        lambda v, f: (
-            f"a row of this class takes {f.row_chunks} chunks"
-            if v < f.row_chunks <= _most_chunks(f)
-            else ""
-        ),
+    power(
+        "ROW_CHUNKS", "chunks of one thread that cover the longest row of the shape class",
+        lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1, _covers_row,
     ),
-)
+)  # fmt: skip
+ROW = (ROWS_PER_BLOCK, *IN_REGISTERS)
 COLUMNS = (
-    Toggle(
-        "COLUMNS",
-        "neighbouring columns that a block goes down together",
-        lambda f: f.columns,
-        "power of two",
-    ),
+    power("COLUMNS", "neighbouring columns that a block goes down together", lambda f: f.columns),
 )
 REDUCE = (
+    power("PARTS", "accumulation plan: blocks that share a row", lambda f: _plan(f).parts),
     Toggle(
-        "PARTS",
-        "accumulation plan: blocks that share a row",
-        lambda f: _plan(f).parts,
-        "power of two",
-    ),
-    Toggle(
-        "USE_RUNS",
-        "accumulation plan: a block has a run of its row, not every PARTS-th piece",
+        "USE_RUNS", "accumulation plan: a block has a run of its row, not every PARTS-th piece",
         lambda f: int(_plan(f).runs),
     ),
-)
+)  # fmt: skip
 # Elements that a host thread takes at once where nothing but the scan is computed: they stay in
 # registers (measured: 0.35 ns for an int64, 0.65 ns with 64).  More pay where they vectorise: g++
 # unrolls short loops instead (an exp: 0.9 ns with 64, 3.9 ns with 8).
 LIGHT_LANES = 8
-SCAN = (
-    SHUFFLE,
-    PLAN[0],
-    replace(
-        PLAN[1],
-        choose=lambda f: (
-            min(LIGHT_LANES, _plan(f).lanes)
-            if f.device.is_host and not f.heavy
-            else _plan(f).lanes
-        ),
-    ),
-    ROWS_PER_BLOCK,
-)
+SCAN = (SHUFFLE, THREADS, power("LANES", OF_LANES, _scan_lanes), ROWS_PER_BLOCK)
 SCAN_COLUMNS = (
-    Toggle(
-        "BLOCK",
-        "threads in a block",
-        lambda f: 1 if f.device.is_host else 64,
-        "power of two",
-        block_fits,
-    ),
-    Toggle(
-        "VECTOR",
-        "neighbouring columns of one thread",
+    block(64),
+    power(
+        "VECTOR", "neighbouring columns of one thread",
         lambda f: 64 if f.device.is_host else max(1, 4 // f.itemsize),
-        "power of two",
     ),
-    Toggle(
-        "CHUNKS",
-        "rows of one round, all read before the first is taken",
-        lambda f: 1 if f.device.is_host else 8,
-        "power of two",
+    power(
+        "CHUNKS", "rows of one round, all read before the first is taken", on_device(8, host=1)
     ),
-)
+)  # fmt: skip

@@ -5,53 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opweave.compiler.ir.device import Device
-from opweave.compiler.toggles.facts import Facts, Toggle
-from opweave.compiler.toggles.rows import block_fits
+from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
+from opweave.compiler.toggles.rows import block
 
 # Shared memory of a block that needs no opting in.
 STATIC_SHARED_BYTES = 48 * 1024
+# On the host shared memory is memory like any other.
 SHARED = Toggle(
     "USE_SHARED_MEMORY",
     "tiles of the operands pass through shared memory",
-    lambda f: int(not f.device.is_host),  # shared memory is memory like any other there
+    on_device(1, host=0),
 )
 PADDED = Toggle(
     "USE_PADDED_TILE",
     "lines of a tile start in different banks of shared memory",
-    lambda f: int(not f.device.is_host),
+    on_device(1, host=0),
 )
+
+
+def _tile_bytes(tile: int, facts: Facts) -> int:
+    return tile * (tile + 4) * facts.staged_bytes
+
+
+def _largest_tile(facts: Facts) -> int:
+    fitting = (t for t in (64, 32, 16) if _tile_bytes(t, facts) <= STATIC_SHARED_BYTES)
+    return next(fitting, 8)
+
+
+def _tile_fits(tile: int, facts: Facts) -> str:
+    nbytes = _tile_bytes(tile, facts)
+    if nbytes <= STATIC_SHARED_BYTES:
+        return ""
+    return f"tiles take {nbytes} bytes of shared memory, more than {STATIC_SHARED_BYTES}"
+
+
 TILE = (
     SHARED,
     PADDED,
-    Toggle(
-        "BLOCK",
-        "threads in a block",
-        lambda f: 1 if f.device.is_host else 256,
-        "power of two",
-        block_fits,
-    ),
-    Toggle(
-        "TILE",
-        "rows and columns of the tile of a block",
-        lambda f: next(
-            (t for t in (64, 32, 16) if t * (t + 4) * f.staged_bytes <= STATIC_SHARED_BYTES), 8
-        ),
-        "power of two",
-        lambda v, f: (
-            f"tiles take {v * (v + 4) * f.staged_bytes} bytes of shared memory, more than "
-            f"{STATIC_SHARED_BYTES}"
-            if v * (v + 4) * f.staged_bytes > STATIC_SHARED_BYTES
-            else ""
-        ),
-    ),
-    Toggle(
-        "VECTOR",
-        "consecutive elements of one access",
+    block(256),
+    power("TILE", "rows and columns of the tile of a block", _largest_tile, _tile_fits),
+    power(
+        "VECTOR", "consecutive elements of one access",
         # on the host a cache line, which a store then fills
         lambda f: max(1, (64 if f.device.is_host else 16) // f.itemsize),
-        "power of two",
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -166,34 +164,22 @@ def _holds_rows(value: int, facts: Facts) -> str:
 PRODUCT = (
     SHARED,
     PADDED,
-    Toggle(
-        "VECTOR",
-        "consecutive elements of one access to an operand",
+    power(
+        "VECTOR", "consecutive elements of one access to an operand",
         lambda f: 1 if f.device.is_host else min(max(1, 16 // f.itemsize), _shortest(f)),
-        "power of two",
     ),
-    Toggle(
-        "BLOCK_M", "rows of the tile of a block", lambda f: tile_shape(f).block_m, "power of two"
+    power("BLOCK_M", "rows of the tile of a block", lambda f: tile_shape(f).block_m),
+    power(
+        "BLOCK_N", "columns of the tile of a block", lambda f: tile_shape(f).block_n, _holds_rows
     ),
-    Toggle(
-        "BLOCK_N",
-        "columns of the tile of a block",
-        lambda f: tile_shape(f).block_n,
-        "power of two",
-        _holds_rows,
-    ),
-    Toggle(
-        "BLOCK_K",
-        "steps along the inner dimension between two loads of tiles",
+    power(
+        "BLOCK_K", "steps along the inner dimension between two loads of tiles",
         lambda f: tile_shape(f).steps,
-        "power of two",
     ),
-    Toggle("THREAD_M", "rows of a thread", lambda f: tile_shape(f).thread_m, "power of two"),
-    Toggle("THREAD_N", "columns of a thread", lambda f: tile_shape(f).thread_n, "power of two"),
-    Toggle(
-        "WIDTH",
-        "adjacent columns of a thread",
+    power("THREAD_M", "rows of a thread", lambda f: tile_shape(f).thread_m),
+    power("THREAD_N", "columns of a thread", lambda f: tile_shape(f).thread_n),
+    power(
+        "WIDTH", "adjacent columns of a thread",
         lambda f: min(HOST_WIDTH if f.device.is_host else 4, tile_shape(f).thread_n),
-        "power of two",
     ),
-)
+)  # fmt: skip

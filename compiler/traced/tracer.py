@@ -23,7 +23,6 @@ from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.allowed import check_attrs
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
@@ -200,7 +199,7 @@ class Tracer(SharedMemory):
 
     def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
         """Trace the definition in place of the composite."""
-        plain = check_attrs(operator, attrs)
+        plain = operator.plain_attrs(attrs)
         if operator.name in COMPARING:
             self.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
         try:

@@ -9,7 +9,8 @@ the program's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+
+from opweave.runtime.binaries.tokens import split
 
 # To LLVM IR: as clang's front end makes it, with names by which bit-fields are known.
 EMIT = ("-S", "-emit-llvm", "-fno-discard-value-names", "-Xclang", "-disable-llvm-passes")
@@ -45,24 +46,14 @@ def _aligned(line: str, declared: set[str]) -> str:
     if found is None:
         return line
     name = ALIGNED[found["name"]]
-    arguments = list(_arguments(found["args"]))[:3]
+    given = split(found["args"], found["args"], "([{<", ")]}>")
+    arguments = ["".join(text).strip() for text in given[:3]]
     pointers = arguments[:2] if name == "ow_copy_aligned" else arguments[:1]
     aligns = [(ALIGN.search(text) or ("", "1"))[1] for text in pointers]
     types = [text.split()[0] for text in arguments] + ["i32"] * len(aligns)
     declared.add(f"declare void @{name}({', '.join(types)})")
-    given = ", ".join([*arguments, *(f"i32 {n}" for n in aligns)])
-    return f"{line[: found.start()]}{found['call']}@{name}({given}){found['rest']}"
-
-
-def _arguments(text: str) -> Iterator[str]:
-    """Arguments of a call, split at commas outside of brackets."""
-    depth = start = 0
-    for at, char in enumerate(text):
-        depth += (char in "([{<") - (char in ")]}>")
-        if char == "," and depth == 0:
-            yield text[start:at].strip()
-            start = at + 1
-    yield text[start:].strip()
+    passed = ", ".join([*arguments, *(f"i32 {n}" for n in aligns)])
+    return f"{line[: found.start()]}{found['call']}@{name}({passed}){found['rest']}"
 
 
 def _fields_written(function: list[str]) -> list[str]:

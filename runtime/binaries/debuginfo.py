@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -77,13 +77,8 @@ class DebugInfo:
     def _rows(self) -> list[tuple[int, int, str]]:
         """(address, line, file), by address."""
         rows = []
-        for unit in self._units():
-            program = unit.dwarfinfo.line_program_for_CU(unit)
-            names = [_text(e.name) for e in program.header["file_entry"]]
-            for entry in program.get_entries():
-                state = entry.state
-                if state is None:
-                    continue
+        for _, program, names in self._units():
+            for state in (entry.state for entry in program.get_entries() if entry.state):
                 name = "" if state.end_sequence else names[state.file - 1]
                 rows.append((state.address, state.line, name))
         return sorted(rows, key=lambda r: r[0])
@@ -92,18 +87,13 @@ class DebugInfo:
     def _inlined(self) -> list[tuple[int, int, int, str]]:
         """(first address, end, line of the call, file of the call) of inlined functions."""
         found = []
-        for unit in self._units():
-            program = unit.dwarfinfo.line_program_for_CU(unit)
-            names = [_text(e.name) for e in program.header["file_entry"]]
+        for unit, _, names in self._units():
             for die in unit.iter_DIEs():
-                if (
-                    die.tag != "DW_TAG_inlined_subroutine"
-                    or "DW_AT_call_line" not in die.attributes
-                ):
-                    continue
-                line = die.attributes["DW_AT_call_line"].value
-                name = names[die.attributes["DW_AT_call_file"].value - 1]
-                found += [(low, high, line, name) for low, high in self._ranges(unit, die)]
+                line = die.attributes.get("DW_AT_call_line")
+                if die.tag == "DW_TAG_inlined_subroutine" and line:
+                    name = names[die.attributes["DW_AT_call_file"].value - 1]
+                    ranges = self._ranges(unit, die)
+                    found += [(low, high, line.value, name) for low, high in ranges]
         return found
 
     def _ranges(self, unit: Any, die: Any) -> list[tuple[int, int]]:
@@ -120,10 +110,12 @@ class DebugInfo:
         base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
         return [(base + e.begin_offset, base + e.end_offset) for e in entries]
 
-    def _units(self) -> list[Any]:
-        if not self._elf.has_dwarf_info():
-            return []
-        return list(self._elf.get_dwarf_info().iter_CUs())
+    def _units(self) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Compilation units, their line programs and the names of their files."""
+        units = self._elf.get_dwarf_info().iter_CUs() if self._elf.has_dwarf_info() else ()
+        for unit in units:
+            program = unit.dwarfinfo.line_program_for_CU(unit)
+            yield unit, program, [_text(e.name) for e in program.header["file_entry"]]
 
 
 def _text(name: Any) -> str:

@@ -14,7 +14,7 @@ from opweave.opcodes.errors import ArgumentError, CompileError, UnsupportedError
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.hostcc import host_compiler, run_compiler
 from opweave.runtime.binaries.ptx import translated
-from opweave.runtime.binaries.tokens import Token, _closing, kernels_of, tokenised
+from opweave.runtime.binaries.tokens import Token, closing_of, kernels_of, split, tokenised
 from opweave.templates import TEMPLATES
 
 # What an #include becomes: "" is known without it, a file is included in its place.
@@ -192,7 +192,7 @@ def _qualified(tokens: Sequence[Token], at: int) -> tuple[str, int]:
     while at <= end < at + len(words) and words[end - at] != "__shared__":
         word = words[end - at]
         if word == "(":
-            end = at + _closing(words, end - at)
+            end = at + closing_of(words, end - at)
         elif word not in QUALIFIERS and not word.isspace():
             return tokens[at].text, at + 1
         end += 1
@@ -270,16 +270,9 @@ def _strings(tokens: Sequence[Token], line: int) -> str:
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), text)
 
 
-def _split(tokens: Sequence[Token]) -> list[list[Token]]:
+def _split(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     """Operands of a section, split at commas outside of brackets."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if token.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
+    parts = split(tokens, [token.text for token in tokens])
     return [p for p in parts if any(t.kind != "space" for t in p)]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from opweave.opcodes.errors import UnsupportedError
+from opweave.runtime.binaries.tokens import split
 
 UNDERSTOOD = (
     "cp.async (ca, cg; commit_group, wait_group, wait_all), ldmatrix (m8n8, x1, x2, x4, trans), "
@@ -15,40 +15,23 @@ UNDERSTOOD = (
 )
 # Element types of mma.sync: helper in cuda/ptx.cuh and elements per 32-bit register.
 ELEMENTS = {
-    "f16": ("OwF16", 2),
-    "bf16": ("OwBF16", 2),
-    "tf32": ("OwTF32", 1),
-    "s8": ("OwS8", 4),
+    "f16": ("OwF16", 2), "bf16": ("OwBF16", 2), "tf32": ("OwTF32", 1), "s8": ("OwS8", 4),
     "u8": ("OwU8", 4),
-}
+}  # fmt: skip
 ACCUMULATORS = {"f32": "float", "s32": "int", "f16": "half"}
 SPECIAL = {"%laneid": "ow_lane()", "%warpid": "(ow_thread_number() / 32)"} | {
     f"%{ptx}.{axis}": f"{name}.{axis}"
     for ptx, name in (
-        ("tid", "threadIdx"),
-        ("ctaid", "blockIdx"),
-        ("ntid", "blockDim"),
-        ("nctaid", "gridDim"),
+        ("tid", "threadIdx"), ("ctaid", "blockIdx"), ("ntid", "blockDim"), ("nctaid", "gridDim"),
     )
     for axis in "xyz"
-}
+}  # fmt: skip
 REGISTERS = {
-    "u32": "unsigned",
-    "b32": "unsigned",
-    "s32": "int",
-    "u64": "unsigned long",
-    "b64": "unsigned long",
-    "s64": "long",
-    "f32": "float",
-}
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """A pattern of opcodes and the C++ statement that one means."""
-
-    pattern: re.Pattern[str]
-    lower: Callable[[re.Match[str], list[str]], str]
+    "u32": "unsigned", "b32": "unsigned", "s32": "int", "u64": "unsigned long",
+    "b64": "unsigned long", "s64": "long", "f32": "float",
+}  # fmt: skip
+# The match of an opcode's pattern and the operands -> the C++ statement that is meant.
+Lower = Callable[[re.Match[str], list[str]], str]
 
 
 def translated(template: str, count: int, line: int) -> str:
@@ -76,13 +59,13 @@ def translated(template: str, count: int, line: int) -> str:
 
 def _statement(instruction: str, count: int, line: int) -> str:
     opcode, _, rest = instruction.partition(" ")
-    operands = _operands(rest)
-    for known in INSTRUCTIONS:
-        match = known.pattern.fullmatch(opcode)
+    operands = [found for part in split(rest, rest) if (found := "".join(part).strip())]
+    for pattern, lower in INSTRUCTIONS.items():
+        match = re.fullmatch(pattern, opcode)
         if match:
             try:
                 named = operands if opcode == ".reg" else [_renamed(o, count) for o in operands]
-                return known.lower(match, named)
+                return lower.format(*named) if isinstance(lower, str) else lower(match, named)
             except (IndexError, KeyError, ValueError):
                 break
     raise UnsupportedError(
@@ -90,17 +73,6 @@ def _statement(instruction: str, count: int, line: int) -> str:
         f"{UNDERSTOOD}; leave it out of what is sanitized (#ifndef OPWEAVE_SANITIZE) or write it "
         "as CUDA C++"
     )
-
-
-def _operands(text: str) -> list[str]:
-    """Operands of an instruction, split at commas outside of braces and brackets."""
-    parts, depth, start = [], 0, 0
-    for at, c in enumerate(text):
-        depth += (c in "{[") - (c in "}]")
-        if c == "," and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    return [p.strip() for p in [*parts, text[start:]] if p.strip()]
 
 
 def _renamed(operand: str, count: int) -> str:
@@ -189,34 +161,24 @@ def _declared(match: re.Match[str], operands: list[str]) -> str:
     return f"{REGISTERS[kind.lstrip('.')]} {', '.join(made)};"
 
 
-def _instruction(
-    pattern: str, lower: Callable[[re.Match[str], list[str]], str] | str
-) -> Instruction:
-    made = lower if callable(lower) else lambda match, operands: lower.format(*operands)
-    return Instruction(re.compile(pattern), made)
-
-
 HINTS = r"(\.L2::cache_hint)?(\.L2::\d+B)?"
-INSTRUCTIONS = (
-    _instruction(rf"cp\.async\.(ca|cg)\.shared(::cta)?\.global{HINTS}", _copy),
-    _instruction(r"cp\.async\.commit_group", "ow_host->commit_async();"),
-    _instruction(r"cp\.async\.wait_group", "ow_host->wait_async({0});"),
-    _instruction(r"cp\.async\.wait_all", "ow_host->wait_async(-1);"),
-    _instruction(
-        r"ldmatrix\.sync\.aligned(\.m8n8)?\.x(?P<n>[124])(\.m8n8)?(?P<trans>\.trans)?\.shared(::cta)?\.b16",
-        _matrices,
-    ),
-    _instruction(
-        r"mma\.sync\.aligned\.m16n8k(?P<k>\d+)\.row\.col(\.satfinite)?\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)",
-        _multiply,
-    ),
-    _instruction(r"cvta\.to\.shared\.u64", "{0} = __cvta_generic_to_shared((const void*)({1}));"),
-    _instruction(r"cvta\.to\.global\.u64", _assign),
-    _instruction(r"cvt\.u32\.u64", "{0} = (unsigned)({1});"),
-    _instruction(r"mov\.(u|s|b|f)(32|64)", _assign),
-    _instruction(r"\.reg", _declared),
-    _instruction(r"(bar|barrier)\.(cta\.)?sync(\.aligned)?", _barrier),
-    _instruction(r"bar\.warp\.sync", "(void)ow_host->meet({0}, 0, OW_WARP_BARRIER, __LINE__);"),
-    _instruction(r"membar\.(gl|sys)|fence(\.acq_rel|\.sc)\.(gpu|sys)", "__threadfence();"),
-    _instruction(r"membar\.cta|fence(\.acq_rel|\.sc)\.cta", "__threadfence_block();"),
-)  # fmt: skip
+TILES = r"(\.m8n8)?\.x(?P<n>[124])(\.m8n8)?(?P<trans>\.trans)?"
+TYPES = r"\.(?P<d>\w+)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>\w+)"
+# Patterns of opcodes, and what one means: a statement over its operands, or what makes one.
+INSTRUCTIONS: dict[str, Lower | str] = {
+    rf"cp\.async\.(ca|cg)\.shared(::cta)?\.global{HINTS}": _copy,
+    r"cp\.async\.commit_group": "ow_host->commit_async();",
+    r"cp\.async\.wait_group": "ow_host->wait_async({0});",
+    r"cp\.async\.wait_all": "ow_host->wait_async(-1);",
+    rf"ldmatrix\.sync\.aligned{TILES}\.shared(::cta)?\.b16": _matrices,
+    rf"mma\.sync\.aligned\.m16n8k(?P<k>\d+)\.row\.col(\.satfinite)?{TYPES}": _multiply,
+    r"cvta\.to\.shared\.u64": "{0} = __cvta_generic_to_shared((const void*)({1}));",
+    r"cvta\.to\.global\.u64": _assign,
+    r"cvt\.u32\.u64": "{0} = (unsigned)({1});",
+    r"mov\.(u|s|b|f)(32|64)": _assign,
+    r"\.reg": _declared,
+    r"(bar|barrier)\.(cta\.)?sync(\.aligned)?": _barrier,
+    r"bar\.warp\.sync": "(void)ow_host->meet({0}, 0, OW_WARP_BARRIER, __LINE__);",
+    r"membar\.(gl|sys)|fence(\.acq_rel|\.sc)\.(gpu|sys)": "__threadfence();",
+    r"membar\.cta|fence(\.acq_rel|\.sc)\.cta": "__threadfence_block();",
+}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 TOKEN = re.compile(
     r"""(?P<marker>^\#[^\n]*$)
@@ -42,7 +45,7 @@ def kernels_of(tokens: Sequence[Token]) -> list[str]:
         at += 1
         while at < len(words) and words[at] != "{" and words[at] != ";":
             if words[at] in ("__launch_bounds__", "__attribute__", "__maxnreg__"):
-                at = _closing(words, at + 1)
+                at = closing_of(words, at + 1)
             elif words[at] == "(":
                 found.append(words[at - 1])
                 break
@@ -50,7 +53,20 @@ def kernels_of(tokens: Sequence[Token]) -> list[str]:
     return found
 
 
-def _closing(words: Sequence[str], at: int) -> int:
+def split(
+    items: Sequence[T], texts: Iterable[str], opening: str = "([{", closing: str = ")]}"
+) -> list[Sequence[T]]:
+    """Tokens or characters, split where their texts are commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for at, text in enumerate(texts):
+        depth += (text in [*opening]) - (text in [*closing])
+        if text == "," and depth == 0:
+            parts.append(items[start:at])
+            start = at + 1
+    return [*parts, items[start:]]
+
+
+def closing_of(words: Sequence[str], at: int) -> int:
     """Index of the parenthesis that closes the one at ``at``."""
     depth = 0
     for index in range(at, len(words)):

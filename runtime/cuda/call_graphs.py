@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import scalar_value
@@ -26,27 +26,16 @@ MOST_SEEN = 256
 PER_THREAD_STREAM = 2  # cudaStreamPerThread: one number for the streams of all threads
 
 
-class Launchable(Protocol):
-    """The kernels of a prepared call, which can be launched again."""
-
-    prepared: Any
-
-    def memory_of_a_call(self) -> Any:
-        """Memory for the temporaries, of the current stream."""
-
-    def launch(
-        self, every: Sequence[Any], memory: Any, env: Mapping[str, Any], faults: Any
-    ) -> None:
-        """Launch all kernels on the current stream."""
-
-
 class CallGraphs:
     """The CUDA graphs of one prepared call."""
 
-    def __init__(self, plan: Launchable):
-        self.plan = plan
-        self.executor: Any = plan.prepared.executor
-        self._numbers = tuple(s for step in plan.prepared.steps for _, s in step.scalars)
+    def __init__(
+        self, prepared: Any, memory_of_a_call: Callable[[], Any], launch: Callable[..., None]
+    ):
+        """Functions that make memory for temporaries, and that launch all kernels with it."""
+        self.name, self.executor = prepared.graph.name, prepared.executor
+        self._memory_of_a_call, self._launch = memory_of_a_call, launch
+        self._numbers = tuple(s for step in prepared.steps for _, s in step.scalars)
         self._seen: OrderedDict[Any, int] = OrderedDict()
         self._graphs: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()  # and what it writes to
         self._lock = locks.lock()
@@ -85,13 +74,12 @@ class CallGraphs:
 
         The memory belongs to the stream for which it is asked, as the graph does.
         """
-        memory = self.plan.memory_of_a_call()
+        memory = self._memory_of_a_call()
         stream = self.executor.cupy.cuda.Stream(non_blocking=True)
-        return captured(stream, partial(self.plan.launch, every, memory, env, None)), memory
+        return captured(stream, partial(self._launch, every, memory, env, None)), memory
 
     def _run(self, work: Any, *args: Any) -> Any:
-        name = self.plan.prepared.graph.name
-        return self.executor.state.run(partial(work, *args), f"the CUDA graph of {name}")
+        return self.executor.state.run(partial(work, *args), f"the CUDA graph of {self.name}")
 
 
 def captured(stream: Any, launch: Callable[[], None]) -> Any:

@@ -38,7 +38,8 @@ class DeviceCallPlan:
         nbytes = self.memory.nbytes
         self._arena = prepared.executor.arena(nbytes) if nbytes else None
         is_one = len(self._steps) < 2 or prepared.notes_faults  # each call's faults are its own
-        self._graphs = CallGraphs(self) if prepared.replay and not is_one else None
+        parts = prepared, self.memory_of_a_call, self.launch
+        self._graphs = CallGraphs(*parts) if prepared.replay and not is_one else None
 
     def _fills(self, step: Step) -> tuple[tuple[int, int, int], ...]:
         """Slot, place of the array or -1 for the arena, and bytes from there, of each pointer."""

@@ -118,14 +118,6 @@ _checked: dict[str, Checked] = {}
 def _base_of(address: int) -> int:
     """Where the library that holds an address lies."""
 
-    class Found(ctypes.Structure):
-        _fields_ = (
-            ("name", ctypes.c_char_p),
-            ("base", ctypes.c_void_p),
-            ("symbol", ctypes.c_char_p),
-            ("value", ctypes.c_void_p),
-        )
-
-    found = Found()
-    ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(found))
-    return int(found.base or 0)
+    found = (ctypes.c_void_p * 4)()  # Dl_info: file, base, name and address of a symbol
+    ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), found)
+    return found[1] or 0

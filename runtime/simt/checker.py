@@ -9,7 +9,7 @@ from typing import Any
 
 from opweave.runtime.binaries.debuginfo import Variable
 from opweave.runtime.simt.checked import Checked, Name, checker_library
-from opweave.runtime.simt.fibres import LOCK, Launch, launch_of, outcome
+from opweave.runtime.simt.fibres import LOCK, Geometry, Launch, launch_of, outcome
 from opweave.runtime.simt.regions import Memory, Region
 
 EXAMPLES = 8
@@ -25,8 +25,7 @@ class _Raw(ctypes.Structure):
         *((name, ctypes.c_int) for name in (
             "kind", "line", "other_line", "access", "other_access", "bytes", "region", "crosses",
             "count", "examples")),
-        ("pc", ctypes.c_uint),
-        ("other_pc", ctypes.c_uint),
+        *((name, ctypes.c_uint) for name in ("pc", "other_pc")),
         ("offset", ctypes.c_longlong),
         ("blocks", ctypes.c_longlong * EXAMPLES),
         ("variable", ctypes.c_int),
@@ -70,27 +69,18 @@ class Fault:
     def turned(self) -> Fault:
         """The same race seen from its other access."""
         return replace(
-            self,
-            line=self.other_line,
-            other_line=self.line,
-            access=self.other_access,
-            other_access=self.access,
-        )
+            self, line=self.other_line, other_line=self.line,
+            access=self.other_access, other_access=self.access,
+        )  # fmt: skip
 
 
 def run_sanitized(
-    kernel: Checked,
-    grid: Sequence[int],
-    block: Sequence[int],
-    slots: Callable[[Sequence[int]], bytes],
-    memory: Sequence[Memory],
-    schedule: int = 0,
-    shared_bytes: int = 0,
+    kernel: Checked, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
 ) -> list[Fault]:
     """Run one kernel under one schedule and return what the checker saw.
 
     Args:
-        slots: packs the arguments, given the addresses of the pieces of memory.
+        slots: packs the arguments, once each piece of memory has its address.
         memory: the pieces; their contents are those after the run.
 
     Raises:
@@ -98,33 +88,26 @@ def run_sanitized(
         OutOfMemoryError: no address space for its threads, or for what is known of its memory.
     """
     with LOCK:
-        return _run_locked(kernel, grid, block, slots, memory, schedule, shared_bytes)
+        return _run_locked(kernel, geometry, slots, memory)
 
 
 def _run_locked(
-    kernel: Checked,
-    grid: Sequence[int],
-    block: Sequence[int],
-    slots: Callable[[Sequence[int]], bytes],
-    memory: Sequence[Memory],
-    schedule: int,
-    shared_bytes: int,
+    kernel: Checked, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
 ) -> list[Fault]:
     for piece in memory:
         piece.fill()
     static, variables, owner = kernel.shared()
-    dynamic = kernel.dynamic(shared_bytes)
+    dynamic = kernel.dynamic(geometry.shared_bytes)
     named: list[tuple[Region, Name]] = [
         *((piece.region(), (piece.name, piece.bytes)) for piece in memory),
         (static, ("shared memory", 0)),
-        (dynamic, ("dynamic shared memory", shared_bytes)),
+        (dynamic, ("dynamic shared memory", geometry.shared_bytes)),
         *kernel.inner(),
     ]
     regions = (Region * len(named))(*(region for region, _ in named))
     found = (_Raw * MOST_FAULTS)()
-    args = slots([piece.address for piece in memory])
-    places = (static.begin, static.end), (dynamic.begin, shared_bytes)
-    launch, _kept = launch_of(kernel.library, grid, block, args, *places, schedule)
+    shared = static.begin, static.end
+    launch, _kept = launch_of(kernel.library, geometry, slots(), shared, dynamic.begin)
     with kernel.restored():
         count = _run(launch, regions, found, kernel.base)
     del owner  # the checker has read it till now

@@ -21,13 +21,29 @@ from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checked import Checked
 from opweave.runtime.simt.checker import Fault, run_sanitized
-from opweave.runtime.simt.fibres import run_verify
-from opweave.runtime.simt.guarded import PATTERN, Guarded
-from opweave.runtime.simt.poisoning import aligned_empty, poisoned
+from opweave.runtime.simt.fibres import Geometry, run_verify
+from opweave.runtime.simt.guarded import PATTERN, Guarded, aligned_empty, poisoned
 from opweave.runtime.simt.regions import memories
 
 # Parameters whose memory is passed last, in this order.
 LATE = ("partials", "counter", "faults")
+
+
+@dataclass(frozen=True)
+class Launching:
+    """One launch of a kernel.
+
+    Attributes:
+        packed: the arguments, given the addresses of the arrays.
+        arrays: in the order of ``places``, the slots of their parameters.
+    """
+
+    kernel: Kernel
+    binary: Binary
+    geometry: Geometry
+    packed: Callable[[Sequence[int]], bytes]
+    arrays: Sequence[np.ndarray[Any, Any]]
+    places: Sequence[int]
 
 
 class VerifyExecutor(HostExecutor):
@@ -62,7 +78,7 @@ class VerifyExecutor(HostExecutor):
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
-        grid = kernel.grid(extents)
+        geometry = Geometry(kernel.grid(extents), (kernel.threads, 1, 1), self.schedule)
         kinds = ("input", "output", *LATE)
         places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
         counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
@@ -76,28 +92,19 @@ class VerifyExecutor(HostExecutor):
                     made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
-            self.run(kernel, binary, grid, packed, arrays, places)
+            self.run(Launching(kernel, binary, geometry, packed, arrays, places))
             if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
         return launch
 
-    def run(
-        self,
-        kernel: Kernel,
-        binary: Binary,
-        grid: Sequence[int],
-        packed: Callable[[Sequence[int]], bytes],
-        arrays: Sequence[np.ndarray[Any, Any]],
-        places: Sequence[int],
-    ) -> None:
-        """Launch one kernel on copies of its arrays; ``places`` are their parameters."""
-        block = (kernel.threads, 1, 1)
+    def run(self, launch: Launching) -> None:
+        """Launch one kernel on copies of its arrays."""
 
         def slots(copies: Sequence[Guarded]) -> bytes:
-            return packed([copy.address for copy in copies])
+            return launch.packed([copy.address for copy in copies])
 
-        run_verify(kernel.name, binary, grid, block, slots, arrays, self.schedule)
+        run_verify(launch.kernel.name, launch.binary, launch.geometry, slots, launch.arrays)
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Seen:
     """What the checker saw of one launch."""
 
     kernel: Kernel
-    grid: Sequence[int]
+    geometry: Geometry
     faults: list[Fault]
 
 
@@ -122,31 +129,20 @@ class SanitizeExecutor(VerifyExecutor):
         super().__init__(schedule, fast)
         self.seen: list[Seen] = []
 
-    def run(
-        self,
-        kernel: Kernel,
-        binary: Binary,
-        grid: Sequence[int],
-        packed: Callable[[Sequence[int]], bytes],
-        arrays: Sequence[np.ndarray[Any, Any]],
-        places: Sequence[int],
-    ) -> None:
-        params = [kernel.params[slot] for slot in places]
+    def run(self, launch: Launching) -> None:
+        kernel, arrays = launch.kernel, launch.arrays
+        params = [kernel.params[slot] for slot in launch.places]
         unwritten = [p.kind in ("output", "partials") for p in params]
         memory, where = memories(arrays, [p.name for p in params], unwritten)
-        checked = Checked.of(binary)
+        held = [(memory[piece], array) for piece, array in zip(where, arrays, strict=True)]
 
-        def slots(addresses: Sequence[int]) -> bytes:
-            return packed([
-                addresses[piece] + array.__array_interface__["data"][0] - memory[piece].low
-                for piece, array in zip(where, arrays, strict=True)
-            ])  # fmt: skip
+        def slots() -> bytes:
+            return launch.packed([piece.address_of(array) for piece, array in held])
 
-        block = (kernel.threads, 1, 1)
-        faults = run_sanitized(checked, grid, block, slots, memory, self.schedule)
-        self.seen.append(Seen(kernel, grid, faults))
-        for piece, array in zip(where, arrays, strict=True):
-            memory[piece].write_back(array)
+        faults = run_sanitized(Checked.of(launch.binary), launch.geometry, slots, memory)
+        self.seen.append(Seen(kernel, launch.geometry, faults))
+        for piece, array in held:
+            piece.write_back(array)
 
 
 def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:

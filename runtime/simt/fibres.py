@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,8 @@ class Launch(ctypes.Structure):
     """One launch, as fibres.h reads it."""
 
     _fields_ = (
-        ("bind", ctypes.c_void_p),
-        ("thread", ctypes.c_void_p),
-        ("shared_begin", ctypes.c_void_p),
-        ("shared_end", ctypes.c_void_p),
-        ("dynamic_begin", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in (
+            "bind", "thread", "shared_begin", "shared_end", "dynamic_begin")),
         ("dynamic_bytes", ctypes.c_longlong),
         ("args", ctypes.c_char_p),
         ("args_bytes", ctypes.c_longlong),
@@ -31,7 +30,23 @@ class Launch(ctypes.Structure):
         ("block", ctypes.c_uint * 3),
         ("schedule", ctypes.c_int),
         ("orders", ctypes.c_void_p),
-    )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What a launch has besides its arguments.
+
+    Attributes:
+        grid, block: three extents each.
+        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
+        shared_bytes: dynamic shared memory.
+    """
+
+    grid: Sequence[int]
+    block: Sequence[int]
+    schedule: int = 0
+    shared_bytes: int = 0
 
 
 # The schedulers keep their state in statics: one kernel at a time.
@@ -61,53 +76,34 @@ def outcome(returned: int, name: str) -> int:
 
 
 def launch_of(
-    library: ctypes.CDLL,
-    grid: Sequence[int],
-    block: Sequence[int],
-    slots: bytes,
-    static: tuple[int, int],
-    dynamic: tuple[int, int],
-    schedule: int,
+    library: ctypes.CDLL, geometry: Geometry, slots: bytes, static: tuple[int, int], dynamic: int
 ) -> tuple[Launch, Any]:
     """A launch of a kernel's library, and what must live as long as it.
 
     Args:
         static: address and end of the static shared memory.
-        dynamic: address and bytes of the dynamic shared memory.
+        dynamic: address of the dynamic shared memory.
     """
     three = ctypes.c_uint * 3
-    orders = (ctypes.c_int * (grid[0] * grid[1] * grid[2] + block[0] * block[1] * block[2]))()
-    made = Launch(
-        ctypes.cast(library.ow_bind, ctypes.c_void_p),
-        ctypes.cast(library.ow_thread, ctypes.c_void_p),
-        *static,
-        *dynamic,
-        slots,
-        len(slots),
-        three(*grid),
-        three(*block),
-        schedule,
-        ctypes.cast(orders, ctypes.c_void_p),
+    orders = (ctypes.c_int * (math.prod(geometry.grid) + math.prod(geometry.block)))()
+    bind, thread, order = (
+        ctypes.cast(item, ctypes.c_void_p) for item in (library.ow_bind, library.ow_thread, orders)
     )
+    made = Launch(
+        bind, thread, *static, dynamic, geometry.shared_bytes, slots, len(slots),
+        three(*geometry.grid), three(*geometry.block), geometry.schedule, order,
+    )  # fmt: skip
     return made, (orders, slots)
 
 
 def run_verify(
-    name: str,
-    binary: Binary,
-    grid: Sequence[int],
-    block: Sequence[int],
-    slots: Callable[[Sequence[Guarded]], bytes],
+    name: str, binary: Binary, geometry: Geometry, slots: Callable[[Sequence[Guarded]], bytes],
     arrays: Sequence[np.ndarray[Any, Any]],
-    schedule: int = 0,
-    shared_bytes: int = 0,
-) -> None:
+) -> None:  # fmt: skip
     """Run a kernel as fibres on guarded copies of its arrays; outputs are copied back.
 
     Args:
         slots: packs the arguments, given the copies.
-        schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
-        shared_bytes: dynamic shared memory.
 
     Raises:
         LaunchError: a divergent barrier, an access outside every array, a misaligned access.
@@ -115,13 +111,13 @@ def run_verify(
         OutOfMemoryError: no address space for its threads.
     """
     library, runtime = loaded(binary), runtime_library()
-    memory = (ctypes.c_double * (shared_bytes // 8 + 1))()
-    dynamic = (ctypes.addressof(memory), shared_bytes)
+    memory = (ctypes.c_double * (geometry.shared_bytes // 8 + 1))()
     for symbol in ("ow_shared_begin", "ow_shared_end"):
         getattr(library, symbol).restype = ctypes.c_void_p
     static = (library.ow_shared_begin(), library.ow_shared_end())
     copies = [guard(array) for array in arrays]
-    launch, _kept = launch_of(library, grid, block, slots(copies), static, dynamic, schedule)
+    dynamic = ctypes.addressof(memory)
+    launch, _kept = launch_of(library, geometry, slots(copies), static, dynamic)
     with LOCK:
         failed = runtime.ow_verify(ctypes.byref(launch))
         message = runtime.ow_message().decode(errors="replace")

@@ -7,21 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from opweave.runtime.simt.checker import Fault
+from opweave.runtime.simt.fibres import Geometry
 
 # The order is that of `Fault` in fibres.h.
 KINDS = (
-    "shared-race",
-    "global-race",
-    "barrier-divergence",
-    "out-of-bounds",
-    "misaligned",
-    "uninitialised",
-    "warp-sync-missing",
-    "async-wait-missing",
-    "shuffle-mask",
-    "stopped",
+    "shared-race", "global-race", "barrier-divergence", "out-of-bounds", "misaligned",
+    "uninitialised", "warp-sync-missing", "async-wait-missing", "shuffle-mask", "stopped",
     "waits",  # no fault: a volatile read that waits for another value
-)
+)  # fmt: skip
 WRITE, VOLATILE, ATOMIC, ASYNC = 1, 2, 4, 8
 RACES = ("shared-race", "global-race")
 MOST_THREADS_SHOWN = 4
@@ -101,11 +94,7 @@ class _Merged:
 
 
 def findings(
-    faults: Iterable[Fault],
-    kernel: str,
-    grid: Sequence[int],
-    block: Sequence[int],
-    source: str = "",
+    faults: Iterable[Fault], kernel: str, geometry: Geometry, source: str = ""
 ) -> list[Finding]:
     """Merge the faults of all schedules: one finding for each kind and place of a source."""
     merged = _merged(list(faults))
@@ -118,7 +107,7 @@ def findings(
     }
     for (_, lines, _), m in merged.items():
         m.crosses |= bool(wide.intersection(lines))
-    made = [_finding(key[0], m, kernel, grid, block) for key, m in merged.items()]
+    made = [_finding(key[0], m, kernel, geometry) for key, m in merged.items()]
     texts = source.split("\n")
     quoted = [
         replace(f, text=_text(texts, f.line), other_text=_text(texts, f.other_line)) for f in made
@@ -165,12 +154,13 @@ def _is_flag(fault: Fault, waits: set[int]) -> bool:
     return reads in waits
 
 
-def _finding(
-    kind: str, m: _Merged, kernel: str, grid: Sequence[int], block: Sequence[int]
-) -> Finding:
+def _finding(kind: str, m: _Merged, kernel: str, geometry: Geometry) -> Finding:
     if kind == "shared-race" and not m.crosses:
         kind = "warp-sync-missing"
-    threads = tuple(Thread(_unflattened(b, grid), _unflattened(t, block)) for b, t in m.threads)
+    threads = tuple(
+        Thread(_unflattened(b, geometry.grid), _unflattened(t, geometry.block))
+        for b, t in m.threads
+    )
     says = SENTENCES.get(kind, _plain)(m)
     fault = m.first
     advice = None if says.startswith("no thread can go on") else ADVICE.get(kind)
@@ -199,16 +189,15 @@ def _outside(m: _Merged) -> str:
             return f.text
         rest = "; what the kernel does after that write is not checked" if f.access & WRITE else ""
         return f"{f.text} is outside of it{rest}"
+    does = f"{_verb(f.access)} {f.bytes} bytes"
     if f.memory is None:
-        return (
-            f"{_verb(f.access)} {f.bytes} bytes at address {f.offset:#x}, outside of every array"
-        )
+        return f"{does} at address {f.offset:#x}, outside of every array"
     name, size = f.memory
     if f.memory == NO_DYNAMIC:
-        return f"{_verb(f.access)} {f.bytes} bytes of {name}, and the launch gives none"
+        return f"{does} of {name}, and the launch gives none"
     if f.offset < 0:
-        return f"{_verb(f.access)} {f.bytes} bytes {-f.offset} bytes in front of {name}"
-    return f"{_verb(f.access)} {f.bytes} bytes at byte {f.offset} of {name}, which has {size}"
+        return f"{does} {-f.offset} bytes in front of {name}"
+    return f"{does} at byte {f.offset} of {name}, which has {size}"
 
 
 def _unwritten(m: _Merged) -> str:
@@ -222,9 +211,7 @@ def _pending(m: _Merged) -> str:
 
 
 SENTENCES = {
-    "shared-race": _race,
-    "warp-sync-missing": _race,
-    "global-race": _race,
+    **dict.fromkeys((*RACES, "warp-sync-missing"), _race),
     "out-of-bounds": _outside,
     "uninitialised": _unwritten,
     "async-wait-missing": _pending,
@@ -247,11 +234,9 @@ def _verb(access: int, *, past: bool = False) -> str:
 
 
 def _unflattened(number: int, extents: Sequence[int]) -> tuple[int, int, int]:
-    return (
-        number % extents[0],
-        number // extents[0] % extents[1],
-        number // extents[0] // extents[1],
-    )
+    rest, x = divmod(number, extents[0])
+    z, y = divmod(rest, extents[1])
+    return x, y, z
 
 
 def _index(index: tuple[int, int, int]) -> str:

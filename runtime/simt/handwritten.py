@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from opweave.opcodes.errors import ArgumentError, CompileError
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
-from opweave.runtime.calls.arrays import is_array, is_cupy
+from opweave.runtime.calls.arrays import is_array, is_cupy, pointer
 from opweave.runtime.simt.checked import Checked
 from opweave.runtime.simt.checker import Fault, run_sanitized
-from opweave.runtime.simt.poisoning import aligned_empty
+from opweave.runtime.simt.fibres import Geometry
+from opweave.runtime.simt.guarded import aligned_empty
 from opweave.runtime.simt.regions import Memory, memories
 
 MOST_THREADS = 1024
@@ -40,11 +41,8 @@ class Uninitialised:
 class _Parameter(ctypes.Structure):
     """One parameter of a kernel, as cuda/signature.cuh gives it."""
 
-    _fields_ = (
-        ("kind", ctypes.c_int),
-        ("bytes", ctypes.c_int),
-        ("element_kind", ctypes.c_int),
-        ("element_bytes", ctypes.c_int),
+    _fields_ = tuple(
+        (name, ctypes.c_int) for name in ("kind", "bytes", "element_kind", "element_bytes")
     )
 
     def __str__(self) -> str:
@@ -57,7 +55,7 @@ class Handwritten:
     """A kernel with its arguments, ready to run under any schedule.
 
     Attributes:
-        grid, block: three extents each.
+        geometry: grid, block and shared memory.
 
     Raises:
         ArgumentError, CompileError, UnsupportedError: see ``opweave.sanitize_source``.
@@ -66,17 +64,16 @@ class Handwritten:
     def __init__(
         self, source: str, kernel: str, grid: Any, block: Any, args: Any, shared_bytes: int
     ):
-        self.grid = _three("grid", grid, MOST_BLOCKS)
-        self.block = _three("block", block, MOST_BLOCK)
-        if math.prod(self.block) > MOST_THREADS:
+        blocks, threads = _three("grid", grid, MOST_BLOCKS), _three("block", block, MOST_BLOCK)
+        if math.prod(threads) > MOST_THREADS:
             raise ArgumentError(f"block={block!r}: expected at most {MOST_THREADS} threads")
-        if math.prod(self.grid) >= 2**31:
+        if math.prod(blocks) >= 2**31:
             raise ArgumentError(f"grid={grid!r}: expected fewer than 2**31 blocks")
         if not isinstance(shared_bytes, int) or not 0 <= shared_bytes <= MOST_SHARED:
             raise ArgumentError(
                 f"shared_bytes={shared_bytes!r}: expected a number of bytes up to {MOST_SHARED}"
             )
-        self.shared_bytes = shared_bytes
+        self.geometry = Geometry(blocks, threads, shared_bytes=shared_bytes)
         self.name = kernel
         self.checked = Checked.of(_built(source, kernel))
         if not isinstance(args, (list, tuple)):
@@ -88,7 +85,7 @@ class Handwritten:
         self._bind()
 
     def _bind(self) -> None:
-        parameters = self._parameters()
+        parameters = self.checked.parameters(_Parameter, MOST_PARAMETERS)
         if len(parameters) != len(self.args):
             raise ArgumentError(
                 f"{self.name} takes {len(parameters)} arguments: found {len(self.args)}"
@@ -108,38 +105,23 @@ class Handwritten:
             else:
                 self.scalars[number] = _scalar(value, parameter, where)
 
-    def _parameters(self) -> list[_Parameter]:
-        return self.checked.parameters(_Parameter, MOST_PARAMETERS)
-
     def run(self, schedule: int) -> tuple[list[Fault], list[Any]]:
         """Run under one schedule; returns what was seen, and the arguments after the run."""
         numbers = list(self.given)
         arrays = [self.given[n] for n in numbers]
         names = [f"argument {n}" for n in numbers]
         memory, where = memories(arrays, names, [n in self.unwritten for n in numbers])
-        place = dict(zip(numbers, where, strict=True))
+        held = {n: memory[piece] for n, piece in zip(numbers, where, strict=True)}
 
-        def address(number: int, addresses: Sequence[int]) -> int:
-            array, piece = self.given[number], place[number]
-            first: int = array.__array_interface__["data"][0]
-            return addresses[piece] + first - memory[piece].low
+        def slots() -> bytes:
+            addresses = {n: held[n].address_of(array) for n, array in self.given.items()}
+            packed = {n: address.to_bytes(8, "little") for n, address in addresses.items()}
+            return b"".join(value for _, value in sorted((packed | self.scalars).items()))
 
-        def slots(addresses: Sequence[int]) -> bytes:
-            return b"".join(
-                self.scalars[n]
-                if n in self.scalars
-                else address(n, addresses).to_bytes(8, "little")
-                for n in range(len(self.args))
-            )
-
-        faults = run_sanitized(
-            self.checked, self.grid, self.block, slots, memory, schedule, self.shared_bytes
-        )
-        after = [
-            _after(memory[place[n]], self.given[n]) if n in self.given else self.args[n]
-            for n in range(len(self.args))
-        ]
-        return faults, after
+        geometry = replace(self.geometry, schedule=schedule)
+        faults = run_sanitized(self.checked, geometry, slots, memory)
+        given = ((n, self.given.get(n), value) for n, value in enumerate(self.args))
+        return faults, [v if a is None else _after(held[n], a) for n, a, v in given]
 
 
 def _built(source: str, kernel: str) -> Any:
@@ -230,7 +212,7 @@ def _scalar(value: Any, parameter: _Parameter, where: str) -> bytes:
 
 def _after(memory: Memory, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of an array as the kernel left it."""
-    offset = array.__array_interface__["data"][0] - memory.low
+    offset = pointer(array) - memory.low
     if not array.size:
         return array.copy()
     raw = np.frombuffer(ctypes.string_at(memory.address, memory.bytes), np.uint8)

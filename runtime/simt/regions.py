@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.simt.guarded import PATTERN, span
 
 GUARD = 1 << 20  # bytes on either side of an array; untouched pages take no memory
@@ -21,14 +22,9 @@ class Region(ctypes.Structure):
     """Memory of a kernel, as shadow.h reads it."""
 
     _fields_ = (
-        ("begin", ctypes.c_void_p),
-        ("end", ctypes.c_void_p),
-        ("low", ctypes.c_void_p),
-        ("high", ctypes.c_void_p),
-        ("kind", ctypes.c_int),
-        ("unwritten", ctypes.c_int),
-        ("owner", ctypes.c_void_p),
-        ("granules", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("begin", "end", "low", "high")),
+        *((name, ctypes.c_int) for name in ("kind", "unwritten")),
+        *((name, ctypes.c_void_p) for name in ("owner", "granules")),
     )
 
 
@@ -70,22 +66,23 @@ class Memory:
             int(self.unwritten), None, None,
         )  # fmt: skip
 
+    def address_of(self, array: np.ndarray[Any, Any]) -> int:
+        """Where the first element of an array lies that it holds."""
+        return self.address + pointer(array) - self.low
+
     def write_back(self, array: np.ndarray[Any, Any]) -> None:
         """Copy the memory of an array back, if the array may be written."""
         low, count = span(array)
-        first = array.__array_interface__["data"][0] + low
         if count and array.flags.writeable:
-            ctypes.memmove(first, self.address + first - self.low, count)
+            ctypes.memmove(pointer(array) + low, self.address_of(array) + low, count)
 
 
 def memories(
     arrays: Sequence[np.ndarray[Any, Any]], names: Sequence[str], unwritten: Sequence[bool]
 ) -> tuple[list[Memory], list[int]]:
     """Memory for arrays, and the piece that each lies in; overlapping arrays share a piece."""
-    spans = []
-    for array in arrays:
-        low, count = span(array)
-        spans.append((array.__array_interface__["data"][0] + low, count))
+    covered = ((array, *span(array)) for array in arrays)
+    spans = [(pointer(array) + low, count) for array, low, count in covered]
     made: list[Memory] = []
     ends: list[int] = []
     where = [0] * len(arrays)
