@@ -112,8 +112,8 @@ def first_places(values: Sequence[Any]) -> tuple[int, ...]:
     >>> first_places(["x", "y", "x"])
     (0, 1, 0)
     """
-    first: dict[int, int] = {}
-    return tuple(first.setdefault(id(value), place) for place, value in enumerate(values))
+    ids = [*map(id, values)]
+    return tuple(map(ids.index, ids))
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

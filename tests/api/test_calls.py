@@ -31,8 +31,10 @@ def scaled(x):
     (lambda x, s: x * s, (X, np.float32(2))),
     (lambda x: np.exp(x), (X[::2],)),
     (scaled, (X,)),
+    (lambda x, s=2.0: x * s, (X,)),
+    (lambda x, kind: x * 2 if kind == "twice" else x, (X, "twice")),
 ])  # fmt: skip
-def test_arrays_and_numbers_take_the_quick_way(function, args):
+def test_arrays_numbers_and_texts_take_the_quick_way(function, args):
     assert found(ow.fuse(function), *args) is not None
 
 
