@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,17 +19,20 @@ def unwatched(function: Function) -> Function:
 
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
-        found: Any = sys.getprofile()
-        if not hasattr(type(found), "__opweave_profile__") or found.pauses:
+        profile: Any = sys.getprofile()
+        if type(profile) is not MethodType:
             return function(*args, **kwargs)
-        found.pauses = True
-        if found.before is None:
+        owner: Any = profile.__self__
+        if not hasattr(type(owner), "__opweave_profile__") or owner.pauses:
+            return function(*args, **kwargs)
+        owner.pauses = True
+        if owner.before is None:
             sys.setprofile(None)
         try:
             return function(*args, **kwargs)
         finally:
-            found.pauses = False
-            if found.before is None:
-                sys.setprofile(found)
+            owner.pauses = False
+            if owner.before is None:
+                sys.setprofile(profile)
 
     return cast(Function, quiet)
