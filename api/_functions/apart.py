@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 SEARCHED = (FunctionType, MethodType, type, Enum, Identity)
 # Types of most arguments.
 LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
+# Others that are leaves, and known: no look at their class is needed.
+KNOWN = LEAVES | {FunctionType, MethodType, BuiltinFunctionType, ModuleType}
 
 
 class Read(NamedTuple):
@@ -139,17 +141,17 @@ def is_plain_leaf(value: Any) -> bool:
 
 def is_leaf(value: Any, is_static: bool = False) -> bool:
     """True for an argument that is not taken apart."""
-    return is_static or type(value) in LEAVES or not is_container(value)
+    return is_static or type(value) in KNOWN or not is_container(value)
 
 
 def _understood(value: Any) -> Any:
     """What is neither array nor number nor static, such as a generator, is equal to itself."""
-    return value if type(value) in LEAVES or is_known(value) else Identity(value)
+    return value if type(value) in KNOWN or is_known(value) else Identity(value)
 
 
 def _told(value: Any) -> Any:
     """The same of an argument; of another library's the user is told what to pass instead."""
-    return value if type(value) in LEAVES or remedy(value) else _understood(value)
+    return value if type(value) in KNOWN or remedy(value) else _understood(value)
 
 
 def is_known(value: Any) -> bool:

@@ -48,14 +48,6 @@ class Signature(Parameters):
         self.looks_at: str | None = None  # what it calls to look at its own names
         self.forget()
 
-    def unchanged(self) -> Kept | None:
-        """The values that were read from outside last, if the very same objects are still there.
-
-        None where they are not, or where leaves do not follow from the order of arguments.
-        """
-        kept = self.kept
-        return kept if kept is not None and self.takes_any and kept.is_there() else None
-
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
         self.own: Definition | None = None
@@ -83,16 +75,23 @@ class Signature(Parameters):
         Raises:
             ArgumentError: an argument is missing, unknown, or given twice.
         """
+        if (kept := self.kept) is not None and kept.is_there():
+            values = self.in_order(args, kwargs)
+            if self._are_plain(values):
+                flat = [*values, *kept.values]
+                return Call(kept.layout.asked(flat), flat)
         own = self._renewed()
         values = self.in_order(args, kwargs)
         if own.now.found.places or self.asks_identity:
             return self._apart(values)
-        for value, static in zip(values, self.static, strict=True):
-            if not (static or is_plain_leaf(value)):
-                return self._apart(values)
-        if self.kept is None:
-            self.kept = Kept(self.plain, (own.now.found.facts,))
+        if not self._are_plain(values):
+            return self._apart(values)
+        self.kept = Kept(self.plain, (own.now.found.facts,))
         return Call(self.plain, values)
+
+    def _are_plain(self, values: Sequence[Any]) -> bool:
+        """Whether all are leaves that read nothing from outside."""
+        return all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
 
     def _renewed(self) -> Definition:
         """The function as it is defined now: what it reads from outside, and what it asks."""
@@ -138,11 +137,6 @@ class Signature(Parameters):
 
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
-        is_plain = all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
-        kept = self.kept
-        if kept and is_plain and kept.is_there():
-            flat = [*values, *kept.values]
-            return Call(kept.layout.asked(flat), flat)
         apart = self._arguments(values)
         key = self.asks_identity, structure_of(apart)
         kept = self._kept.get(key)
@@ -150,7 +144,7 @@ class Signature(Parameters):
             flat = [value for _, value in apart.leaves]
             return Call(kept.layout.asked(flat), flat, list(apart.seen.values()))
         kept, call = self._searched(apart if kept is None else self._arguments(values))
-        if is_plain and kept.is_steady:
+        if kept.is_steady and self._are_plain(values):
             self.kept = kept
             return call
         if len(self._kept) == MOST_KEPT:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave._functions.arguments import Signature
-from opweave._functions.layout import Call
+from opweave._functions.layout import Call, first_places
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.structure import Structure, packed
 from opweave.runtime.calls.arrays import argument_key
@@ -95,11 +95,12 @@ class Calls:
 
         Every other call takes ``find``.
         """
-        kept = self.signature.unchanged()
-        if kept is None:
+        signature = self.signature
+        kept = signature.kept
+        if kept is None or signature.is_variadic or not (kept.holds or kept.join())():
             return None
-        if kwargs or len(args) != self.signature.count:
-            args = self.signature.in_order(args, kwargs)
+        if kwargs or len(args) != signature.count:
+            args = signature.in_order(args, kwargs)
         layout, added = kept.layout, kept.values
         keys: list[Any] = []
         for value in args:
@@ -113,11 +114,15 @@ class Calls:
                 keys.append((kind, value))  # as ``static_key`` has it
             else:
                 return None
+        for place in signature.selecting:
+            keys[place] = argument_key(args[place], True, False)
         values: Sequence[Any] = args
         if added:
             values = [*args, *added]
             keys += map(argument_key, added, layout.static[len(args) :], repeat(False))
-        structure = layout.structure if layout.same is None else layout.structure_of(values)
+        structure = layout.structure
+        if layout.same is not None and (same := first_places(values)) != layout.same:
+            structure = layout.trees, same, layout.state
         known = self._known.get((False, structure, tuple(keys)))
         if not known:
             return None

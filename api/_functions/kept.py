@@ -21,6 +21,7 @@ class Kept:
         reads: what was found at each place.
         is_steady: nothing of that can change but by another object at a place.
         values: if so, its leaves, which follow those of the arguments.
+        holds: what ``is_there`` asks; None until then.
     """
 
     def __init__(self, layout: Layout, facts: Sequence[Facts], reads: Sequence[Read] = ()):
@@ -28,18 +29,21 @@ class Kept:
         self.reads = [read if read.is_steady else read.without_arrays() for read in reads]
         self.is_steady = all(read.is_steady for read in reads)
         self.values = [leaf for read in self.reads for _, leaf in read.leaves]
+        self.holds: Callable[[], bool] | None = None
         self._facts = facts
-        self._holds: Callable[[], bool] | None = None
 
     def is_there(self) -> bool:
         """Whether facts hold, and steady places have the very same objects still."""
-        if self._holds is None:
-            steady = (read for read in self.reads if read.is_steady)
-            self._holds = joined([
-                *(check for facts in self._facts for check in facts.all),
-                *(of_place(read.place, read.value) for read in steady),
-            ])  # fmt: skip
-        return self._holds()
+        return (self.holds or self.join())()
+
+    def join(self) -> Callable[[], bool]:
+        """Make ``holds``: not before it is asked for, since facts grow while a call is traced."""
+        steady = (read for read in self.reads if read.is_steady)
+        self.holds = joined([
+            *(check for facts in self._facts for check in facts.all),
+            *(of_place(read.place, read.value) for read in steady),
+        ])  # fmt: skip
+        return self.holds
 
     def added(self, apart: Apart) -> bool:
         """Add what is read from outside to a call's arguments; False where it is another."""

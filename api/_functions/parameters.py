@@ -47,7 +47,7 @@ class Parameters:
                 )
         self.names = names
         self.static = tuple(name in self.wanted for name in names)
-        self.takes_any = not self.is_variadic and not any(self.static)
+        self.selecting = tuple(map(names.index, self.wanted))
         self.plain = Layout(names, self.static, names, (None,) * len(names), state=state)
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
