@@ -9,6 +9,14 @@ from types import MethodType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# The profile function of a run, a method of what may pause.
+_profile: list[Any] = [None]
+
+
+def profiling(method: Function) -> Function:
+    """Mark the method that is the profile function of a run."""
+    _profile[0] = method
+    return method
 
 
 def unwatched(function: Function) -> Function:
@@ -20,10 +28,10 @@ def unwatched(function: Function) -> Function:
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
         profile: Any = sys.getprofile()
-        if type(profile) is not MethodType:
+        if type(profile) is not MethodType or profile.__func__ is not _profile[0]:
             return function(*args, **kwargs)
         owner: Any = profile.__self__
-        if not hasattr(type(owner), "__opweave_profile__") or owner.pauses:
+        if owner.pauses:
             return function(*args, **kwargs)
         owner.pauses = True
         if owner.before is None:

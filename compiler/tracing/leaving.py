@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Where
+from opweave.compiler.traced.unwatched import profiling
 from opweave.compiler.tracing.bytecode import names_in, nested_codes
 from opweave.compiler.tracing.capture import functions_of
 from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of
@@ -76,8 +77,6 @@ class Leaving:
             (False).
     """
 
-    __opweave_profile__ = True
-
     def __init__(
         self, scopes: Set[int], classes: Callable[[], Set[type]],
         left: Callable[[Departure], None], crossed: Callable[[bool], None],
@@ -123,6 +122,7 @@ class Leaving:
             restore(self.before)
         return frame is None
 
+    @profiling
     def told(self, frame: FrameType, event: str, arg: Any) -> None:
         """The profile function itself."""
         if self.before is not None:
