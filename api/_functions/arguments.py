@@ -75,7 +75,7 @@ class Signature(Parameters):
         Raises:
             ArgumentError: an argument is missing, unknown, or given twice.
         """
-        if (kept := self.kept) is not None and kept.is_there():
+        if (kept := self.kept) is not None and kept.hold():
             values = self.in_order(args, kwargs)
             if self._are_plain(values):
                 flat = [*values, *kept.values]

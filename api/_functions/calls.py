@@ -97,7 +97,7 @@ class Calls:
         """
         signature = self.signature
         kept = signature.kept
-        if kept is None or signature.is_variadic or not (kept.holds or kept.join())():
+        if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
             return None
         if kwargs or len(args) != signature.count:
             args = signature.in_order(args, kwargs)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import MethodType
 from typing import Any
 
 from opweave._functions.apart import LEAVES, Apart, Read, is_searched
 from opweave._functions.layout import Layout
-from opweave.compiler.tracing.checks import joined, of_place
+from opweave.compiler.tracing.checks import Check, Checked, of_place
 from opweave.compiler.tracing.facts import Facts
 from opweave.compiler.tracing.structure import Identity
 
 
-class Kept:
+class Kept(Checked):
     """What a function reads from outside, and the layout of a call with it.
 
     Attributes:
@@ -21,7 +21,6 @@ class Kept:
         reads: what was found at each place.
         is_steady: nothing of that can change but by another object at a place.
         values: if so, its leaves, which follow those of the arguments.
-        holds: what ``is_there`` asks; None until then.
     """
 
     def __init__(self, layout: Layout, facts: Sequence[Facts], reads: Sequence[Read] = ()):
@@ -29,25 +28,20 @@ class Kept:
         self.reads = [read if read.is_steady else read.without_arrays() for read in reads]
         self.is_steady = all(read.is_steady for read in reads)
         self.values = [leaf for read in self.reads for _, leaf in read.leaves]
-        self.holds: Callable[[], bool] | None = None
         self._facts = facts
 
-    def is_there(self) -> bool:
-        """Whether facts hold, and steady places have the very same objects still."""
-        return (self.holds or self.join())()
-
-    def join(self) -> Callable[[], bool]:
-        """Make ``holds``: not before it is asked for, since facts grow while a call is traced."""
+    @property
+    def all(self) -> Sequence[Check]:
+        """Facts, and that steady places have the very same objects still."""
         steady = (read for read in self.reads if read.is_steady)
-        self.holds = joined([
+        return [
             *(check for facts in self._facts for check in facts.all),
             *(of_place(read.place, read.value) for read in steady),
-        ])  # fmt: skip
-        return self.holds
+        ]
 
     def added(self, apart: Apart) -> bool:
         """Add what is read from outside to a call's arguments; False where it is another."""
-        if not self.is_there():
+        if not self.hold():
             return False
         for read in self.reads:
             if read.is_steady:

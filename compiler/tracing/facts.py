@@ -21,7 +21,7 @@ from opweave.compiler.tracing.checks import (
     KEYWORDS,
     STILL,
     Check,
-    joined,
+    Checked,
     of_place,
 )
 from opweave.compiler.tracing.owners import Function, is_helper, is_own_class, is_own_module
@@ -74,7 +74,7 @@ class Names:
         return {name: self.scope.get(name, Missing) for name in self.names}
 
 
-class Facts:
+class Facts(Checked):
     """What is taken for granted, to be asked whether it still holds.
 
     Attributes:
@@ -87,18 +87,11 @@ class Facts:
         self.watched: list[Watched] = []
         self._checked: set[tuple[int, str]] = set()
         self._names: dict[int, Names] = {}
-        self._holds: Callable[[], bool] | None = None
 
     @property
-    def all(self) -> tuple[Check, ...]:
+    def all(self) -> Sequence[Check]:
         """All checks."""
         return *self.checks, *((STILL, watched) for watched in self.watched)
-
-    def hold(self) -> bool:
-        """True where nothing has changed."""
-        if self._holds is None:
-            self._holds = joined(self.all)
-        return self._holds()
 
     def _add(self, *check: Any) -> None:
         self.checks.append(check)
@@ -106,7 +99,7 @@ class Facts:
 
     def _grown(self) -> None:
         self.added += 1
-        self._holds = None
+        self.holds = None
 
     def add_name(self, scope: dict[str, Any], name: str) -> None:
         """What a name stands for in a scope that may change at each call."""
