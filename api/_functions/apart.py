@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from types import FunctionType, MethodType
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.tracing.containers import is_container, is_object
 from opweave.compiler.tracing.definitions import Definition
 from opweave.compiler.tracing.places import Place
-from opweave.compiler.tracing.structure import Identity, Structure
+from opweave.compiler.tracing.structure import NOTHING, Identity, Structure
 from opweave.compiler.tracing.tree import CycleError, flatten, forget
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
@@ -22,6 +22,41 @@ from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 SEARCHED = (FunctionType, MethodType, type, Enum, Identity)
 # Types of most arguments.
 LEAVES = frozenset({np.ndarray, float, int, complex, bool, str, np.float32, np.float64})
+# Others that are leaves, and known: no look at their class is needed.
+KNOWN = LEAVES | {FunctionType, MethodType, BuiltinFunctionType, ModuleType}
+
+
+class Read(NamedTuple):
+    """What was found at a place: leaves with paths, which are static, and their structure."""
+
+    place: Place
+    value: Any
+    leaves: list[tuple[str, Any]]
+    static: list[bool]
+    tree: Structure | None
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether only another object at the place can change what was found."""
+        return self.tree is None or self.tree is NOTHING
+
+    def without_arrays(self) -> Read:
+        """The same to compare with, which holds no array."""
+        rows = zip(self.leaves, self.static, strict=True)
+        return self._replace(leaves=[row if static else ("", None) for row, static in rows])
+
+    def is_like(self, other: Read) -> bool:
+        """Whether another look has found the same, but for arrays."""
+        return (
+            self.tree == other.tree
+            and self.static == other.static
+            and all(
+                a is b or not is_static or (type(a) is Identity and a == b)
+                for (_, a), (_, b), is_static in zip(
+                    self.leaves, other.leaves, self.static, strict=True
+                )
+            )
+        )
 
 
 class Apart:
@@ -31,7 +66,7 @@ class Apart:
         self.leaves: list[tuple[str, Any]] = []
         self.static: list[bool] = []
         self.trees: list[Structure | None] = []
-        self.read: list[Any] = []
+        self.reads: list[Read] = []
         self.seen: dict[int, Any] = {}
         self.used: list[Definition] = []
 
@@ -59,12 +94,21 @@ class Apart:
             forget(self.seen, count)  # in parts the function sees the object itself
             return [(name, Identity(value))], None
 
-    def add_captured(self, place: Place) -> None:
-        value = place.read()
-        self.read.append(value)
+    def add_captured(self, place: Place) -> Read:
+        """Add what a function reads from outside."""
+        found = self._read(place, place.read())
+        self.add(found)
+        self.reads.append(found)
+        return found
+
+    def add(self, found: Read) -> None:
+        """Add what was read before."""
+        self._add(found.leaves, found.tree, found.static)
+
+    def _read(self, place: Place, value: Any) -> Read:
         if type(value) in LEAVES and not place.watched:
-            self._add([(place.label, value)], None, [type(value) is not np.ndarray])
-            return
+            static = [type(value) is not np.ndarray]
+            return Read(place, value, [(place.label, value)], static, None)
         count = len(self.seen)
         try:
             found, tree = flatten(value, place.label, seen=self.seen)
@@ -74,7 +118,8 @@ class Apart:
         if place.watched:  # which the function sees itself
             found = [(path, Identity(v) if is_array(v) else v) for path, v in found]
         static = [not is_array(leaf) for _, leaf in found]
-        self._add([(path, _understood(leaf)) for path, leaf in found], tree, static)
+        leaves = [(path, _understood(leaf)) for path, leaf in found]
+        return Read(place, value, leaves, static, tree)
 
     def _add(self, leaves: Any, tree: Structure | None, static: list[bool]) -> None:
         self.leaves += leaves
@@ -96,17 +141,17 @@ def is_plain_leaf(value: Any) -> bool:
 
 def is_leaf(value: Any, is_static: bool = False) -> bool:
     """True for an argument that is not taken apart."""
-    return is_static or type(value) in LEAVES or not is_container(value)
+    return is_static or type(value) in KNOWN or not is_container(value)
 
 
 def _understood(value: Any) -> Any:
     """What is neither array nor number nor static, such as a generator, is equal to itself."""
-    return value if type(value) in LEAVES or is_known(value) else Identity(value)
+    return value if type(value) in KNOWN or is_known(value) else Identity(value)
 
 
 def _told(value: Any) -> Any:
     """The same of an argument; of another library's the user is told what to pass instead."""
-    return value if type(value) in LEAVES or remedy(value) else _understood(value)
+    return value if type(value) in KNOWN or remedy(value) else _understood(value)
 
 
 def is_known(value: Any) -> bool:

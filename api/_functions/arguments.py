@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from opweave._functions.apart import Apart, is_plain_leaf, is_searched
+from opweave._functions.kept import Kept, structure_of
 from opweave._functions.layout import Call, Layout, _distinct, first_places
-from opweave.compiler.tracing.binding import defaults_of, renew_signature
+from opweave._functions.parameters import Parameters
 from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
-from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.tracing.capture import (
     asks_for_its_class,
     classes_in,
@@ -25,77 +24,50 @@ from opweave.compiler.tracing.definitions import (
     Definition,
     Found,
     other_classes,
-    same_objects,
     search_class,
     search_function,
     search_methods,
 )
-from opweave.compiler.tracing.facts import Facts
 from opweave.compiler.tracing.places import Place
-from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import ArgumentError
 
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # For so many functions, and classes, it is remembered what they read.
 MOST_FUNCTIONS = 256
+# For so many structures of arguments.
+MOST_KEPT = 64
 
 
-class Signature:
-    """The parameters of a function."""
+class Signature(Parameters):
+    """The parameters of a function, and what else a call of it is made of."""
 
     def __init__(self, fn: Callable[..., Any], static: Sequence[str]):
-        self.name = getattr(fn, "__name__", shown(fn))
-        self.fn = fn
-        self.wanted = tuple(static)
-        self.state: tuple[int, ...] | None = None
-        self.describe()
-        self.own: Definition | None = None
-        self.classes: dict[Any, Definition] = {}
-        self.functions: dict[Any, Definition] = {}
+        super().__init__(fn, static)
         self.has_forgotten = False  # definitions that somebody has asked for
         self.asks_types = False
         self.asks_identity = False  # whether two of its values are one object
         self.compares_objects = False  # by ``is``, which a function of others may give back
         self.looks_at: str | None = None  # what it calls to look at its own names
-        self.kept: Kept | None = None
-
-    def describe(self) -> None:
-        """Look at the parameters and their defaults."""
-        self.defaults = defaults_of(self.fn)
-        renew_signature(self.fn)
-        self.signature = _signature_of(self.fn)
-        self.parameters = list(self.signature.parameters.values())
-        self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
-        names = tuple(p.name for p in self.parameters)
-        for wanted in self.wanted:
-            if type(wanted) is not str or wanted not in names:
-                raise ArgumentError(
-                    f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
-                )
-        self.names = names
-        self.static = tuple(name in self.wanted for name in names)
-        self._takes_any = not self.is_variadic and not any(self.static)
-        trees = (None,) * len(names)
-        self.plain = Layout(names, self.static, names, trees, state=self.state)
-
-    def unchanged(self) -> Kept | None:
-        """The values that were read from outside last, if the very same objects are still there.
-
-        None where they are not, or where leaves do not follow from the order of arguments.
-        """
-        kept = self.kept
-        return kept if kept is not None and self._takes_any and kept.is_there() else None
+        self.forget()
 
     def forget(self) -> None:
         """Search the function again for what it reads from outside."""
-        self.own = self.kept = None
-        self.classes, self.functions = {}, {}
+        self.own: Definition | None = None
+        self.classes: dict[Any, Definition] = {}
+        self.functions: dict[Any, Definition] = {}
+        self._forget_kept()
+
+    def _forget_kept(self) -> None:
+        self.kept: Kept | None = None  # of plain arguments
+        self._kept: dict[Any, Kept] = {}  # by the structure of arguments
 
     def note_looked_up(self, names: Sequence[tuple[Any, str, bool]]) -> None:
         """Names that the function has looked up while it was traced."""
         if self.own is not None:
+            facts = self.own.now.found.facts
+            before = facts.added
             for scope, name, is_steady in names:
-                self.own.now.found.facts.add_looked_up(scope, name, is_steady)
+                facts.add_looked_up(scope, name, is_steady)
+            if facts.added != before:
+                self._forget_kept()
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The leaves of a call's arguments.
@@ -103,17 +75,23 @@ class Signature:
         Raises:
             ArgumentError: an argument is missing, unknown, or given twice.
         """
+        if (kept := self.kept) is not None and kept.hold():
+            values = self.in_order(args, kwargs)
+            if self._are_plain(values):
+                flat = [*values, *kept.values]
+                return Call(kept.layout.asked(flat), flat)
         own = self._renewed()
-        if not kwargs and len(args) == len(self.parameters) and not self.is_variadic:
-            values = list(args)
-        else:
-            values = self._bound(args, kwargs)
+        values = self.in_order(args, kwargs)
         if own.now.found.places or self.asks_identity:
             return self._apart(values)
-        for value, static in zip(values, self.static, strict=True):
-            if not (static or is_plain_leaf(value)):
-                return self._apart(values)
+        if not self._are_plain(values):
+            return self._apart(values)
+        self.kept = Kept(self.plain, (own.now.found.facts,))
         return Call(self.plain, values)
+
+    def _are_plain(self, values: Sequence[Any]) -> bool:
+        """Whether all are leaves that read nothing from outside."""
+        return all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
 
     def _renewed(self) -> Definition:
         """The function as it is defined now: what it reads from outside, and what it asks."""
@@ -121,9 +99,7 @@ class Signature:
             self.own = Definition(lambda: search_function(self.fn, is_called=False))
         elif not self.own.renewed():
             return self.own
-        number, found = self.own.now
-        self.state = (number,) if number else None
-        self.describe()
+        self.describe((self.own.now.number,) if self.own.now.number else None)
         codes = [f.__code__ for f in helpers_of(self.fn)]
         self.asks_identity |= any(map(asks_identity, codes))
         self.compares_objects |= any(map(compares_objects, helpers_of(self.fn)))
@@ -132,9 +108,7 @@ class Signature:
         if asks_types and not self.asks_types:
             self.asks_types = True
             self._forget(self.classes)
-        self.kept = None
-        if not found.places and not self.asks_identity:
-            self.kept = Kept((), [], self.plain, [], facts=(found.facts,))
+        self._forget_kept()
         return self.own
 
     def _forget(self, known: dict[Any, Definition]) -> None:
@@ -161,46 +135,31 @@ class Signature:
         self.compares_objects |= compares_objects(function)
         self.looks_at = self.looks_at or asks_frames(function.__code__)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Argument values in the order of the parameters; of ``*args`` a tuple."""
-        if not same_objects(self.defaults, defaults_of(self.fn)):
-            self.describe()
-        if self.is_variadic:
-            try:
-                bound = self.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise ArgumentError(f"{self.name}: {error}") from None
-            bound.apply_defaults()
-            return list(bound.arguments.values())
-        if len(args) > len(self.parameters):
-            raise ArgumentError(
-                f"{self.name}: takes {len(self.parameters)} arguments, found {len(args)}"
-            )
-        values, rest = list(args), dict(kwargs)
-        for parameter in self.parameters[len(args) :]:
-            if parameter.name in rest:
-                values.append(rest.pop(parameter.name))
-            elif parameter.default is not inspect.Parameter.empty:
-                values.append(parameter.default)
-            else:
-                raise ArgumentError(f"{self.name}: argument {parameter.name!r} is missing")
-        if rest:
-            raise ArgumentError(
-                f"{self.name}: unknown or repeated argument {shown(next(iter(rest)))}; it takes "
-                f"{', '.join(self.names)}"
-            )
-        return values
-
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
-        is_plain = all(s or is_plain_leaf(v) for v, s in zip(values, self.static, strict=True))
-        kept = self.kept
-        if kept and is_plain and kept.is_there():
-            flat = [*values, *kept.values]
-            return Call(kept.layout.asked(flat), flat, kept.containers)
+        apart = self._arguments(values)
+        key = self.asks_identity, structure_of(apart)
+        kept = self._kept.get(key)
+        if kept is not None and kept.added(apart):
+            flat = [value for _, value in apart.leaves]
+            return Call(kept.layout.asked(flat), flat, list(apart.seen.values()))
+        kept, call = self._searched(apart if kept is None else self._arguments(values))
+        if kept.is_steady and self._are_plain(values):
+            self.kept = kept
+            return call
+        if len(self._kept) == MOST_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[key] = kept
+        return call
+
+    def _arguments(self, values: Sequence[Any]) -> Apart:
         apart = Apart()
         for name, value, is_static in zip(self.names, values, self.static, strict=True):
             apart.add_argument(name, value, is_static)
+        return apart
+
+    def _searched(self, apart: Apart) -> tuple[Kept, Call]:
+        """A call, what the function reads from outside searched; what to keep of it."""
         places = self._add_captured(apart)
         names = _distinct([path for path, _ in apart.leaves])
         flat = [value for _, value in apart.leaves]
@@ -210,11 +169,8 @@ class Signature:
             names, tuple(apart.static), (*self.names, *places), tuple(apart.trees), same,
             numbers if any(numbers) else None,
         )  # fmt: skip
-        containers = list(apart.seen.values())
-        if is_plain and not any(apart.trees):
-            facts = tuple(definition.now.found.facts for definition in apart.used)
-            self.kept = Kept(places, apart.read, layout, flat[len(values) :], containers, facts)
-        return Call(layout, flat, containers)
+        facts = [definition.now.found.facts for definition in apart.used]
+        return Kept(layout, facts, apart.reads), Call(layout, flat, list(apart.seen.values()))
 
     def _add_captured(self, apart: Apart) -> tuple[Place, ...]:
         """Add what the function reads from outside, and what functions and classes there do.
@@ -257,48 +213,3 @@ class Signature:
         written = (c for c in codes if c.co_filename != "<string>")
         self.asks_identity |= any(map(asks_identity, written))
         return search_class(cls, of_objects, self.asks_types)
-
-
-class Kept(NamedTuple):
-    """What was read from outside last, where nothing of it can change but by another object.
-
-    Attributes:
-        places: where it was read.
-        read: what was found at each place.
-        layout: of a call with it.
-        values: its leaves, which follow those of the arguments.
-        containers: what was taken apart of it.
-        facts: what else must hold.
-    """
-
-    places: tuple[Place, ...]
-    read: list[Any]
-    layout: Layout
-    values: list[Any]
-    containers: Sequence[Any] = ()
-    facts: Sequence[Facts] = ()
-
-    def is_there(self) -> bool:
-        """Whether the very same objects are there still."""
-        for facts in self.facts:
-            if not facts.hold():
-                return False
-        if self.places:
-            for place, value in zip(self.places, self.read, strict=True):
-                if place.read() is not value:
-                    return False
-        return True
-
-
-def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function.
-
-    Raises:
-        ArgumentError: it has none that can be read.
-    """
-    try:
-        return signature_of(fn)
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
-        ) from None

@@ -6,14 +6,14 @@ hashing of source: one look-up, pointers, launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from opweave._functions.arguments import Signature
-from opweave._functions.layout import Call
+from opweave._functions.layout import Call, first_places
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.structure import Structure, packed
 from opweave.runtime.calls.arrays import argument_key
@@ -88,17 +88,20 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
-    def quickly(self, args: tuple[Any, ...]) -> tuple[Ready, Sequence[Any], Sequence[Any]] | None:
-        """The same, and the leaves and containers of the call, for NumPy arrays and numbers.
+    def quickly(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any] = {}
+    ) -> tuple[Ready, Sequence[Any]] | None:
+        """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.
 
-        On the host alone.
-
-        For arguments in the order of the parameters; every other call takes ``find``.
+        Every other call takes ``find``.
         """
-        kept = self.signature.unchanged()
-        if kept is None:
+        signature = self.signature
+        kept = signature.kept
+        if kept is None or signature.is_variadic or not (kept.holds or kept.ask)():
             return None
-        layout, added, containers = kept.layout, kept.values, kept.containers
+        if kwargs or len(args) != signature.count:
+            args = signature.in_order(args, kwargs)
+        layout, added = kept.layout, kept.values
         keys: list[Any] = []
         for value in args:
             kind = type(value)
@@ -107,22 +110,26 @@ class Calls:
                 keys.append((dtype, type(dtype), value.shape, value.strides, value.flags.aligned))
             elif kind in NUMBERS:
                 keys.append(kind)
-            elif kind is bool:
-                keys.append((bool, value))  # as ``static_key`` has it
+            elif kind is bool or kind is str:
+                keys.append((kind, value))  # as ``static_key`` has it
             else:
                 return None
+        for place in signature.selecting:
+            keys[place] = argument_key(args[place], True, False)
         values: Sequence[Any] = args
         if added:
             values = [*args, *added]
             keys += map(argument_key, added, layout.static[len(args) :], repeat(False))
-        structure = layout.structure if layout.same is None else layout.structure_of(values)
+        structure = layout.structure
+        if layout.same is not None and (same := first_places(values)) != layout.same:
+            structure = layout.trees, same, layout.state
         known = self._known.get((False, structure, tuple(keys)))
         if not known:
             return None
         ready: Ready | None = known[0]
         if known[0].asks:
             ready = _serving(known, values)
-        return None if ready is None else (ready, values, containers)
+        return None if ready is None else (ready, values)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:
         """Prepare a call, and know it from now on."""

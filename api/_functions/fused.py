@@ -121,13 +121,13 @@ class Fused:
             OpweaveError: a subclass says what is wrong, where, and what to do.
         """
         try:
-            if not kwargs and config.quick and (out is UNGIVEN or not self._has_out):
-                known = self._calls.quickly(args)
+            if config.quick and (out is UNGIVEN or not self._has_out):
+                known = self._calls.quickly(args, kwargs)
                 if known is not None:
-                    ready, values, containers = known
+                    ready, values = known
                     if out is UNGIVEN or out is None:
-                        return ready(values, containers)
-                    return ready.into(out, values, containers)
+                        return ready(values)
+                    return ready.into(out, values)
             if out is UNGIVEN:
                 out = None
             elif self._has_out:
@@ -184,7 +184,7 @@ class Fused:
         """
         known = self._calls.quickly(args) if config.device == "host" else None
         if known is not None:
-            return known[:2]
+            return known
         call = self.signature.bind(args, {})
         return self.ready_for(call) or self.prepare(call), call.values
 

@@ -39,12 +39,6 @@ class Layout:
             return self.trees, self.same, self.state
         return self.trees if any(tree is not None for tree in self.trees) else None
 
-    def structure_of(self, leaves: Sequence[Any]) -> Any:
-        """What ``structure`` is for other leaves, of which others may be the same object."""
-        if self.same is None:
-            return self.structure
-        return self.trees, first_places(leaves), self.state
-
     def asked(self, leaves: Sequence[Any]) -> Layout:
         """The same of other leaves."""
         if self.same is None or (same := first_places(leaves)) == self.same:
@@ -112,8 +106,8 @@ def first_places(values: Sequence[Any]) -> tuple[int, ...]:
     >>> first_places(["x", "y", "x"])
     (0, 1, 0)
     """
-    first: dict[int, int] = {}
-    return tuple(first.setdefault(id(value), place) for place, value in enumerate(values))
+    ids = [*map(id, values)]
+    return tuple(map(ids.index, ids))
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

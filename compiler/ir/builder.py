@@ -267,7 +267,7 @@ class Builder:
             results = tuple(self.resolved(r) for r in node.results)
             operands = tuple(map(self._scalar, operands))
             attrs = tuple((k, self._found(v)) for k, v in node.attrs)
-            out.append(replace(node, operands=operands, results=results, attrs=attrs))
+            out.append(Node(node.operator, operands, results, attrs, node.where, node.plan))
         return out
 
     def _found(self, attr: Any) -> Any:
@@ -278,7 +278,7 @@ class Builder:
 
     def _scalar(self, operand: Operand) -> Operand:
         if isinstance(operand, Scalar):
-            return replace(operand, expr=self.resolve_expr(operand.expr))
+            return Scalar(self.resolve_expr(operand.expr), operand.dtype)
         return operand
 
     def resolve_expr(self, expr: Expr) -> Expr:

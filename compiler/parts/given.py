@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ class TracerOfGiven(Tracer):
     def wrapped(self, value: Value) -> LazyArray:
         made = LazyArray(self, value)
         number = id(made)
-        self.live[number] = weakref.ref(made, lambda _: self.live.pop(number, None))
+        # no function of Python's, of which the profile function would be told
+        self.live[number] = weakref.ref(made, partial(self.live.pop, number))
         return made
 
     def truth(self, array: TracedArray, what: str) -> Any:

@@ -73,6 +73,7 @@ class LazyTracer(TracerOfGiven):
         self.leaked = False  # somebody has an array itself and may write to it unseen
         self._looked_at: set[int] = set()
 
+    @unwatched
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         made = super().apply(operator, operands, attrs)
         self._caught_up()

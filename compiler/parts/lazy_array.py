@@ -14,6 +14,7 @@ from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_tra
 from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 
@@ -25,6 +26,10 @@ BY_PYTHON: dict[str, Callable[..., Any]] = {
 }
 # Attributes through which anybody may write to an array.
 MEMORY = ("__array_interface__", "__array_struct__")
+# Types of operands that have no say in an operator.
+PLAIN = (np.ndarray, int, float)
+# Of the ends of a slice.
+ENDS = (int, type(None))
 # What a trace refuses and NumPy may know.
 BREAKS = (UnsupportedError, TraceError, DTypeError)
 
@@ -43,6 +48,9 @@ class LazyArray(TracedArray):
         except BREAKS as error:
             return self.tracer.eagerly(what, error, function, args, kwargs)
 
+    # where no argument can run code of the user's
+    _or_eagerly_unwatched = unwatched(_or_eagerly)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         return self._or_eagerly(
             f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"),
@@ -59,19 +67,21 @@ class LazyArray(TracedArray):
 
     def _left_to_python(self, name: str, other: Any) -> Any:
         """An array of a class of its own has methods for operators, which NumPy leaves to it."""
-        if type(other) is np.ndarray or not isinstance(other, np.ndarray) or is_traced(other):
+        if type(other) in PLAIN or not isinstance(other, np.ndarray) or is_traced(other):
             return NotImplemented
         function = getattr(operator_module, f"{name}_", None) or getattr(operator_module, name)
         error = UnsupportedError(f"{name}: an operand of type {type(other).__name__}")
         return self.tracer.eagerly(name, error, function, (self, other), {})
 
     def _applied(self, operator: Operator, *operands: Any) -> Any:
-        return self._or_eagerly(
-            operator.name,
-            lambda: super(LazyArray, self)._applied(operator, *operands),
-            BY_PYTHON.get(operator.name, getattr(np, operator.name, operator.numpy)), operands,
-        )  # fmt: skip
+        try:
+            return super()._applied(operator, *operands)
+        except BREAKS as error:
+            name = operator.name
+            function = BY_PYTHON.get(name, getattr(np, name, operator.numpy))
+            return self.tracer.eagerly(name, error, function, operands, {})
 
+    @unwatched
     def __getattr__(self, name: str) -> Any:
         is_part = name in ("real", "imag") and self.value.dtype.is_complex  # memory of its own
         if name in PROPERTIES and not is_part:
@@ -91,7 +101,8 @@ class LazyArray(TracedArray):
             return self.tracer.seen_of(getattr(self._array(), name))
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._or_eagerly(
+            run = self._or_eagerly if args or kwargs else self._or_eagerly_unwatched
+            return run(
                 f".{name}", lambda: self._method(name, args, kwargs),
                 lambda *a, **k: getattr(self._array(), name)(*a, **k), args, kwargs,
             )  # fmt: skip
@@ -108,7 +119,8 @@ class LazyArray(TracedArray):
         return self.tracer.concrete(self)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.tracer.told(self._or_eagerly(
+        run = self._or_eagerly_unwatched if _is_plain(key) else self._or_eagerly
+        return self.tracer.told(run(
             "indexing", lambda: super(LazyArray, self).__getitem__(key),
             lambda array, key: array[key], (self, key),
         ))  # fmt: skip
@@ -199,7 +211,14 @@ class LazyArray(TracedArray):
         return repr(self._array())
 
 
-LazyArray.__name__ = TracedArray.__name__
+def _is_plain(key: Any) -> bool:
+    """True for an index of Python's own numbers, which runs no code of the user's."""
+    return type(key) is int or (
+        type(key) is slice
+        and type(key.start) in ENDS
+        and type(key.stop) in ENDS
+        and type(key.step) in ENDS
+    )
 
 
 LazyArray.__name__ = "numpy.ndarray"  # the name in Python's own messages

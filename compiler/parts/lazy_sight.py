@@ -124,6 +124,7 @@ class LazySight:
             return found
         return self._taking(getattr(module, name), found)
 
+    @unwatched
     def _taking(self, plain: Any, found: Callable[..., Any]) -> Callable[..., Any]:
         """A function of NumPy's or CuPy's; arrays in its result become stand-ins."""
         name = getattr(plain, "__name__", "")

@@ -54,7 +54,7 @@ def cut(
     """
     builder = tracer.builder
     nodes = _needed(builder.resolved_nodes(), [*wanted, *looked_at], set(tracer.given))
-    outputs = tuple(replace(v, shape=tuple(map(builder.find, v.shape))) for v in wanted)
+    outputs = tuple(map(builder.resolved, wanted))
     names = _names(tracer, nodes, outputs)
     scalars = {new: tracer.env[old] for old, new in names.scalars.items()}
     known = [g.name or f"array{n}" for n, g in enumerate(names.inputs)]
@@ -281,13 +281,12 @@ class _Names:
 
     def node(self, node: Node) -> Node:
         operands = tuple(
-            self.value(o) if isinstance(o, Value) else replace(o, expr=self.expr(o.expr))
+            self.value(o) if isinstance(o, Value) else Scalar(self.expr(o.expr), o.dtype)
             for o in node.operands
         )
-        return replace(
-            node, operands=operands, results=tuple(map(self.value, node.results)),
-            attrs=tuple((k, self._attr(v)) for k, v in node.attrs),
-        )  # fmt: skip
+        results = tuple(map(self.value, node.results))
+        attrs = tuple((k, self._attr(v)) for k, v in node.attrs)
+        return Node(node.operator, operands, results, attrs, node.where, node.plan)
 
     def _attr(self, attr: Any) -> Any:
         if isinstance(attr, tuple):

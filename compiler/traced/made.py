@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Set
+from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -46,12 +47,16 @@ def is_boxed(
     return node.operator.name in ("where", "copy", "to_uint8", "full")
 
 
+@cache
+def _is_internal(module: str) -> bool:
+    return module.split(".")[0] in _INTERNAL
+
+
 def users_line(first_line: int = 0) -> Where:
     """The line of the innermost frame that is neither ours nor NumPy's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.split(".")[0] not in _INTERNAL:
+        if not _is_internal(str(frame.f_globals.get("__name__", ""))):
             line = frame.f_lineno
             return Where(frame.f_code.co_filename, line, line - first_line + 1)
         frame = frame.f_back

@@ -5,9 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# The profile function of a run, a method of what may pause.
+_profile: list[Any] = [None]
+
+
+def profiling(method: Function) -> Function:
+    """Mark the method that is the profile function of a run."""
+    _profile[0] = method
+    return method
 
 
 def unwatched(function: Function) -> Function:
@@ -18,17 +27,20 @@ def unwatched(function: Function) -> Function:
 
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
-        found: Any = sys.getprofile()
-        if not hasattr(type(found), "__opweave_profile__") or found.pauses:
+        profile: Any = sys.getprofile()
+        if type(profile) is not MethodType or profile.__func__ is not _profile[0]:
             return function(*args, **kwargs)
-        found.pauses = True
-        if found.before is None:
+        owner: Any = profile.__self__
+        if owner.pauses:
+            return function(*args, **kwargs)
+        owner.pauses = True
+        if owner.before is None:
             sys.setprofile(None)
         try:
             return function(*args, **kwargs)
         finally:
-            found.pauses = False
-            if found.before is None:
-                sys.setprofile(found)
+            owner.pauses = False
+            if owner.before is None:
+                sys.setprofile(profile)
 
     return cast(Function, quiet)

@@ -47,15 +47,6 @@ def function_behind(fn: Any) -> Any:
     return _function(given if isinstance(given, types.FunctionType) else type(given).__call__)
 
 
-def defaults_of(fn: Any) -> tuple[Any, ...]:
-    """The default values of a function's parameters."""
-    found = function_behind(fn)
-    if found is None:
-        return ()
-    keywords = found.__kwdefaults__ or {}
-    return found, found.__defaults__, *keywords, *keywords.values()
-
-
 def renew_signature(fn: Any) -> None:
     """Note the signature of what a function was made for, which may have changed."""
     inner = function_behind(fn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ def called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
 
 def passed(fn: Callable[..., Any], call: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Arguments as they are passed: by name, and by position where a name is impossible."""
+    if type(fn) is FunctionType and not vars(fn) and not _has_others(fn.__code__):
+        return [], dict(call)
     try:
         parameters = signature_of(fn).parameters
     except (TypeError, ValueError):
@@ -63,6 +66,12 @@ def passed(fn: Callable[..., Any], call: Mapping[str, Any]) -> tuple[list[Any], 
         else:
             kwargs[name] = value
     return args, kwargs
+
+
+def _has_others(code: CodeType) -> bool:
+    """True for code with parameters that cannot be passed by name."""
+    flags = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    return bool(code.co_flags & flags or code.co_posonlyargcount)
 
 
 def is_of_function(error: BaseException) -> bool:

@@ -13,7 +13,6 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from itertools import count
-from operator import is_
 from typing import Any, NamedTuple
 
 from opweave.compiler.tracing.binding import function_behind
@@ -68,11 +67,6 @@ class Definition:
         return True
 
 
-def same_objects(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """The very same objects, in the same order."""
-    return len(a) == len(b) and all(map(is_, a, b))
-
-
 def search_function(fn: Any, is_called: bool = True) -> Found:
     """What a function, and those that it calls, read, and what they are made of."""
     seen: dict[int, Function] = {}
@@ -81,7 +75,7 @@ def search_function(fn: Any, is_called: bool = True) -> Found:
     for function in seen.values():
         facts.add_function(function, is_called or function is not fn)
     if hasattr(fn, "__opweave_given__"):
-        facts.checks.append((function_behind, (fn,), function_behind(fn)))
+        facts.add_given(function_behind, fn)
     return Found(places, facts)
 
 

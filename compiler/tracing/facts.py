@@ -10,24 +10,30 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from opweave.compiler.tracing.bytecode import _reads, names_in
+from opweave.compiler.tracing.checks import (
+    CODE,
+    DEFAULTS,
+    GIVES,
+    IN_SCOPE,
+    KEYWORDS,
+    STILL,
+    Check,
+    Checked,
+    of_place,
+)
 from opweave.compiler.tracing.owners import Function, is_helper, is_own_class, is_own_module
 from opweave.compiler.tracing.places import Missing, Place
 from opweave.compiler.tracing.versions import NEVER, version, version_field
 
-# What a function is made of; ``__closure__`` and ``__globals__`` cannot be replaced.
-MADE_OF = tuple(map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))
 # What asks an object for a name that is a value.
 ASKING = frozenset({"getattr", "hasattr", "attrgetter", "getattr_static", "__dict__", "dir"})
 # What Python and the standard library add to a class where somebody asks for it.
 ADDED = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__"})
 # A class of C's, in which nothing can be replaced.
 IMMUTABLE = 1 << 8
-# A check: ``read(*args) is value``.
-Check = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class Watched:
@@ -68,30 +74,38 @@ class Names:
         return {name: self.scope.get(name, Missing) for name in self.names}
 
 
-class Facts:
-    """What is taken for granted, to be asked whether it still holds."""
+class Facts(Checked):
+    """What is taken for granted, to be asked whether it still holds.
+
+    Attributes:
+        added: how often something was added.
+    """
 
     def __init__(self) -> None:
+        self.added = 0
         self.checks: list[Check] = []
         self.watched: list[Watched] = []
         self._checked: set[tuple[int, str]] = set()
         self._names: dict[int, Names] = {}
 
-    def hold(self) -> bool:
-        """True where nothing has changed."""
-        for read, args, value in self.checks:
-            if read(*args) is not value:
-                return False
-        for watched in self.watched:
-            if watched.field[0] != watched.version and not watched.still():
-                return False
-        return True
+    @property
+    def all(self) -> Sequence[Check]:
+        """All checks."""
+        return *self.checks, *((STILL, watched) for watched in self.watched)
+
+    def _add(self, *check: Any) -> None:
+        self.checks.append(check)
+        self._grown()
+
+    def _grown(self) -> None:
+        self.added += 1
+        self.holds = None
 
     def add_name(self, scope: dict[str, Any], name: str) -> None:
         """What a name stands for in a scope that may change at each call."""
         if (id(scope), name) not in self._checked:
             self._checked.add((id(scope), name))
-            self.checks.append((scope.get, (name, Missing), scope.get(name, Missing)))
+            self._add(IN_SCOPE, scope, name, scope.get(name, Missing))
 
     def add_names(self, scope: dict[str, Any], names: Iterable[str] | None) -> None:
         """What some names stand for in a scope that seldom changes; all for None."""
@@ -101,7 +115,7 @@ class Facts:
         if wanted != known.names:
             self._names[id(scope)] = made = Names(scope, wanted)
             self.watched = [w for w in self.watched if w.read is not known]
-            self.watched.append(Watched(scope, made))
+            self._watch(scope, made)
 
     def add_looked_up(self, scope: dict[str, Any], name: str, is_steady: bool) -> None:
         """A name in a scope; ``is_steady`` for one that seldom changes."""
@@ -115,27 +129,40 @@ class Facts:
 
         Of one that is not called by a name the defaults come with the arguments.
         """
-        for read in MADE_OF if is_called else MADE_OF[:1]:
-            self.checks.append((read, (fn,), read(fn)))
-        keywords = fn.__kwdefaults__ if is_called else None
-        if keywords:
-            self.checks.append((len, (keywords,), len(keywords)))
-            for name in keywords:
-                self.add_name(keywords, name)
+        self._add(CODE, fn, fn.__code__)
+        if is_called:
+            self.add_defaults(fn)
         for scope, name, is_steady in _looked_up(fn):
             if isinstance(scope, Place):
-                self.checks.append((scope.read, (), scope.read()))
+                self._add(*of_place(scope, scope.read()))
             else:
                 self.add_looked_up(scope, name, is_steady)
         if not ASKING.isdisjoint(names_in(fn.__code__)):
             for helper in filter(is_helper, _named(fn)):
                 self.add_names(vars(helper), None)
 
+    def add_defaults(self, fn: Function) -> None:
+        """The default values of a function's parameters."""
+        self._add(DEFAULTS, fn, fn.__defaults__)
+        self._add(KEYWORDS, fn, fn.__kwdefaults__)
+        if fn.__kwdefaults__:
+            self.add_given(len, fn.__kwdefaults__)
+            for name in fn.__kwdefaults__:
+                self.add_name(fn.__kwdefaults__, name)
+
+    def add_given(self, function: Callable[[Any], Any], argument: Any) -> None:
+        """What a function gives for an argument, always the same object."""
+        self._add(GIVES, function, argument, function(argument))
+
     def add_class(self, cls: type) -> None:
         """The methods of a class and of its bases, and the names of what else they have."""
-        self.watched.append(Watched(cls, lambda: _members(cls)))
+        self._watch(cls, lambda: _members(cls))
         if type(cls) is not type and is_own_class(type(cls)):
-            self.watched.append(Watched(type(cls), lambda: _members(type(cls))))
+            self._watch(type(cls), lambda: _members(type(cls)))
+
+    def _watch(self, owner: Any, read: Callable[[], Mapping[Any, Any]]) -> None:
+        self.watched.append(Watched(owner, read))
+        self._grown()
 
 
 def _alike(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:

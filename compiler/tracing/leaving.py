@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Where
+from opweave.compiler.traced.unwatched import profiling
 from opweave.compiler.tracing.bytecode import names_in, nested_codes
 from opweave.compiler.tracing.capture import functions_of
 from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of
@@ -27,6 +28,8 @@ from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_o
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 # Code of these origins only computes, but functions that it is given may do more.
 COMPUTING = (Origin.PURE, Origin.ARRAYS)
+# Our own code that has run under a profile function, by its identity.
+_ours: dict[int, types.CodeType] = {}
 # The phases that callbacks of the garbage collector are told.
 PHASES = ("start", "stop")
 
@@ -63,7 +66,7 @@ class Departure(NamedTuple):
 
 
 class Leaving:
-    """The profile function of one run.
+    """The profile function of one run, its method ``told``.
 
     Args:
         scopes: identities of the globals of copied functions.
@@ -73,8 +76,6 @@ class Leaving:
         crossed: is told when code begins that is no copy (True), and when copied code goes on
             (False).
     """
-
-    __opweave_profile__ = True
 
     def __init__(
         self, scopes: Set[int], classes: Callable[[], Set[type]],
@@ -89,13 +90,13 @@ class Leaving:
         self.before: Any = None
         self.pauses = False  # code of ours runs, of which only a profiler of the user's is told
         self.runs_in: FrameType | None = None
-        self._origins: dict[types.CodeType, Origin] = {}
+        self._origins: dict[int, tuple[Origin, types.CodeType]] = {}
         self._known: dict[types.CodeType, bool] = {}
 
     def __enter__(self) -> Leaving:
         self.runs_in = sys._getframe(1)
         self.before = sys.getprofile()
-        sys.setprofile(self)
+        sys.setprofile(self.told)
         return self
 
     def __exit__(self, *args: Any) -> None:
@@ -103,7 +104,7 @@ class Leaving:
 
     def end(self) -> None:
         """Set the profile function that was there before; a second call does nothing."""
-        if self.runs_in is not None and sys.getprofile() in (self, None):  # else the user's
+        if self.runs_in is not None and sys.getprofile() in (self.told, None):  # else the user's
             restore(self.before)
         self.runs_in = None
 
@@ -121,14 +122,16 @@ class Leaving:
             restore(self.before)
         return frame is None
 
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+    @profiling
+    def told(self, frame: FrameType, event: str, arg: Any) -> None:
+        """The profile function itself."""
         if self.before is not None:
             self._tell_others(frame, event, arg)
             if self.pauses:
                 return
+        if id(frame.f_code) in _ours and arg is not warnings.warn:
+            return  # most calls are such, and need no look
         if event == "c_call":
-            if self._origins.get(frame.f_code) is Origin.OURS and arg is not warnings.warn:
-                return  # most calls are such, and need no look
             if not self.borders or self.borders[-1][1] is not Side.OTHERS:
                 self._called_in_c(frame, arg)
         elif event == "call":
@@ -144,7 +147,7 @@ class Leaving:
 
     def _tell_others(self, frame: FrameType, event: str, arg: Any) -> None:
         """Tell a profiler of the user's own of all events."""
-        if callable(self.before) and not isinstance(self.before, Leaving):
+        if callable(self.before) and leaving_of(self.before) is None:
             self.before(frame, event, arg)
 
     def _cross(self, frame: FrameType, side: Side) -> None:
@@ -160,10 +163,13 @@ class Leaving:
 
     def _origin(self, frame: FrameType) -> Origin:
         code = frame.f_code
-        found = self._origins.get(code)
-        if found is None:
-            found = self._origins[code] = origin_of(code, frame.f_globals.get("__name__"))
-        return found
+        known = self._origins.get(id(code))
+        if known is None:
+            found = origin_of(code, frame.f_globals.get("__name__"))
+            known = self._origins[id(code)] = found, code
+            if found is Origin.OURS:
+                _ours[id(code)] = code
+        return known[0]
 
     def _called_in_c(self, frame: FrameType, function: Any) -> None:
         origin = self._origin(frame)
@@ -231,11 +237,17 @@ class Leaving:
         def again(found: FrameType, event: str, arg: Any) -> Any:
             sys.settrace(outer)
             frame.f_trace = local
-            sys.setprofile(self)
+            sys.setprofile(self.told)
             return local
 
         frame.f_trace = again
         sys.settrace(again)
+
+
+def leaving_of(profile: Any) -> Leaving | None:
+    """Whose method a profile function is."""
+    owner = getattr(profile, "__self__", None)
+    return owner if type(owner) is Leaving else None
 
 
 def restore(before: Any) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.places import Missing
+from opweave.compiler.tracing.places import Missing, are_same
 
 
 class Outside:
@@ -161,6 +161,8 @@ class Scopes:
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Names of a scope that have another value, ``Missing`` where they have none any more."""
+    if are_same(before, after):
+        return []
     names = dict.fromkeys((*before, *after))
     pairs = ((n, before.get(n, Missing), after.get(n, Missing)) for n in names)
     return [(n, new) for n, old, new in pairs if old is not new and not n.startswith("__")]

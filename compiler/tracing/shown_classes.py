@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opweave.compiler.tracing.places import Missing
+from opweave.compiler.tracing.places import Missing, are_same
 
 # Python's flag of a class whose attributes nobody can set, as those in C.
 IMMUTABLE = 1 << 8
@@ -29,7 +29,9 @@ class ShownClasses:
 
     def note(self, cls: type) -> None:
         """Remember what a class holds, unless it is known already."""
-        for base in cls.__mro__ if cls not in self.before else ():
+        if cls in self.before or str(cls.__module__).startswith("opweave."):  # a stand-in's
+            return
+        for base in cls.__mro__:
             if base not in self.before and not base.__flags__ & IMMUTABLE:
                 self.before[base] = dict(vars(base))
 
@@ -37,6 +39,8 @@ class ShownClasses:
         """Class, name, and the values before and now of what is another one."""
         for cls, before in self.before.items():
             now = dict(vars(cls))
+            if are_same(before, now):
+                continue
             for name in dict.fromkeys((*before, *now)):
                 old, new = before.get(name, Missing), now.get(name, Missing)
                 if old is not new and name not in BY_PYTHON:

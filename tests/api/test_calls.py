@@ -31,9 +31,13 @@ def scaled(x):
     (lambda x, s: x * s, (X, np.float32(2))),
     (lambda x: np.exp(x), (X[::2],)),
     (scaled, (X,)),
+    (lambda x, s=2.0: x * s, (X,)),
+    (lambda x, kind: x * 2 if kind == "twice" else x, (X, "twice")),
+    (ow.fuse(lambda x, n: x * n, static_argnames="n"), (X, 2)),
 ])  # fmt: skip
-def test_arrays_and_numbers_take_the_quick_way(function, args):
-    assert found(ow.fuse(function), *args) is not None
+def test_arrays_numbers_and_texts_take_the_quick_way(function, args):
+    fused = function if isinstance(function, ow.Fused) else ow.fuse(function)
+    assert found(fused, *args) is not None
 
 
 @dataclass
@@ -45,7 +49,6 @@ class Scale:
     (ow.fuse(lambda d: d["x"] + 1), ({"x": X},)),
     (ow.fuse(lambda x, scale: x * scale.by), (X, Scale(2.0))),
     (ow.fuse(lambda *xs: xs[0] + 1), (X,)),
-    (ow.fuse(lambda x, n: x * n, static_argnames="n"), (X, 2)),
     (ow.fuse(lambda x: np.sort(x)), (X,)),
 ])  # fmt: skip
 def test_other_calls_do_not(fused, args):

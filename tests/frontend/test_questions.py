@@ -456,8 +456,7 @@ def test_a_copied_number_is_still_asked_for_at_each_call():
 def test_a_question_keeps_a_warm_call_quick(function, args):
     fused = ow.fuse(function)
     fused(*args)
-    known = fused._calls.quickly(tuple(a for a in args if type(a) is not str))
-    assert type(args[-1]) is str or known is not None
+    assert fused._calls.quickly(args) is not None
     np.testing.assert_array_equal(fused(*args), function(*args))
 
 

@@ -1,0 +1,71 @@
+"""What calls with arguments of one structure have in common, kept from one call to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MethodType
+from typing import Any
+
+from opweave._functions.apart import LEAVES, Apart, Read, is_searched
+from opweave._functions.layout import Layout
+from opweave.compiler.tracing.checks import Check, Checked, of_place
+from opweave.compiler.tracing.facts import Facts
+from opweave.compiler.tracing.structure import Identity
+
+
+class Kept(Checked):
+    """What a function reads from outside, and the layout of a call with it.
+
+    Attributes:
+        layout: of a call with it.
+        reads: what was found at each place.
+        is_steady: nothing of that can change but by another object at a place.
+        values: if so, its leaves, which follow those of the arguments.
+    """
+
+    def __init__(self, layout: Layout, facts: Sequence[Facts], reads: Sequence[Read] = ()):
+        self.layout = layout
+        self.reads = [read if read.is_steady else read.without_arrays() for read in reads]
+        self.is_steady = all(read.is_steady for read in reads)
+        self.values = [leaf for read in self.reads for _, leaf in read.leaves]
+        self._facts = facts
+
+    @property
+    def all(self) -> Sequence[Check]:
+        """Facts, and that steady places have the very same objects still."""
+        steady = (read for read in self.reads if read.is_steady)
+        return [
+            *(check for facts in self._facts for check in facts.all),
+            *(of_place(read.place, read.value) for read in steady),
+        ]
+
+    def added(self, apart: Apart) -> bool:
+        """Add what is read from outside to a call's arguments; False where it is another."""
+        if not self.hold():
+            return False
+        for read in self.reads:
+            if read.is_steady:
+                apart.add(read)
+            elif not read.is_like(apart.add_captured(read.place)):
+                return False
+        return True
+
+
+def structure_of(apart: Apart) -> Any:
+    """What must be equal of arguments for the same places to be read.
+
+    Their structures, and the functions and classes among them.
+    """
+    flat = [value for _, value in apart.leaves]
+    trees = tuple(apart.trees)
+    if LEAVES.issuperset(map(type, flat)):
+        return trees, ()
+    searched = (part for value in flat if is_searched(value) for part in _parts(value))
+    return trees, tuple(map(Identity, searched))
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """Objects that make a function or class the same as another one."""
+    if type(value) is Identity:
+        return (value.value,)
+    return (value.__func__, value.__self__) if type(value) is MethodType else (value,)

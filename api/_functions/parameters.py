@@ -1,0 +1,99 @@
+"""The parameters of a function: names, defaults, and a call's values in their order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from opweave._functions.layout import Layout
+from opweave.compiler.tracing.binding import function_behind, renew_signature
+from opweave.compiler.tracing.calling import signature_of
+from opweave.compiler.tracing.facts import Facts
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.errors import ArgumentError
+
+EMPTY = inspect.Parameter.empty
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Parameters:
+    """The parameters of a function."""
+
+    def __init__(self, fn: Callable[..., Any], static: Sequence[str]):
+        self.name = getattr(fn, "__name__", shown(fn))
+        self.fn = fn
+        self.wanted = tuple(static)
+        self.describe(None)
+
+    def describe(self, state: tuple[int, ...] | None) -> None:
+        """Look at parameters and defaults; ``state`` says how the function is defined."""
+        self.defaults, behind = Facts(), function_behind(self.fn)
+        if behind is not self.fn:
+            self.defaults.add_given(function_behind, self.fn)
+        if behind is not None:
+            self.defaults.add_defaults(behind)
+        renew_signature(self.fn)
+        self.signature = _signature_of(self.fn)
+        self.parameters = list(self.signature.parameters.values())
+        self.rows = [(p.name, p.default) for p in self.parameters]
+        self.is_variadic = any(p.kind in VARIADIC for p in self.parameters)
+        self.count = -1 if self.is_variadic else len(self.rows)  # of arguments that are all
+        names = tuple(name for name, _ in self.rows)
+        for wanted in self.wanted:
+            if type(wanted) is not str or wanted not in names:
+                raise ArgumentError(
+                    f"fuse: static_argnames names {shown(wanted)}, not among {', '.join(names)}"
+                )
+        self.names = names
+        self.static = tuple(name in self.wanted for name in names)
+        self.selecting = tuple(map(names.index, self.wanted))
+        self.plain = Layout(names, self.static, names, (None,) * len(names), state=state)
+
+    def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Argument values in the order of the parameters; of ``*args`` a tuple.
+
+        Raises:
+            ArgumentError: an argument is missing, unknown, or given twice.
+        """
+        if not kwargs and len(args) == self.count:
+            return list(args)
+        if not self.defaults.hold():
+            self.describe(self.plain.state)
+        if self.is_variadic:
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise ArgumentError(f"{self.name}: {error}") from None
+            bound.apply_defaults()
+            return list(bound.arguments.values())
+        if len(args) > len(self.rows):
+            raise ArgumentError(
+                f"{self.name}: takes {len(self.rows)} arguments, found {len(args)}"
+            )
+        values, rest = list(args), dict(kwargs)
+        for name, default in self.rows[len(args) :]:
+            value = rest.pop(name, default)
+            if value is EMPTY:
+                raise ArgumentError(f"{self.name}: argument {name!r} is missing")
+            values.append(value)
+        if rest:
+            raise ArgumentError(
+                f"{self.name}: unknown or repeated argument {shown(next(iter(rest)))}; it takes "
+                f"{', '.join(self.names)}"
+            )
+        return values
+
+
+def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function.
+
+    Raises:
+        ArgumentError: it has none that can be read.
+    """
+    try:
+        return signature_of(fn)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"fuse: {shown(fn)} has no readable signature; wrap it in a def"
+        ) from None
