@@ -31,7 +31,7 @@ from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.refused import Refused
 from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
-from opweave.compiler.traced.ufuncs import Keywords, into, outer_operands
+from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
@@ -108,6 +108,7 @@ class TracedArray(Refused, ArrayOperators):
         if special is not None and method == "__call__" and not kwargs:
             return self._call(f"special.{ufunc.__name__}", special, args, kwargs)
         operator = operator_of(ufunc, args)
+        kwargs = named_once(args, kwargs)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc in REDUCES:
             return self._reduce(ufunc, out, *args, **kwargs)

@@ -43,6 +43,7 @@ class Refused:
     __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
     __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
     __trunc__ = _refuse("math.trunc()", "use np.trunc")
+    __bytes__ = _refuse("bytes()", "take the bytes outside the fused function")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,8 +120,7 @@ class Tracer(SharedMemory):
         """A number of NumPy's as a value of its own: no view of the array that it is read from."""
         if not view.value.shape:
             return view
-        copied: TracedArray = self.apply(OPERATORS["copy"], [view])
-        return copied
+        return cast("TracedArray", self.apply(OPERATORS["copy"], [view]))
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
         """Check that a comparison gives NumPy's bool, whichever side Python asks.
@@ -178,8 +177,7 @@ class Tracer(SharedMemory):
         (found,) = self.builder.apply(
             OPERATORS["view"], [array.value], {"axes": axes}, self.where()
         )
-        made: TracedArray = self.wrapped(found)
-        self.hide(made)
+        self.hide(made := self.wrapped(found))
         return made
 
     def computed(self, expr: Expr, example: Any) -> Any:
