@@ -16,7 +16,7 @@ class OpweaveError(Exception):
 
 
 class OpweaveWarning(RuntimeWarning):
-    """A call is right but not fused as one would think; told once for a function and place."""
+    """All is right, but not done as one would think; told once for a function and place."""
 
 
 class ShapeError(OpweaveError, ValueError):
@@ -60,6 +60,13 @@ class TraceError(OpweaveError, TypeError):
 
 class UnsupportedError(OpweaveError, NotImplementedError):
     """A NumPy function or argument that opweave does not compile."""
+
+
+class IntegerError(UnsupportedError, TypeError):
+    """What is no plain integer, where NumPy asks for one; NumPy's own answer is another each time.
+
+    A bool is an axis to ``np.roll`` and none to ``np.sum``; ``np.triu`` takes 1.5.
+    """
 
 
 class SubclassError(UnsupportedError):

@@ -137,7 +137,7 @@ class Fallback:
             warnings.warn(
                 f"{self._signature.name} was {error}. Calls like this one run in parts from now "
                 "on; pass what differs as an array, or as a number whose value is not asked for",
-                RuntimeWarning,
+                OpweaveWarning,
                 stacklevel=5,  # the line that calls
             )
 

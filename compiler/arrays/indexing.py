@@ -47,8 +47,7 @@ def expanded(array: TracedArrayLike, key: Any) -> list[Any]:
     """An index with one item for each axis, and None for new ones.
 
     Raises:
-        BoundsError: too many of them.
-        ShapeError: more than one ellipsis.
+        BoundsError: too many of them, or more than one ellipsis.
         UnsupportedError: a truth value, which is a mask without an axis.
     """
     items = list(key) if isinstance(key, tuple) else [key]
@@ -56,7 +55,7 @@ def expanded(array: TracedArrayLike, key: Any) -> list[Any]:
         raise UnsupportedError("indexing by bool: expected integers, slices, None and ...")
     places = [n for n, item in enumerate(items) if item is ...]
     if len(places) > 1:
-        raise ShapeError("an index can have one ellipsis")
+        raise BoundsError("an index can have one ellipsis")
     missing = array.ndim - sum(item is not None and item is not ... for item in items)
     if missing < 0:
         raise BoundsError(

@@ -98,6 +98,9 @@ class TracerLike(Protocol):
     def indices(self, places: Any) -> Value:
         """Indices that the function made: a list, or an array."""
 
+    def computed(self, expr: Expr, example: Any) -> Any:
+        """A number that follows from others, with its value now."""
+
     def scalar(self, expr: Expr) -> Any:
         """A number that follows from extents."""
 

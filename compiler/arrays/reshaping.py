@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import index
 from typing import Any
 
+from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import AxisError, OpweaveError, ShapeError
+from opweave.opcodes.errors import AxisError, ShapeError
 from opweave.opcodes.shapes import check_dimensions
 
 ONE, OPEN = literal(1), literal(-1)
@@ -70,7 +70,8 @@ def extent_of_item(tracer: TracerLike, item: Any) -> Expr:
     """An extent of a shape: an expression of extents, or a number that is part of the guard.
 
     Raises:
-        ShapeError: not an integer, or negative.
+        IntegerError: not an integer.
+        ShapeError: negative.
     """
     expr = number_of(tracer, item)
     found = evaluate(expr, tracer.builder.extents)
@@ -83,19 +84,14 @@ def number_of(tracer: TracerLike, item: Any) -> Expr:
     """A whole number: an expression of extents, or a number that is part of the guard.
 
     Raises:
-        ShapeError: not an integer.
+        IntegerError: not an integer.
     """
     expr = getattr(item, "expr", None)
     if isinstance(expr, Expr) and all(leaf.op != "argument" for leaf in expr.leaves()):
         item = item.example
     else:
         expr = None
-    try:
-        found = index(tracer.concrete(item))
-    except OpweaveError:
-        raise
-    except Exception:
-        raise ShapeError(f"an extent must be an integer, found {shown(item)}") from None
+    found = integer(tracer.concrete(item), "an extent")
     return literal(found) if expr is None else tracer.builder.resolve_expr(expr)
 
 
@@ -103,17 +99,12 @@ def counted_axis(name: str, axis: Any, rank: int) -> int:
     """An axis counted from 0.
 
     Raises:
-        ShapeError: no integer.
+        IntegerError: no integer.
         AxisError: no axis of the array.
         UnsupportedError: axis 0 or -1 of an array without dimensions, which some of NumPy's
             functions accept.
     """
-    try:
-        found = index(axis)
-    except OpweaveError:
-        raise
-    except Exception:
-        raise ShapeError(f"{name}: an axis must be an integer, found {shown(axis)}") from None
+    found = integer(axis, f"{name}: an axis")
     check_dimensions(name, found, rank)
     if not -rank <= found < rank:
         raise AxisError(
@@ -126,7 +117,7 @@ def counted_axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
     """Some axes of an array, counted from 0: of a tuple, of one axis, or of None, which is all.
 
     Raises:
-        ShapeError, AxisError, UnsupportedError: see ``counted_axis``.
+        IntegerError, AxisError, UnsupportedError: see ``counted_axis``.
     """
     given = range(rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     return tuple(counted_axis(name, axis, rank) for axis in given)

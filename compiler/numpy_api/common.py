@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.complexes import is_complex
 from opweave.compiler.arrays.gathering import coordinate, place_type
+from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axes
@@ -17,7 +17,7 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import OpweaveError, ShapeError, UnsupportedError
+from opweave.opcodes.errors import UnsupportedError
 
 
 def apply(operator: Operator, *operands: Any, **attrs: Any) -> Any:
@@ -47,7 +47,7 @@ def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
     """The axes of a reduction as plain numbers; None stands for all.
 
     Raises:
-        ShapeError: not integers.
+        IntegerError: not integers.
         UnsupportedError: an empty tuple.
     """
     if axis is None:
@@ -55,14 +55,7 @@ def axis_of(name: str, axis: Any) -> int | tuple[int, ...] | None:
     given = axis if isinstance(axis, tuple) else (axis,)
     if not given:
         raise UnsupportedError(f"{name}: axis=() reduces nothing; leave the call out")
-    try:
-        found = tuple(map(index, given))
-    except OpweaveError:
-        raise
-    except Exception:  # also what an __index__ of the user's own raises
-        raise ShapeError(
-            f"{name}: axis must be an integer, a tuple of integers or None, found {shown(axis)}"
-        ) from None
+    found = tuple(integer(one, f"{name}: axis") for one in given)
     return found if len(found) > 1 else found[0]
 
 

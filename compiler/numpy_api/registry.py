@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axis
 from opweave.compiler.numpy_api.signatures import BY_POSITION, Form, Parameter, checked
@@ -135,6 +136,7 @@ class Row:
 
     def _given(self, tracer: Any, name: str, item: Any) -> Any:
         """An argument; a list becomes an array where NumPy takes one, and so may a number."""
+        item = plain(name, item)
         is_kept = name not in self._arrays or (is_number(item) and not self.numbers)
         return item if is_kept else lifted(tracer, item)
 

@@ -99,9 +99,7 @@ def checked(named: dict[str, Any], own: Mapping[str, Parameter]) -> dict[str, An
     Raises:
         UnsupportedError: the handler has no meaning for one.
     """
-    out, keepdims = named.pop("out", None), named.get("keepdims", False)
-    if not isinstance(keepdims, int | np.integer | np.bool_):
-        raise UnsupportedError(f"keepdims={shown(keepdims)}: expected True or False")
+    out = named.pop("out", None)
     is_open = any(p.kind is Parameter.VAR_KEYWORD for p in own.values())
     known = {n for n, p in own.items() if is_open or p.kind is not Parameter.POSITIONAL_ONLY}
     for name in [n for n in named if not is_open and n not in known]:

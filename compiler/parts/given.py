@@ -29,6 +29,21 @@ from opweave.opcodes.errors import ArgumentError, DTypeError, SubclassError, Uns
 Describe = Callable[[str, Any], Any]
 
 
+class TracedInteger(TracedScalar, int):  # type: ignore[misc]
+    """A number that follows from extents of arrays that are there.
+
+    Its expression lets one kernel serve arrays of other extents.  To all else it is an integer,
+    also to functions in C, which ask no stand-in.
+    """
+
+    def __new__(cls, tracer: Any, *of: Any) -> Any:
+        """What has its class from the number itself makes plain integers, as ``type(n)(2)``."""
+        return int.__new__(cls, of[-1]) if of else int(tracer)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return int, (self.example,)
+
+
 class TracerOfGiven(Tracer):
     """Takes arrays and numbers that are there.
 
@@ -107,14 +122,15 @@ class TracerOfGiven(Tracer):
             if given is not None and given.found is array:
                 held.value = self._input(array, given.name)
 
-    def number(self, item: Any) -> TracedScalar:
+    def computed(self, expr: Expr, example: Any) -> Any:
+        """An integer keeps its expression, since it may be an extent; any other is itself."""
+        return TracedInteger(self, expr, example) if type(example) is int else example
+
+    def literal(self, item: Any) -> Expr:
         """A number, which no kernel holds: another one at the next call is no other kernel."""
         name = f"number{len(self.env)}"
         self.env[name] = item
-        return TracedScalar(self, Expr("argument", (name,)), item)
-
-    def literal(self, item: Any) -> Expr:
-        return self.number(item).expr
+        return Expr("argument", (name,))
 
     def indices(self, places: Any) -> Value:
         """Indices beside arrays on the host; elsewhere the arrays' own module takes them.

@@ -14,6 +14,7 @@ from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_tra
 from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.ufuncs import named_once
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
@@ -25,7 +26,7 @@ BY_PYTHON: dict[str, Callable[..., Any]] = {
     for method, name in (*BINARY, *COMPARISONS)
 }
 # Attributes through which anybody may write to an array.
-MEMORY = ("__array_interface__", "__array_struct__")
+MEMORY = ("__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__")
 # Types of operands that have no say in an operator.
 PLAIN = (np.ndarray, int, float)
 # Of the ends of a slice.
@@ -52,6 +53,7 @@ class LazyArray(TracedArray):
     _or_eagerly_unwatched = unwatched(_or_eagerly)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        kwargs = named_once(args, kwargs)
         return self._or_eagerly(
             f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"),
             lambda: super(LazyArray, self).__array_ufunc__(ufunc, method, *args, **kwargs),
@@ -244,5 +246,6 @@ for _name, _what, _of in (
     ("__round__", "round()", round),
     ("__trunc__", "math.trunc()", math.trunc),
     ("__hash__", "the hash", hash),
+    ("__bytes__", "bytes()", bytes),
 ):
     setattr(LazyArray, _name, _asked(_what, _of))

@@ -12,6 +12,7 @@ import inspect
 import sys
 import types
 import warnings
+import zlib
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from typing import Any
@@ -39,6 +40,8 @@ from opweave.compiler.tracing.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")
+# Functions in C that read memory: a stand-in has none.
+BUFFERS = (memoryview, np.frombuffer, zlib.crc32, zlib.adler32)
 # Functions that read the frame which calls them: no frame of ours may stand between.
 OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 
@@ -94,7 +97,7 @@ class LazySight:
         is_foreign = type(found) is types.BuiltinFunctionType and not is_pure_in_c(found)
         if name in RANDOM or is_random or is_foreign or type(found) is KEEPING:
             return LazyCalls(found, self)
-        if found is memoryview:
+        if any(found is function for function in BUFFERS):
             return LazyCalls(found, self)
         if isinstance(found, types.MethodType | types.BuiltinFunctionType):
             owner = found.__self__
@@ -116,6 +119,8 @@ class LazySight:
         return self._standing(made, getattr(module, name, made))
 
     def _attribute(self, module: types.ModuleType, name: str) -> Any:
+        if name == "frombuffer":
+            return self.plain(np.frombuffer)
         found = part_of(module, name, self)
         if changes(found):
             self.shown.append(found)

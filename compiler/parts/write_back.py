@@ -64,7 +64,7 @@ class Settling:
         if id(value) in self.seen:
             return self.seen[id(value)][1]
         self.seen[id(value)] = value, value  # held, so that its id is not given to another object
-        if issubclass(kind, tuple):
+        if issubclass(kind, tuple | frozenset):
             self.seen[id(value)] = value, self._tuple(value)
             return self.seen[id(value)][1]
         if issubclass(kind, Iterator) and kind.__module__ == "builtins":
@@ -97,8 +97,8 @@ class Settling:
                 put(key, made)
 
     def _keys(self, value: dict[Any, Any]) -> None:
-        if any(stands_in(type(key)) for key in value):
-            items = [(self._made(key), item) for key, item in value.items()]
+        items = [(self._made(key), item) for key, item in value.items()]
+        if any(made is not key for (made, _), key in zip(items, value, strict=True)):
             value.clear()
             for key, item in items:  # not by update(), which adds up in a Counter
                 value[key] = item

@@ -13,11 +13,11 @@ import numpy as np
 
 from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put
 from opweave.compiler.arrays.indexing import indexed, length, rows
+from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted
 from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
-from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.values import Symbol, Value
+from opweave.compiler.ir.values import Value
 from opweave.compiler.numpy_api.dispatch import (
     FUNCTIONS,
     METHODS,
@@ -29,13 +29,12 @@ from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import Row
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.refused import Refused
 from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
-from opweave.compiler.traced.ufuncs import Keywords, into, outer_operands
+from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import OpweaveError, PowerError, UnsupportedError
+from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
 
 class TracedArray(Refused, ArrayOperators):
@@ -87,14 +86,7 @@ class TracedArray(Refused, ArrayOperators):
     @property
     def shape(self) -> tuple[Any, ...]:
         """Extents: numbers where they are 1, traced scalars elsewhere."""
-        out: list[Any] = []
-        for extent in map(self.tracer.builder.find, self.value.shape):
-            if isinstance(extent, Symbol):
-                example = self.tracer.builder.extents[extent.name]
-                out.append(TracedScalar(self.tracer, Expr("extent", (extent.name,)), example))
-            else:
-                out.append(extent)
-        return tuple(out)
+        return tuple(map(self.tracer.extent, self.value.shape))
 
     @property
     def size(self) -> Any:
@@ -116,6 +108,7 @@ class TracedArray(Refused, ArrayOperators):
         if special is not None and method == "__call__" and not kwargs:
             return self._call(f"special.{ufunc.__name__}", special, args, kwargs)
         operator = operator_of(ufunc, args)
+        kwargs = named_once(args, kwargs)
         out = kwargs.pop("out", None)
         if method == "reduce" and ufunc in REDUCES:
             return self._reduce(ufunc, out, *args, **kwargs)
@@ -154,7 +147,7 @@ class TracedArray(Refused, ArrayOperators):
         """``np.add.reduce`` and its kin, whose axis is 0 unless given."""
         asked = {k: v for k, v in kwargs.items() if v is not NONE and (k, v) != ("dtype", None)}
         asked |= {"axis": axis} if out is None else {"axis": axis, "out": out}
-        return self._call(f"np.{ufunc.__name__}.reduce", REDUCES[ufunc], (a,), asked)
+        return self._call(f"np.{ufunc.__name__}.reduce", _reduced, (REDUCES[ufunc], a), asked)
 
     def _accumulate(
         self, ufunc: np.ufunc, out: Any, a: Any, axis: Any = 0, dtype: Any = None
@@ -245,11 +238,6 @@ class TracedArray(Refused, ArrayOperators):
             short = POWERS.get(exponent) if is_float or is_square else None
             if short is not None:
                 return OPERATORS[short]
-            if type(exponent) is int and exponent < 0 and not is_float:
-                raise PowerError(
-                    f"power: integers to a negative integer power, as in NumPy "
-                    f"({self.tracer.where()}); convert with .astype(np.float64)"
-                )
         return OPERATORS["power"]
 
     def _assigned(self, value: Any, name: str) -> Any:
@@ -281,6 +269,11 @@ class TracedArray(Refused, ArrayOperators):
             "the fused function, or express it through supported operators "
             "(sorted(opweave.OPERATORS) lists them)"
         ))  # fmt: skip
+
+
+def _reduced(handler: Callable[..., Any], a: Any, **asked: Any) -> Any:
+    """A reduction that is called past the table of functions, with plain arguments."""
+    return handler(a, **{name: plain(name, item) for name, item in asked.items()})
 
 
 TracedArray.__name__ = "numpy.ndarray"  # the name in texts of Python's errors

@@ -72,7 +72,7 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
         tracer.numbers.append(expr)  # evaluating it may fail, though nobody reads it
     if tracer.asks_truth and type(example) is bool:
         return tracer.decide(expr, example)
-    return TracedScalar(tracer, expr, example)
+    return tracer.computed(expr, example)
 
 
 def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Expr, Any]) -> None:

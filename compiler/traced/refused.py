@@ -13,7 +13,7 @@ from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import TraceError, UnsupportedError
+from opweave.opcodes.errors import PowerError, TraceError, UnsupportedError
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
@@ -43,6 +43,7 @@ class Refused:
     __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
     __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
     __trunc__ = _refuse("math.trunc()", "use np.trunc")
+    __bytes__ = _refuse("bytes()", "take the bytes outside the fused function")
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
@@ -56,6 +57,20 @@ def check_order(tracer: TracerLike, operator: Operator, operands: Sequence[Any])
             f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
             f"Python's bool or NumPy's, by the order ({tracer.where()}); compare with float(c)"
         ))  # fmt: skip
+
+
+def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:
+    """That no integers are raised to a negative integer; of a traced one the sign is guarded.
+
+    Raises:
+        PowerError: they are.
+    """
+    is_whole = not is_traced_array(exponent) and isinstance(exponent, int | np.integer)
+    if is_whole and base.dtype.kind in "iu" and exponent < 0:
+        raise PowerError(
+            "power: integers to a negative integer power, as in NumPy "
+            f"({tracer.where()}); convert with .astype(np.float64)"
+        )
 
 
 def refusal_of(tracer: TracerLike, operator: Operator, item: Any, where: Where) -> Exception:

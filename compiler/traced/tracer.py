@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
-from opweave.compiler.traced.refused import check_order, refusal_of
+from opweave.compiler.traced.refused import check_order, check_power, refusal_of
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
@@ -101,6 +101,8 @@ class Tracer(SharedMemory):
         self.check_length(where)
         if operator.name in COMPARED:
             self.check_truth(operator, operands)
+        if operator.name == "power":
+            check_power(self, *operands)
         typed = [self._operand(operator, o, where) for o in operands]
         if (found := defined(operator, operands, typed)) is not None:
             self.suspects += [o for o in typed if isinstance(o, Value)]
@@ -117,8 +119,7 @@ class Tracer(SharedMemory):
         """A number of NumPy's as a value of its own: no view of the array that it is read from."""
         if not view.value.shape:
             return view
-        copied: TracedArray = self.apply(OPERATORS["copy"], [view])
-        return copied
+        return cast("TracedArray", self.apply(OPERATORS["copy"], [view]))
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
         """Check that a comparison gives NumPy's bool, whichever side Python asks.
@@ -175,13 +176,16 @@ class Tracer(SharedMemory):
         (found,) = self.builder.apply(
             OPERATORS["view"], [array.value], {"axes": axes}, self.where()
         )
-        made: TracedArray = self.wrapped(found)
-        self.hide(made)
+        self.hide(made := self.wrapped(found))
         return made
 
-    def scalar(self, expr: Expr) -> TracedScalar:
+    def computed(self, expr: Expr, example: Any) -> Any:
+        """A number that follows from others."""
+        return TracedScalar(self, expr, example)
+
+    def scalar(self, expr: Expr) -> Any:
         """A number that follows from extents."""
-        return TracedScalar(self, expr, evaluate(expr, self.builder.extents))
+        return self.computed(expr, evaluate(expr, self.builder.extents))
 
     def extent(self, extent: Extent) -> Any:
         """An extent as the user has it in ``x.shape``."""

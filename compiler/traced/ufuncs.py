@@ -19,6 +19,11 @@ ORDERS = ("K", "A", "C", "F")
 SPREAD = ("clip",)
 
 
+def named_once(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name; ``np.add.reduce(array=x)`` tells an override of x by position too."""
+    return {k: v for k, v in kwargs.items() if k == "out" or not any(v is a for a in args)}
+
+
 @dataclass(frozen=True)
 class Keywords:
     """The keywords of a ufunc.

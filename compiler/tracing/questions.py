@@ -28,46 +28,60 @@ def class_of(value: Any) -> type:
     return of
 
 
-class TypeOf:
-    """``type`` as a copied function sees it."""
+class ClassOf:
+    """A class of Python's as a copied function sees it."""
 
     __opweave_stands__ = True
-    _found = type
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = class_of(args[0]) if len(args) == 1 and not kwargs else type(*args, **kwargs)
-        return self if found is type else found
+    _found: Any = type
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(type, name)
+        return getattr(self._found, name)
 
     def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, type)
+        return isinstance(value, self._found)
 
     def __subclasscheck__(self, cls: type) -> bool:
-        return issubclass(cls, type)
+        return issubclass(cls, self._found)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
-        return (type,)
+        return (self._found,)
 
     def __getitem__(self, item: Any) -> Any:
-        return type[item]
+        return self._found[item]
 
     def __or__(self, other: Any) -> Any:
-        return type | other
+        return self._found | other
 
     def __ror__(self, other: Any) -> Any:
-        return other | type
+        return other | self._found
 
     def __eq__(self, other: object) -> bool:
-        return other is self or other is type
+        return other is self or other is self._found
 
     def __hash__(self) -> int:
-        return hash(type)
+        return hash(self._found)
+
+
+class TypeOf(ClassOf):
+    """``type``, which is asked of what a stand-in stands for."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = class_of(args[0]) if len(args) == 1 and not kwargs else type(*args, **kwargs)
+        return self if found is type else found
+
+
+class ByteArray(ClassOf):
+    """``bytearray``, which reads an array's memory; of a stand-in it would read the elements."""
+
+    _found = bytearray
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = (bytes(a) if hasattr(type(a), "_applied") else a for a in args)
+        return bytearray(*given, **kwargs)
 
 
 def is_instance(value: Any, classes: Any) -> bool:
@@ -127,4 +141,5 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "hasattr": has_attribute,
     "getattr": get_attribute,
     "callable": is_callable,
+    "bytearray": ByteArray(),
 }

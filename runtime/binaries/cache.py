@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.binaries.claims import claimed
 from opweave.runtime.binaries.entry import (
     FILES,
@@ -286,7 +287,7 @@ class DiskCache:
 
     @staticmethod
     def _warn(message: str) -> None:
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warnings.warn(message, OpweaveWarning, stacklevel=2)
 
 
 def _write_new(path: Path, data: bytes) -> None:

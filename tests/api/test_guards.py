@@ -115,7 +115,7 @@ def test_beyond_the_limit_calls_run_in_parts_and_one_warning_says_why():
     with ow.config(recompile_limit=3):
         for n in (1, 2, 3):
             fused(X, n)
-        with pytest.warns(RuntimeWarning, match="traced 3 times.* n is 4, and was 3") as caught:
+        with pytest.warns(ow.OpweaveWarning, match="traced 3 times.* n is 4, and was 3") as caught:
             for n in (4, 5, 6, 1, 2):
                 np.testing.assert_allclose(fused(X, n), loops(X, n), rtol=1e-5)
     assert len(caught) == 1

@@ -138,7 +138,7 @@ def test_a_number_that_indexes_is_part_of_the_guard():
     (lambda x: x[9], e.ShapeError, "index 9 is out of bounds for axis 0 of size 9"),
     (lambda x: x[0, -25], e.ShapeError, "index -25 is out of bounds for axis 1 of size 24"),
     (lambda x: x[0, 0, 0], e.ShapeError, "too many indices: 3 for an array of 2 dimensions"),
-    (lambda x: x[..., 0, ...], e.ShapeError, "one ellipsis"),
+    (lambda x: x[..., 0, ...], e.BoundsError, "one ellipsis"),
     (lambda x: x[::0], e.ShapeError, "the step of a slice is 0"),
     (lambda x: x[1.5], e.TraceError, "must be an integer, a slice, None or ..., found 1.5"),
     (lambda x: x["a"], e.TraceError, "found 'a'"),

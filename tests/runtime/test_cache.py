@@ -114,7 +114,7 @@ def test_an_entry_under_another_key_is_refused(cache):
     shutil.rmtree(folder(cache, two))
     shutil.copytree(folder(cache, one), folder(cache, two))
 
-    with pytest.warns(RuntimeWarning, match="another key"):
+    with pytest.warns(ow.OpweaveWarning, match="another key"):
         assert cache.get(two) is None
 
 
@@ -125,7 +125,7 @@ def test_a_re_hashed_entry_is_refused(cache):
     manifest["parts"]["arch"] = "sm_75"
     path.write_text(json.dumps(manifest))
 
-    with pytest.warns(RuntimeWarning, match="does not follow"):
+    with pytest.warns(ow.OpweaveWarning, match="does not follow"):
         assert cache.get(key) is None
 
 
@@ -148,7 +148,7 @@ def unusable(kind, path):
 def test_a_folder_that_cannot_be_used_means_one_warning_and_memory_only(kind, tmp_path):
     cache = DiskCache(unusable(kind, tmp_path / "cache"))
 
-    with pytest.warns(RuntimeWarning, match="OPWEAVE_CACHE_DIR") as caught:
+    with pytest.warns(ow.OpweaveWarning, match="OPWEAVE_CACHE_DIR") as caught:
         key = stored(cache)
         assert cache.get(key) is None
         assert cache.get(key) is None
@@ -160,7 +160,7 @@ def test_a_full_disk_loses_nothing_but_the_entry(cache, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("opweave.runtime.binaries.cache._write_new", full)
-    with pytest.warns(RuntimeWarning, match="No space"):
+    with pytest.warns(ow.OpweaveWarning, match="No space"):
         stored(cache)
 
     assert list(cache.root.iterdir()) == []
@@ -279,7 +279,7 @@ def test_the_builder_rebuilds_what_does_not_verify(tmp_path):
     (disk.root / first.key[:2] / first.key / "binary").write_bytes(b"junk")
     builder = Builder(disk)
 
-    with pytest.warns(RuntimeWarning, match="does not verify"):
+    with pytest.warns(ow.OpweaveWarning, match="does not verify"):
         second = builder.build_plain(source)
     assert second.origin == "compiled"
     assert Builder(disk).build_plain(source).origin == "disk"
