@@ -18,7 +18,6 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
-from opweave.opcodes.cached import cached_property
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, FragmentError
 from opweave.opcodes.fragments import check_fragment
@@ -202,7 +201,7 @@ class Operator:
     def __repr__(self) -> str:
         return f"<{self.kind.value} operator {self.name}({', '.join(self.params)})>"
 
-    @cached_property
+    @property
     def arity(self) -> int:
         return len(self.params)
 

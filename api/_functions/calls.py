@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave._functions.arguments import Signature
-from opweave._functions.layout import Call, first_places
+from opweave._functions.layout import Call
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.tracing.structure import Structure, packed
 from opweave.runtime.calls.arrays import argument_key
@@ -66,6 +66,10 @@ class Ready(NamedTuple):
         return self.found.variant.serves({**self.found.extents, **numbers})
 
 
+# A prepared call, and the leaves that it takes.
+Known = tuple[Ready, Sequence[Any]]
+
+
 class Calls:
     """The prepared calls of one function."""
 
@@ -88,9 +92,7 @@ class Calls:
             return None  # an unhashable static: reported by the guard
         return _serving(known, call.values) if known else None
 
-    def quickly(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any] = {}
-    ) -> tuple[Ready, Sequence[Any]] | None:
+    def quickly(self, args: Sequence[Any], kwargs: Mapping[str, Any] = {}) -> Known | None:
         """The same, and the leaves of the call, for NumPy arrays, numbers and texts on the host.
 
         Every other call takes ``find``.
@@ -101,7 +103,6 @@ class Calls:
             return None
         if kwargs or len(args) != signature.count:
             args = signature.in_order(args, kwargs)
-        layout, added = kept.layout, kept.values
         keys: list[Any] = []
         for value in args:
             kind = type(value)
@@ -117,18 +118,13 @@ class Calls:
         for place in signature.selecting:
             keys[place] = argument_key(args[place], True, False)
         values: Sequence[Any] = args
-        if added:
-            values = [*args, *added]
-            keys += map(argument_key, added, layout.static[len(args) :], repeat(False))
-        structure = layout.structure
-        if layout.same is not None and (same := first_places(values)) != layout.same:
-            structure = layout.trees, same, layout.state
+        layout = kept.layout
+        if kept.values:
+            values = [*args, *kept.values]
+            keys += map(argument_key, kept.values, layout.static[len(args) :], repeat(False))
+        structure = layout.structure if layout.same is None else layout.asked(values).structure
         known = self._known.get((False, structure, tuple(keys)))
-        if not known:
-            return None
-        ready: Ready | None = known[0]
-        if known[0].asks:
-            ready = _serving(known, values)
+        ready = known[0] if known and not known[0].asks else _serving(known or (), values)
         return None if ready is None else (ready, values)
 
     def keep(self, call: Call, on_gpu: bool, prepare: Callable[[], Ready]) -> Ready:

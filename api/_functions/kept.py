@@ -28,16 +28,13 @@ class Kept(Checked):
         self.reads = [read if read.is_steady else read.without_arrays() for read in reads]
         self.is_steady = all(read.is_steady for read in reads)
         self.values = [leaf for read in self.reads for _, leaf in read.leaves]
-        self._facts = facts
+        # facts, and that steady places have the very same objects still
+        self._checks = [check for found in facts for check in found.all]
+        self._checks += [of_place(r.place, r.value) for r in self.reads if r.is_steady]
 
     @property
     def all(self) -> Sequence[Check]:
-        """Facts, and that steady places have the very same objects still."""
-        steady = (read for read in self.reads if read.is_steady)
-        return [
-            *(check for facts in self._facts for check in facts.all),
-            *(of_place(read.place, read.value) for read in steady),
-        ]
+        return self._checks
 
     def added(self, apart: Apart) -> bool:
         """Add what is read from outside to a call's arguments; False where it is another."""

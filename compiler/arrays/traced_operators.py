@@ -96,7 +96,7 @@ def _binary(name: str, operator: Operator) -> Callable[..., Any]:
         if left_to_python is not NotImplemented:
             return left_to_python
         found = self._power(other) if name == "pow" else operator
-        return self._applied(found, *((self, other) if found.arity == 2 else (self,)))
+        return self._applied(found, *((self, other) if len(found.params) == 2 else (self,)))
 
     return method
 

@@ -62,12 +62,16 @@ class Checked:
     def ask(self) -> bool:
         """The same, before the checks are joined."""
         self._asked += 1
+        checks = self.all
         if self._asked >= OFTEN:
-            self.holds = joined(self.all)
+            self.holds = joined(checks)
         try:
-            return all(_asking(form)(*values) for form, *values in self.all)
+            for form, *values in checks:
+                if not _asking(form)(*values):
+                    return False
         except ValueError:  # a cell is empty
             return False
+        return True
 
 
 @cache

@@ -91,7 +91,7 @@ class Facts(Checked):
     @property
     def all(self) -> Sequence[Check]:
         """All checks."""
-        return *self.checks, *((STILL, watched) for watched in self.watched)
+        return [*self.checks, *[(STILL, watched) for watched in self.watched]]
 
     def _add(self, *check: Any) -> None:
         self.checks.append(check)
