@@ -36,7 +36,8 @@ def integer(item: Any, what: str) -> int:
 
 def _integers(item: Any, what: str) -> Any:
     """An integer, several, or what stands for other things than integers."""
-    if item is None or isinstance(item, slice | range) or is_traced_number(item):
+    is_traced_integer = is_traced_number(item) and isinstance(item, int | np.integer)
+    if item is None or isinstance(item, slice | range) or is_traced_integer:
         return item
     if type(item) in (tuple, list):
         return type(item)(_integers(one, what) for one in item)
@@ -50,7 +51,7 @@ def _places(item: Any, what: str) -> Any:
 
 
 def _flag(item: Any, what: str) -> Any:
-    if type(item) in (bool, int) or is_traced(item):
+    if type(item) in (bool, int) or (is_traced_number(item) and isinstance(item, int)):
         return item
     raise IntegerError(f"{what}={shown(item)}: expected True or False")
 
