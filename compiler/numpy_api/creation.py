@@ -233,6 +233,9 @@ def creator(
         return plain(*map(tracer.concrete, args), **values)
 
     def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_traced_array(shape) and shape.ndim:
+            raise UnsupportedError(f"np.{name}: expected numbers as shape, found an array")
+        shape = shape.tolist() if type(shape) is np.ndarray else shape
         extents = shape if isinstance(shape, tuple | list) else (shape,)
         given = (*extents, *args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
