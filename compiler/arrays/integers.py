@@ -49,7 +49,8 @@ def _places(item: Any, what: str) -> Any:
     if type(item) in (tuple, list) and item:
         return type(item)(_places(one, what) for one in item)
     is_kept = is_traced(item) or isinstance(item, range) or getattr(item, "ndim", False)
-    return item if is_kept else integer(item, what)
+    is_float = getattr(getattr(item, "dtype", None), "kind", "i") in "fc"
+    return item if is_kept and not is_float else integer(item, what)
 
 
 def _parts(item: Any, what: str) -> Any:
