@@ -36,7 +36,8 @@ def integer(item: Any, what: str) -> int:
 
 def _integers(item: Any, what: str) -> Any:
     """An integer, several, or what stands for other things than integers."""
-    if item is None or isinstance(item, slice | range) or is_traced_number(item):
+    is_traced_integer = is_traced_number(item) and isinstance(item, int | np.integer)
+    if item is None or isinstance(item, slice | range) or is_traced_integer:
         return item
     if type(item) in (tuple, list):
         return type(item)(_integers(one, what) for one in item)
@@ -44,19 +45,27 @@ def _integers(item: Any, what: str) -> Any:
 
 
 def _places(item: Any, what: str) -> Any:
-    if type(item) in (tuple, list):
+    """Indices, in an array or in nested sequences that are not empty."""
+    if type(item) in (tuple, list) and item:
         return type(item)(_places(one, what) for one in item)
-    return item if is_traced(item) else _integers(item, what)
+    is_kept = is_traced(item) or isinstance(item, range) or getattr(item, "ndim", False)
+    is_float = getattr(getattr(item, "dtype", None), "kind", "i") in "fc"
+    return item if is_kept and not is_float else integer(item, what)
+
+
+def _parts(item: Any, what: str) -> Any:
+    """Indices or a slice."""
+    return item if isinstance(item, slice) else _places(item, what)
 
 
 def _flag(item: Any, what: str) -> Any:
-    if type(item) in (bool, int) or is_traced(item):
+    if type(item) in (bool, int) or (is_traced_number(item) and isinstance(item, int)):
         return item
     raise IntegerError(f"{what}={shown(item)}: expected True or False")
 
 
 def _number(item: Any, what: str) -> Any:
-    if is_number(item):
+    if is_number(item) and not isinstance(item, complex):
         return item
     raise IntegerError(f"{what}={shown(item)}: expected a number")
 
@@ -65,7 +74,7 @@ COUNTS = """axis axis1 axis2 axisa axisb axisc axes decimals k n N M newshape nu
 shape source destination""".split()
 # Of the arguments of these names, in each of NumPy's functions: what makes them plain.
 PLAIN: Mapping[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(COUNTS, _integers), "indices": _places, "obj": _places,
+    **dict.fromkeys(COUNTS, _integers), "indices": _places, "obj": _parts,
     "keepdims": _flag, "ddof": _number, "correction": _number,
 }  # fmt: skip
 

@@ -207,6 +207,13 @@ def _held(tracer: TracerLike | None, made: Any) -> Any:
     return tracer.copied(made) if tracer.holds_made else made
 
 
+def _extents(name: str, shape: Any) -> Sequence[Any]:
+    if is_traced_array(shape) and shape.ndim:
+        raise UnsupportedError(f"np.{name}: expected numbers as shape, found an array")
+    found = shape.tolist() if type(shape) is np.ndarray else shape
+    return found if isinstance(found, tuple | list) else (found,)
+
+
 def creator(
     name: str, plain: Callable[..., Any], holder: TracerLike | None = None
 ) -> Callable[..., Any]:
@@ -233,7 +240,7 @@ def creator(
         return plain(*map(tracer.concrete, args), **values)
 
     def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
-        extents = shape if isinstance(shape, tuple | list) else (shape,)
+        extents = _extents(name, shape)
         given = (*extents, *args, *kwargs.values())
         tracer = next((g.tracer for g in given if is_traced(g)), None)
         if tracer is None:

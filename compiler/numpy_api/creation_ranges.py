@@ -43,6 +43,8 @@ def linspace(
     """Numbers in equal steps; the last one is ``stop`` itself and not computed, as by NumPy."""
     if any(getattr(end, "ndim", 0) for end in (start, stop)):
         raise UnsupportedError("linspace: expected two numbers, found arrays")
+    if num < 0:
+        raise ShapeError(f"linspace: expected no negative number of samples, found {num}")
     place = arange(tracer, num)
     last = num - 1 if endpoint else num
     made = place * ((stop - start) / np.maximum(last, 1)) + start
@@ -75,7 +77,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         for x, place in zip(xi, places, strict=True)
     ]
     if not copy:
-        return tuple(apart) if sparse else np.broadcast_arrays(*apart)
+        return apart if sparse else np.broadcast_arrays(*apart)
     return tuple(map(np.copy, apart)) if sparse else spread_over_each_other(apart)
 
 

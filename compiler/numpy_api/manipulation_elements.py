@@ -40,6 +40,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shifts = shift if isinstance(shift, tuple | list) else (shift,)
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    if any(getattr(by, "ndim", 0) for by in shifts):
+        raise UnsupportedError("roll: expected numbers as shifts, found an array")
     count = max(len(shifts), len(axes))
     total: dict[int, Any] = {}
     each = (items if len(items) == count else [*items] * count for items in (shifts, axes))

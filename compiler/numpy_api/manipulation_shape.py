@@ -93,7 +93,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         dropped = tuple(d for d, n in enumerate(a.shape) if type(n) is int and n == 1)
     else:
-        dropped = _distinct_axes("squeeze", axis, a.ndim)
+        given = (axis,) if isinstance(axis, list) else axis  # NumPy takes no list here
+        dropped = _distinct_axes("squeeze", given, a.ndim)
     return _view(a, tuple(d for d in range(a.ndim) if d not in dropped)) if dropped else a
 
 

@@ -112,6 +112,8 @@ def _spread(
     where: Any = True, mean: Any = None, correction: Any = None,
 ) -> Any:  # fmt: skip
     """A variance or a standard deviation."""
+    if ddof and correction is not None:
+        raise UnsupportedError("ddof= and correction= are one argument: expected one of them")
     ddof = ddof if correction is None else correction
     axis, a = axis_of(name, axis), in_type(name, a, dtype)
     if where is True and mean is None:

@@ -205,3 +205,14 @@ def test_a_number_has_no_elements_to_assign_to(key):
             called(np.arange(3.0))
     with pytest.raises(ow.errors.UnsupportedError, match="found a number"):
         ow.fuse(function, fullgraph=True)(np.arange(3.0))
+
+
+def test_sparse_grids_that_share_memory_come_in_a_list():
+    grids = ow.fuse(lambda v: np.meshgrid(v, v, sparse=True, copy=False), fullgraph=True)
+
+    assert type(grids.lower(X[0]).reference(X[0])) is list
+
+
+def test_a_negative_number_of_samples_is_refused():
+    with pytest.raises(ValueError, match="no negative number"):
+        ow.fuse(lambda v: np.linspace(v[0], 1, -1)).lower(X[0])

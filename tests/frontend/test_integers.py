@@ -40,6 +40,11 @@ REFUSED = {
     "a float as digits": lambda x: np.round(x, 1.0),
     "NumPy's bool as digits": lambda x: x.round(np.bool_(True)),
     "a text as degrees of freedom": lambda x: np.var(x, ddof="1"),
+    "half an extent as digits": lambda x: np.round(x, x.shape[0] / 2),
+    "nothing as index": lambda x: np.take(x, None),
+    "a slice as index": lambda x: np.take(x, slice(2)),
+    "a list as axis to leave out": lambda x: np.squeeze(x[None], [0]),
+    "the same twice": lambda x: np.var(x, ddof=1, correction=1),
     "a bool as column count": lambda x: np.vander(x[0], True),
 }
 
@@ -47,6 +52,10 @@ REFUSED = {
 TAKEN = {
     "a bool as shift": lambda x: np.roll(x, True, axis=True),
     "a float as diagonal": lambda x: np.triu(x, k=1.5),
+    "half an extent as diagonal": lambda x: np.triu(x, x.shape[0] / 2),
+    "no indices": lambda x: np.take(x, []),
+    "shifts in an array": lambda x: np.roll(x, np.array([1, 2]), axis=(0, 1)),
+    "extents of a new array in an array": lambda x: np.full(np.array([3, 4]), x[0, 0]),
     "a bool as index": lambda x: np.take(x, True),
     "NumPy's bool as index": lambda x: x.take(np.bool_(True)),
     "axes in a list": lambda x: np.flip(x, [0, 1]),
