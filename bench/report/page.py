@@ -10,7 +10,7 @@ from typing import Any
 from bench.report.crossing import crossing
 from bench.report.document import stored
 from bench.report.reading import binding
-from bench.report.standing import places
+from bench.report.standing import ratios
 
 HEAD = (
     "# Benchmarks\n\n"
@@ -177,8 +177,8 @@ def image(picture: Path, title: str, target: Path) -> str:
 
 
 def standing_of(results: Path, folder: str) -> str:
-    """The worst places of a folder, as a table."""
-    found = [p for p in places(results)[0] if p.folder == folder]
+    """The worst ratios of a folder, as a table."""
+    found = [p for p in ratios(results)[0] if p.folder == folder]
     peers: Sequence[Any] = [p for p in found if p.other != "the roof"][:MOST_PLACES]
     rows = [f"| {p.workload} | {p.other} | {p.ratio:.2f} | {p.noise:.0%} |" for p in peers]
     return "\n".join([

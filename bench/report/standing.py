@@ -30,7 +30,7 @@ class Ratio:
     ours: str
 
 
-def places(results: Path) -> tuple[list[Ratio], list[str]]:
+def ratios(results: Path) -> tuple[list[Ratio], list[str]]:
     """Every comparison of complete results, worst first, and what could not be read."""
     found, broken = [], []
     for path, document in stored(results):
@@ -99,7 +99,7 @@ def floor_us(row: Row, roofs: Mapping[str, float], *, cached: bool = False) -> f
 
 def table(results: Path) -> str:
     """The table as text, worst first; a roof is no peer and stands by itself."""
-    found, broken = places(results)
+    found, broken = ratios(results)
     lines = []
     for title, chosen in (
         ("our time / a peer's, above 1 we are slower",
