@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from opweave._functions.apart import Apart, is_plain_leaf, is_searched
 from opweave._functions.layout import Call, Layout, _distinct, first_places
-from opweave.compiler.tracing.binding import defaults_of, renew_signature
-from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
+from opweave.compiler.tracing.binding import defaults_of, function_behind, renew_signature
+from opweave.compiler.tracing.bytecode import asks_identity, names_in
 from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.tracing.capture import (
     asks_for_its_class,
     classes_in,
-    compares_objects,
     functions_in,
     functions_of,
     helpers_of,
@@ -32,10 +31,21 @@ from opweave.compiler.tracing.definitions import (
 )
 from opweave.compiler.tracing.facts import Facts
 from opweave.compiler.tracing.places import Place
+from opweave.compiler.tracing.plainly import (
+    first,
+    goes_on,
+    is_async,
+    never_copied,
+    never_in_parts,
+)
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+OWN_CLASS = (
+    "it calls type, in a class with a base of its own, which copies answer otherwise; ask "
+    "isinstance()"
+)
 # For so many functions, and classes, it is remembered what they read.
 MOST_FUNCTIONS = 256
 
@@ -55,8 +65,9 @@ class Signature:
         self.has_forgotten = False  # definitions that somebody has asked for
         self.asks_types = False
         self.asks_identity = False  # whether two of its values are one object
-        self.compares_objects = False  # by ``is``, which a function of others may give back
-        self.looks_at: str | None = None  # what it calls to look at its own names
+        self.never_copied: str | None = None  # why it runs by NumPy, unless asked for as a whole
+        self.goes_on: str | None = None  # why it always does so
+        self.never_in_parts: str | None = None  # why it does so where it is no whole
         self.kept: Kept | None = None
 
     def describe(self) -> None:
@@ -124,10 +135,12 @@ class Signature:
         number, found = self.own.now
         self.state = (number,) if number else None
         self.describe()
-        codes = [f.__code__ for f in helpers_of(self.fn)]
-        self.asks_identity |= any(map(asks_identity, codes))
-        self.compares_objects |= any(map(compares_objects, helpers_of(self.fn)))
-        self.looks_at = next(filter(None, map(asks_frames, codes)), None)
+        helpers = list(helpers_of(self.fn))
+        self.asks_identity |= any(asks_identity(f.__code__) for f in helpers)
+        own = function_behind(self.fn)
+        self.never_copied = first([never_copied(f) for f in helpers])
+        self.goes_on = first([self.goes_on, *(goes_on(f, f is not own) for f in helpers)])
+        self.never_in_parts = first([self.never_in_parts, *map(never_in_parts, helpers)])
         asks_types = isinstance(self.fn, FunctionType) and "type" in names_in(self.fn.__code__)
         if asks_types and not self.asks_types:
             self.asks_types = True
@@ -158,8 +171,9 @@ class Signature:
     def _note(self, function: FunctionType) -> None:
         """Note what a function that is an argument asks."""
         self.asks_identity |= asks_identity(function.__code__)
-        self.compares_objects |= compares_objects(function)
-        self.looks_at = self.looks_at or asks_frames(function.__code__)
+        self.never_copied = self.never_copied or never_copied(function)
+        self.goes_on = self.goes_on or goes_on(function)
+        self.never_in_parts = self.never_in_parts or never_in_parts(function)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Argument values in the order of the parameters; of ``*args`` a tuple."""
@@ -244,18 +258,26 @@ class Signature:
             search = partial(search_function, function)
             yield from apart.using(self._definition(self.functions, function, search))
         for cls, of_objects in classes_in(values, apart.trees[trees:]):
-            if self.looks_at is None and asks_for_its_class(cls):
-                self.looks_at = "type, in a class with a base of its own"
+            if self.never_copied is None and asks_for_its_class(cls):
+                self.never_copied = OWN_CLASS
             search = partial(self._search_class, cls, of_objects)
             yield from apart.using(self._definition(self.classes, (cls, of_objects), search))
         for cls in other_classes(values, apart.trees[trees:]):
             search = partial(search_methods, cls)
             yield from apart.using(self._definition(self.classes, cls, search))
 
+    def _names(self) -> frozenset[str]:
+        """Names in the code of the function and its helpers."""
+        return frozenset().union(*(names_in(f.__code__) for f in helpers_of(self.fn)))
+
     def _search_class(self, cls: type, of_objects: bool) -> Found:
-        codes = (f.__code__ for f in functions_of(cls))  # but what a dataclass makes
-        written = (c for c in codes if c.co_filename != "<string>")
+        functions = list(functions_of(cls))
+        # but what a dataclass makes
+        written = (c for f in functions if (c := f.__code__).co_filename != "<string>")
         self.asks_identity |= any(map(asks_identity, written))
+        named = self._names()
+        called = (goes_on(f) for f in functions if is_async(f) and f.__name__ in named)
+        self.goes_on = self.goes_on or first([*called])
         return search_class(cls, of_objects, self.asks_types)
 
 

@@ -73,10 +73,9 @@ class Fallback:
         try:
             if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
                 raise ByNumPy(why)
-            if self._signature.looks_at is not None:
-                raise ByNumPy(
-                    f"it calls {self._signature.looks_at}, which copies answer otherwise"
-                )
+            never = self._signature.goes_on or self._signature.never_copied
+            if never is not None:
+                raise ByNumPy(never)
             if reasons and self._is_refused(call):
                 return None
             return self._preparing.prepare(call)
@@ -112,10 +111,10 @@ class Fallback:
             raise self._by_numpy(call, str(without_frames(error))) from None
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
-        if self._signature.compares_objects:
+        never = self._signature.never_in_parts
+        if never is not None:
             why = str(without_frames(error))  # which hold the arrays
-            why = f"it compares objects by 'is', and is no whole: {why}"
-            raise self._by_numpy(call, why) from None
+            raise self._by_numpy(call, f"{never}.  It is no whole: {why}") from None
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
         if "breaks" in environment.logs():
