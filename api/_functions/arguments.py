@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from opweave._functions.apart import Apart, is_plain_leaf, is_searched
@@ -69,6 +69,7 @@ class Signature:
         self.goes_on: str | None = None  # why it always does so
         self.never_in_parts: str | None = None  # why it does so where it is no whole
         self.kept: Kept | None = None
+        self._noted: set[CodeType] = set()
 
     def describe(self) -> None:
         """Look at the parameters and their defaults."""
@@ -169,7 +170,12 @@ class Signature:
         return made
 
     def _note(self, function: FunctionType) -> None:
-        """Note what a function that is an argument asks."""
+        """Note what a function that is an argument asks; once, since it is an argument again."""
+        if function.__code__ in self._noted:
+            return
+        if len(self._noted) >= MOST_FUNCTIONS:
+            self._noted.clear()
+        self._noted.add(function.__code__)
         self.asks_identity |= asks_identity(function.__code__)
         self.never_copied = self.never_copied or never_copied(function)
         self.goes_on = self.goes_on or goes_on(function)

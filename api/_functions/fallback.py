@@ -21,6 +21,7 @@ from opweave.opcodes.errors import (
     OpweaveWarning,
     RecompileError,
     SubclassError,
+    TraceError,
 )
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.process import environment
@@ -68,7 +69,7 @@ class Fallback:
             SubclassError: it has to run by NumPy alone.
         """
         if self._preparing.options.fullgraph:
-            return self._preparing.prepare(call)
+            return self._prepare_whole(call)
         reasons = self._parts.reasons
         try:
             if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
@@ -93,6 +94,16 @@ class Fallback:
                 error.__traceback__ = error.__context__ = error.__cause__ = None
                 raise ByNumPy(why, type(error).__name__) from None
             raise
+
+    def _prepare_whole(self, call: Call) -> Ready:
+        """Prepare a call; an error of code in C that was given a stand-in becomes a refusal."""
+        try:
+            return self._preparing.prepare(call)
+        except Exception as error:
+            never = self._signature.never_in_parts
+            if isinstance(error, OpweaveError) or never is None or not is_of_function(error):
+                raise
+            raise TraceError(f"{self._signature.name}: {never}") from error
 
     def _is_refused(self, call: Call) -> bool:
         """Whether a call runs in parts without another trace.

@@ -114,6 +114,11 @@ def test_what_takes_memory_runs_by_the_plain_function():
         fused(X)
 
 
+def test_what_takes_memory_is_refused_as_a_whole_with_a_remedy():
+    with pytest.raises(TraceError, match="uses struct.unpack_from.*call that outside"):
+        ow.fuse(lambda x: struct.unpack_from("d", x * 2), fullgraph=True)(X)
+
+
 @pytest.mark.host
 def test_bytes_that_are_asked_for_as_a_class_change_nothing():
     def f(x, tag="a"):
