@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from opweave._functions.apart import Apart, is_plain_leaf, is_searched
 from opweave._functions.kept import Kept, structure_of
 from opweave._functions.layout import Call, Layout, _distinct, first_places
 from opweave._functions.parameters import Parameters
-from opweave.compiler.tracing.bytecode import asks_frames, asks_identity, names_in
+from opweave.compiler.tracing.binding import function_behind
+from opweave.compiler.tracing.bytecode import asks_identity, names_in
 from opweave.compiler.tracing.capture import (
     asks_for_its_class,
     classes_in,
-    compares_objects,
     functions_in,
     functions_of,
     helpers_of,
@@ -29,7 +29,18 @@ from opweave.compiler.tracing.definitions import (
     search_methods,
 )
 from opweave.compiler.tracing.places import Place
+from opweave.compiler.tracing.plainly import (
+    first,
+    goes_on,
+    is_async,
+    never_copied,
+    never_in_parts,
+)
 
+OWN_CLASS = (
+    "it calls type, in a class with a base of its own, which copies answer otherwise; ask "
+    "isinstance()"
+)
 # For so many functions, and classes, it is remembered what they read.
 MOST_FUNCTIONS = 256
 # For so many structures of arguments.
@@ -44,8 +55,10 @@ class Signature(Parameters):
         self.has_forgotten = False  # definitions that somebody has asked for
         self.asks_types = False
         self.asks_identity = False  # whether two of its values are one object
-        self.compares_objects = False  # by ``is``, which a function of others may give back
-        self.looks_at: str | None = None  # what it calls to look at its own names
+        self.never_copied: str | None = None  # why it runs by NumPy, unless asked for as a whole
+        self.goes_on: str | None = None  # why it always does so
+        self.never_in_parts: str | None = None  # why it does so where it is no whole
+        self._noted: set[CodeType] = set()
         self.forget()
 
     def forget(self) -> None:
@@ -100,10 +113,12 @@ class Signature(Parameters):
         elif not self.own.renewed():
             return self.own
         self.describe((self.own.now.number,) if self.own.now.number else None)
-        codes = [f.__code__ for f in helpers_of(self.fn)]
-        self.asks_identity |= any(map(asks_identity, codes))
-        self.compares_objects |= any(map(compares_objects, helpers_of(self.fn)))
-        self.looks_at = next(filter(None, map(asks_frames, codes)), None)
+        helpers = list(helpers_of(self.fn))
+        self.asks_identity |= any(asks_identity(f.__code__) for f in helpers)
+        own = function_behind(self.fn)
+        self.never_copied = first([never_copied(f) for f in helpers])
+        self.goes_on = first([self.goes_on, *(goes_on(f, f is not own) for f in helpers)])
+        self.never_in_parts = first([self.never_in_parts, *map(never_in_parts, helpers)])
         asks_types = isinstance(self.fn, FunctionType) and "type" in names_in(self.fn.__code__)
         if asks_types and not self.asks_types:
             self.asks_types = True
@@ -130,10 +145,16 @@ class Signature(Parameters):
         return made
 
     def _note(self, function: FunctionType) -> None:
-        """Note what a function that is an argument asks."""
+        """Note what a function that is an argument asks; once, since it is an argument again."""
+        if function.__code__ in self._noted:
+            return
+        if len(self._noted) >= MOST_FUNCTIONS:
+            self._noted.clear()
+        self._noted.add(function.__code__)
         self.asks_identity |= asks_identity(function.__code__)
-        self.compares_objects |= compares_objects(function)
-        self.looks_at = self.looks_at or asks_frames(function.__code__)
+        self.never_copied = self.never_copied or never_copied(function)
+        self.goes_on = self.goes_on or goes_on(function)
+        self.never_in_parts = self.never_in_parts or never_in_parts(function)
 
     def _apart(self, values: Sequence[Any]) -> Call:
         """Containers taken apart, and what the function reads from outside added."""
@@ -200,16 +221,24 @@ class Signature(Parameters):
             search = partial(search_function, function)
             yield from apart.using(self._definition(self.functions, function, search))
         for cls, of_objects in classes_in(values, apart.trees[trees:]):
-            if self.looks_at is None and asks_for_its_class(cls):
-                self.looks_at = "type, in a class with a base of its own"
+            if self.never_copied is None and asks_for_its_class(cls):
+                self.never_copied = OWN_CLASS
             search = partial(self._search_class, cls, of_objects)
             yield from apart.using(self._definition(self.classes, (cls, of_objects), search))
         for cls in other_classes(values, apart.trees[trees:]):
             search = partial(search_methods, cls)
             yield from apart.using(self._definition(self.classes, cls, search))
 
+    def _names(self) -> frozenset[str]:
+        """Names in the code of the function and its helpers."""
+        return frozenset().union(*(names_in(f.__code__) for f in helpers_of(self.fn)))
+
     def _search_class(self, cls: type, of_objects: bool) -> Found:
-        codes = (f.__code__ for f in functions_of(cls))  # but what a dataclass makes
-        written = (c for c in codes if c.co_filename != "<string>")
+        functions = list(functions_of(cls))
+        # but what a dataclass makes
+        written = (c for f in functions if (c := f.__code__).co_filename != "<string>")
         self.asks_identity |= any(map(asks_identity, written))
+        named = self._names()
+        called = (goes_on(f) for f in functions if is_async(f) and f.__name__ in named)
+        self.goes_on = self.goes_on or first([*called])
         return search_class(cls, of_objects, self.asks_types)

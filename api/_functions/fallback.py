@@ -21,6 +21,7 @@ from opweave.opcodes.errors import (
     OpweaveWarning,
     RecompileError,
     SubclassError,
+    TraceError,
 )
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.process import environment
@@ -68,15 +69,14 @@ class Fallback:
             SubclassError: it has to run by NumPy alone.
         """
         if self._preparing.options.fullgraph:
-            return self._preparing.prepare(call)
+            return self._prepare_whole(call)
         reasons = self._parts.reasons
         try:
             if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
                 raise ByNumPy(why)
-            if self._signature.looks_at is not None:
-                raise ByNumPy(
-                    f"it calls {self._signature.looks_at}, which copies answer otherwise"
-                )
+            never = self._signature.goes_on or self._signature.never_copied
+            if never is not None:
+                raise ByNumPy(never)
             if reasons and self._is_refused(call):
                 return None
             return self._preparing.prepare(call)
@@ -95,6 +95,16 @@ class Fallback:
                 raise ByNumPy(why, type(error).__name__) from None
             raise
 
+    def _prepare_whole(self, call: Call) -> Ready:
+        """Prepare a call; an error of code in C that was given a stand-in becomes a refusal."""
+        try:
+            return self._preparing.prepare(call)
+        except Exception as error:
+            never = self._signature.never_in_parts
+            if isinstance(error, OpweaveError) or never is None or not is_of_function(error):
+                raise
+            raise TraceError(f"{self._signature.name}: {never}") from error
+
     def _is_refused(self, call: Call) -> bool:
         """Whether a call runs in parts without another trace.
 
@@ -112,10 +122,10 @@ class Fallback:
             raise self._by_numpy(call, str(without_frames(error))) from None
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
-        if self._signature.compares_objects:
+        never = self._signature.never_in_parts
+        if never is not None:
             why = str(without_frames(error))  # which hold the arrays
-            why = f"it compares objects by 'is', and is no whole: {why}"
-            raise self._by_numpy(call, why) from None
+            raise self._by_numpy(call, f"{never}.  It is no whole: {why}") from None
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
         if "breaks" in environment.logs():

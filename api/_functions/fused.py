@@ -35,9 +35,11 @@ from opweave.runtime.calls.arrays import is_cupy
 UNGIVEN: Any = object()
 
 
-def _of_given(name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
-    """What reads and sets an attribute of the function that was given."""
-    return lambda self: getattr(self.given, name), lambda self, v: setattr(self.given, name, v)
+def _of_given(name: str) -> property:
+    """An attribute of the function that was given."""
+    return property(
+        lambda self: getattr(self.given, name), lambda self, v: setattr(self.given, name, v)
+    )
 
 
 class Fused:
@@ -69,9 +71,12 @@ class Fused:
 
     # What a function is made of is that of the given one.
 
-    __code__ = property(*_of_given("__code__"))
-    __defaults__ = property(*_of_given("__defaults__"))
-    __kwdefaults__ = property(*_of_given("__kwdefaults__"))
+    __code__ = _of_given("__code__")
+    __defaults__ = _of_given("__defaults__")
+    __kwdefaults__ = _of_given("__kwdefaults__")
+    __globals__ = _of_given("__globals__")
+    __closure__ = _of_given("__closure__")
+    __builtins__ = _of_given("__builtins__")
 
     @property
     def _specialised(self) -> Specialisations:
@@ -221,7 +226,7 @@ class Fused:
         try:
             program = self.lower(*args, target=target, **kwargs)
         except (*BREAKS, AlignmentError) as error:
-            if self.options.fullgraph or target is not None:
+            if self.options.fullgraph or target is not None or self.signature.goes_on:
                 raise
             why = without_frames(error)
         else:

@@ -16,7 +16,7 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.tracing.arguments import ArrayType
 from opweave.configuration import config
-from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
@@ -99,7 +99,13 @@ class Preparing:
         return cuda.live_device(index), cuda.executor(index, self.options.fast)
 
     def found_for(self, call: Call, device: Device, limit: int | None = None) -> Specialised:
-        """What a call is traced to, from memory if it is there."""
+        """What a call is traced to, from memory if it is there.
+
+        Raises:
+            TraceError: its code goes on after the call.
+        """
+        if self.signature.goes_on is not None:
+            raise TraceError(f"{self.signature.name}: {self.signature.goes_on}")
         arguments, layout, known = call.types, call.layout, self.specialised
         if config.device == "cuda":  # copies of NumPy's arrays, which the function has been given
             arguments = {k: _of_numpy(a) for k, a in arguments.items()}

@@ -86,14 +86,21 @@ class LazySightLike(Protocol):
 
     Attributes:
         copy_of: of containers, by the identities of the originals.
+        meant: stand-ins, and the values that they stand for.
+        scopes: the globals of the user's functions, by those of their copies.
     """
 
     tracer: LazyTracerLike
     copy_of: dict[int, Any]
+    meant: dict[int, Any]
+    scopes: dict[int, dict[str, Any]]
 
     @property
     def functions(self) -> dict[int, Any]:
         """The user's functions, by the identities of their copies."""
+
+    def real(self, item: Any) -> Any:
+        """What the caller gets in the place of a value that the function sees."""
 
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object."""

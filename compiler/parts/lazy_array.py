@@ -6,6 +6,7 @@ import math
 import operator as operator_module
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from types import BuiltinMethodType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ BY_PYTHON: dict[str, Callable[..., Any]] = {
     for method, name in (*BINARY, *COMPARISONS)
 }
 # Attributes through which anybody may write to an array.
-MEMORY = ("__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__")
+MEMORY = (
+    "__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__", "__setstate__",
+)  # fmt: skip
 # Types of operands that have no say in an operator.
 PLAIN = (np.ndarray, int, float)
 # Of the ends of a slice.
@@ -35,9 +38,38 @@ ENDS = (int, type(None))
 BREAKS = (UnsupportedError, TraceError, DTypeError)
 
 
+class ArrayMethod:
+    """A method of an array; who keeps it gets that of the array which is there then."""
+
+    __opweave_stands__ = True
+
+    def __init__(self, array: LazyArray, name: str):
+        self.__self__, self.__name__ = array, name
+
+    @property
+    def _found(self) -> Any:
+        return getattr(self.__self__._array(), self.__name__)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return BuiltinMethodType
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        array, name = self.__self__, self.__name__
+        run = array._or_eagerly if args or kwargs else array._or_eagerly_unwatched
+        return run(
+            f".{name}", lambda: array._method(name, args, kwargs),
+            lambda *a, **k: getattr(array._array(), name)(*a, **k), args, kwargs,
+        )  # fmt: skip
+
+
 class LazyArray(TracedArray):
     """A traced array; what no kernel can do, NumPy does with the array that it stands for."""
 
+    __slots__ = ()
     tracer: LazyTracerLike
 
     def _or_eagerly(
@@ -88,7 +120,7 @@ class LazyArray(TracedArray):
         is_part = name in ("real", "imag") and self.value.dtype.is_complex  # memory of its own
         if name in PROPERTIES and not is_part:
             return super().__getattr__(name)
-        if name in MEMORY:
+        if name in MEMORY and hasattr(self.__class__, name):
             self.tracer.broken(f".{name}")
             self.tracer.leaked = True
             return getattr(self._array(), name)
@@ -101,15 +133,7 @@ class LazyArray(TracedArray):
             self.tracer.broken(f".{name}")
             self.tracer.leaked |= name in ("flat", "data", "base")
             return self.tracer.seen_of(getattr(self._array(), name))
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            run = self._or_eagerly if args or kwargs else self._or_eagerly_unwatched
-            return run(
-                f".{name}", lambda: self._method(name, args, kwargs),
-                lambda *a, **k: getattr(self._array(), name)(*a, **k), args, kwargs,
-            )  # fmt: skip
-
-        return method
+        return ArrayMethod(self, name)
 
     def _method(self, name: str, args: Any, kwargs: Any) -> Any:
         if name not in METHODS:
@@ -205,6 +229,18 @@ class LazyArray(TracedArray):
         setattr(self._array(), name, self.tracer.concrete(value))
         if name in ("shape", "strides", "dtype"):
             self.tracer.reshaped(self._array())
+
+    def __reduce__(self) -> Any:
+        return self._or_eagerly(".__reduce__", self._pickled, lambda a: a.__reduce__(), (self,))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        args = (self, protocol)
+        return self._or_eagerly(
+            ".__reduce__", self._pickled, lambda a, p: a.__reduce_ex__(p), args
+        )
+
+    def _pickled(self) -> Any:
+        self._unsupported("a pickle")
 
     def __str__(self) -> str:
         return str(self._array())

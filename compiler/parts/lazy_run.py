@@ -58,7 +58,7 @@ def _run(
     try:
         result = run(fn, values, captured, sight, containers, originals)
     except Exception as error:
-        error.args = Settling(sight.real).settled(error.args)
+        Settling(sight.real).settled(error)
         Settling(sight.real).settled(vars(error))
         raise
     finally:

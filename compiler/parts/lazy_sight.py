@@ -6,15 +6,12 @@ globals.  Code of others, and the caller, get what these stand for.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import inspect
-import sys
 import types
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,6 +21,7 @@ from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.lazy_array import BREAKS
 from opweave.compiler.parts.lazy_calls import LazyCalls, LazyMethod
+from opweave.compiler.parts.outliving import OUTLIVING
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
@@ -42,6 +40,8 @@ from opweave.opcodes.allowed import is_number
 RANDOM = ("numpy.random", "cupy.random")
 # Functions in C that read memory: a stand-in has none.
 BUFFERS = (memoryview, np.frombuffer, zlib.crc32, zlib.adler32)
+# Classes in C that ask for the class of a number.
+OF_NUMBERS = frozenset({"Decimal", "Fraction", "timedelta"})
 # Functions that read the frame which calls them: no frame of ours may stand between.
 OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 
@@ -191,42 +191,14 @@ class LazySight:
         """What the caller gets in the place of a value that the function sees."""
         if id(item) in self.meant:
             return self.meant[id(item)][1]
-        if type(item) is types.FunctionType:
-            return self._outliving(item)
-        if type(item) is types.GeneratorType:
-            return self._suspended(item)
+        outliving = OUTLIVING.get(type(item))
+        if outliving is not None:
+            return outliving(self, item)
         return self.tracer.concrete(meant_by(item))
 
-    def _outliving(self, function: types.FunctionType) -> types.FunctionType:
-        """A function that was made inside, with the user's own globals and arrays themselves."""
-        scope = self.scopes.get(id(function.__globals__))
-        if scope is None:
-            return function
-        settling = Settling(self.real)
-        for cell in function.__closure__ or ():
-            with suppress(ValueError):  # the cell is empty
-                cell.cell_contents = settling.settled(cell.cell_contents)
-        code, closure = function.__code__, function.__closure__
-        defaults = settling.settled(function.__defaults__)
-        made = types.FunctionType(code, scope, function.__name__, defaults, closure)
-        made.__kwdefaults__ = settling.settled(function.__kwdefaults__)
-        made.__doc__ = function.__doc__
-        made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-        made.__dict__.update(function.__dict__)
-        return made
-
-    def _suspended(self, generator: types.GeneratorType[Any, Any, Any]) -> Any:
-        """A generator that has not ended; its variables hold arrays themselves from now on."""
-        frame = generator.gi_frame
-        if frame is not None and not generator.gi_running:
-            names, settling = frame.f_locals, Settling(self.real)
-            names.update({name: settling.settled(value) for name, value in names.items()})
-            if sys.version_info < (3, 13):  # f_locals is a copy there
-                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-        return generator
-
     def copies(self, code: types.CodeType) -> None:
-        self.tracer.asks_truth |= asks_truth(code) or not names_in(code).isdisjoint(TRUTHS)
+        names = OF_NUMBERS.union(TRUTHS) & names_in(code)
+        self.tracer.asks_truth |= asks_truth(code) or bool(names)
 
     def classes(self) -> Set[type]:
         return self.seen.shown_classes

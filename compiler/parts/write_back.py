@@ -7,9 +7,11 @@ themselves, not as copies, may hold some of these.  They are replaced by what th
 from __future__ import annotations
 
 import gc
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView
-from types import FunctionType, GeneratorType
+from functools import cached_property, partial
+from types import FunctionType, GeneratorType, MappingProxyType, MethodType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,19 @@ from opweave.compiler.tracing.owners import is_own_class
 from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.
-HOLDING = ("collections", "queue", "types", "argparse")
+HOLDING = ("collections", "queue", "types", "argparse", "contextlib")
 # What holds containers, and can be settled only inside of them.
-ITERATING = (Iterator, MappingView)
+ITERATING = (Iterator, MappingView, MappingProxyType)
 ITERATED = ("builtins", "itertools", "collections")
-# Objects whose code runs after the function.
-RUNNING = (FunctionType, GeneratorType)
+# Iterators of other modules that are made again with what they hold.
+AGAIN = (
+    itertools.repeat, itertools.product, itertools.permutations, itertools.combinations,
+    itertools.combinations_with_replacement,
+)  # fmt: skip
+# Objects whose code runs after the function, and its frames.
+RUNNING = (FunctionType, GeneratorType, TracebackType)
+# Where an exception holds others.
+OF_ERRORS = ("args", "__cause__", "__context__", "__traceback__")
 # Types whose objects hold no others.
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None)})
 
@@ -67,7 +76,10 @@ class Settling:
         if issubclass(kind, tuple | frozenset):
             self.seen[id(value)] = value, self._tuple(value)
             return self.seen[id(value)][1]
-        if issubclass(kind, Iterator) and kind.__module__ == "builtins":
+        if kind is MethodType:
+            self.seen[id(value)] = value, self._method(value)
+            return self.seen[id(value)][1]
+        if kind in AGAIN or (issubclass(kind, Iterator) and kind.__module__ == "builtins"):
             self.seen[id(value)] = value, self._iterator(value)
             return self.seen[id(value)][1]
         self.waiting.append(value)
@@ -82,6 +94,17 @@ class Settling:
             self._fill(list(enumerate(value)), value.__setitem__)
         elif issubclass(kind, set):
             self._set(value)
+        elif issubclass(kind, BaseException):
+            self._fill(
+                [(name, getattr(value, name)) for name in OF_ERRORS], partial(setattr, value)
+            )
+        elif issubclass(kind, partial):
+            made = self._tuple((value.func, value.args, value.keywords))
+            if any(a is not b for a, b in zip(made, (value.func, value.args), strict=False)):
+                value.__setstate__((*made, vars(value)))
+        elif issubclass(kind, type):
+            if is_made_inside(value):
+                self._class(value)
         elif issubclass(kind, np.ndarray) and value.dtype == object and value.flags.writeable:
             self._fill(list(enumerate(value.flat)), value.flat.__setitem__)
         elif issubclass(kind, ITERATING) and kind.__module__ in ITERATED:
@@ -104,8 +127,9 @@ class Settling:
                 value[key] = item
 
     def _tuple(self, value: Any) -> Any:
-        items = list(map(self._made, value))
-        if all(a is b for a, b in zip(items, value, strict=True)):
+        held = list(value)  # once: a set has no order of its own
+        items = list(map(self._made, held))
+        if all(a is b for a, b in zip(items, held, strict=True)):
             return value
         kind = type(value)
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
@@ -128,14 +152,48 @@ class Settling:
                 value.discard(item)
                 value.add(made)
 
+    def _method(self, value: MethodType) -> Any:
+        owner, function = value.__self__, value.__func__
+        made = self._made(owner)
+        if stands_in(type(owner)):
+            return getattr(made, function.__name__)
+        called = self._made(function)
+        return value if made is owner and called is function else MethodType(called, made)
+
+    def _class(self, value: type) -> None:
+        """A class that the function has made, with what its methods hold."""
+        for name, item in list(vars(value).items()):
+            made = self._member(item)
+            if made is not item:
+                setattr(value, name, made)
+
+    def _member(self, item: Any) -> Any:
+        if isinstance(item, staticmethod | classmethod):
+            made = self._made(item.__func__)
+            return item if made is item.__func__ else type(item)(made)
+        if type(item) is property:
+            parts = item.fget, item.fset, item.fdel
+            made = self._tuple(parts)
+            return item if made is parts else property(made[0], made[1], made[2], item.__doc__)
+        if isinstance(item, cached_property):
+            item.func = self._made(item.func)
+        return self._made(item)
+
     def _object(self, value: Any) -> None:
         def put(name: str, made: Any) -> None:
             object.__setattr__(value, name, made)
 
+        if is_made_inside(type(value)):
+            self._made(type(value))
         names = [name for base in type(value).__mro__ for name in _slots(base)]
         self._fill(list(getattr(value, "__dict__", {}).items()), put)
         held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
         self._fill(held, put)
+
+
+def is_made_inside(cls: type) -> bool:
+    """True for a class of the user's own that may have been made by a call of a function."""
+    return "<locals>" in cls.__qualname__ and is_own_class(cls)
 
 
 def _slots(base: type) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
 from opweave.compiler.numpy_api.registry import Row
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
-from opweave.compiler.traced.refused import Refused
+from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class
 from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
 from opweave.opcodes import OPERATORS
@@ -198,9 +198,7 @@ class TracedArray(Refused, ArrayOperators):
         kind = self.__class__
         if hasattr(kind, name) or kind is np.memmap:  # a method of its own class, or of np.memmap
             self._unsupported(f"{kind.__name__}.{name}")
-        error = AttributeError(
-            f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}"
-        )
+        error = AttributeError(f"'{name_of_class(self)}' object has no attribute {name!r}")
         error.add_note(f"at {self.tracer.where()}, in a fused function")
         raise error
 
@@ -229,6 +227,8 @@ class TracedArray(Refused, ArrayOperators):
         return length(self)
 
     def _applied(self, operator: Operator, *operands: Any) -> Any:
+        if operator.name == "multiply":
+            check_repeated(self, operands)
         return self.tracer.apply(operator, operands)
 
     def _power(self, exponent: Any) -> Operator:

@@ -47,6 +47,35 @@ class Refused:
     __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
+    def __delitem__(self, key: Any) -> NoReturn:
+        """As NumPy does, of whom nobody deletes elements."""
+        if self.tracer.is_number(self.value):
+            raise TypeError(f"'{name_of_class(self)}' object doesn't support item deletion")
+        raise ValueError("cannot delete array elements")
+
+
+def name_of_class(array: Any) -> str:
+    """The name of the class of what an array stands for, as messages of Python's have it."""
+    kind = array.__class__
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+# What Python repeats where it is multiplied by a number.
+REPEATED = (list, tuple, str, bytes, bytearray)
+
+
+def check_repeated(array: Any, operands: Sequence[Any]) -> None:
+    """That a product is no repetition, whose length no kernel knows.
+
+    Raises:
+        UnsupportedError: the array is a number, beside a list or a text.
+    """
+    tracer: TracerLike = array.tracer
+    if any(type(o) in REPEATED for o in operands) and tracer.is_number(array.value):
+        raise tracer.noted(UnsupportedError(
+            f"a sequence that is repeated ({tracer.where()}); repeat it outside the fused function"
+        ))  # fmt: skip
+
 
 def check_order(tracer: TracerLike, operator: Operator, operands: Sequence[Any]) -> None:
     """That a comparison gives the same from whichever side Python asks; see ``check_truth``."""

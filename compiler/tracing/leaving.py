@@ -27,7 +27,7 @@ from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_o
 # Functions that uncopied code calls to ask for types; they would see the type of a stand-in.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 # Code of these origins only computes, but functions that it is given may do more.
-COMPUTING = (Origin.PURE, Origin.ARRAYS)
+COMPUTING = (Origin.PURE, Origin.ARRAYS, Origin.LOOKING)
 # Our own code that has run under a profile function, by its identity.
 _ours: dict[int, types.CodeType] = {}
 # The phases that callbacks of the garbage collector are told.
@@ -75,16 +75,18 @@ class Leaving:
         left: is told of each departure; what it raises is raised in the user's code.
         crossed: is told when code begins that is no copy (True), and when copied code goes on
             (False).
+        shows: code that asks for classes may see stand-ins, which refuse.
     """
 
     def __init__(
         self, scopes: Set[int], classes: Callable[[], Set[type]],
-        left: Callable[[Departure], None], crossed: Callable[[bool], None],
+        left: Callable[[Departure], None], crossed: Callable[[bool], None], shows: bool,
     ):  # fmt: skip
         self.scopes = scopes
         self.classes = classes
         self.left = left
         self.crossed = crossed
+        self.passing = (Origin.OURS, *(COMPUTING if shows else COMPUTING[:2]))
         # frames at which the code is of another side than what calls them: innermost last
         self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
@@ -193,7 +195,7 @@ class Leaving:
 
     def _entered(self, frame: FrameType) -> None:
         origin = self._origin(frame)
-        if origin is Origin.OURS or origin in COMPUTING:
+        if origin in self.passing:
             return
         # opweave calls no package by itself, except functions that np.piecewise is given
         between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING

@@ -23,6 +23,7 @@ class Origin(Enum):
     ARRAYS = "the arrays' own library"
     USER = "the user's"
     PURE = "of another library, known to compute only"
+    LOOKING = "the same, but it asks what it is given for its class"
     PYTHON = "the standard library's"
     PACKAGE = "an installed package's"
 
@@ -44,6 +45,13 @@ EFFECTS = frozenset(
     """
     save savez savez_compressed savetxt load loadtxt genfromtxt fromfile memmap tofile dump dumps
     set_printoptions seterr seterrcall setbufsize show_config show_runtime info
+    """.split()
+)
+# Of these, which ask what they are given for its class, and keep nothing.
+LOOKING = frozenset(
+    """
+    fractions decimal _pydecimal statistics colorsys datetime _pydatetime calendar struct json
+    base64 difflib
     """.split()
 )
 # Modules in C of which each function only computes.
@@ -74,6 +82,8 @@ def origin_of(code: types.CodeType, module: Any) -> Origin:
         return Origin.OURS
     if root in OURS:
         return Origin.PACKAGE if code.co_name in EFFECTS else Origin.ARRAYS
+    if root in LOOKING:
+        return Origin.LOOKING
     if root in PURE or root.startswith("namedtuple_"):
         return Origin.PURE
     if root in LIBRARIES:

@@ -20,6 +20,7 @@ from opweave.compiler.traced.made import is_array, is_boxed
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
+from opweave.compiler.tracing.capture import classes_in
 from opweave.compiler.tracing.refusing import Refusing
 from opweave.compiler.tracing.structure import Structure
 from opweave.compiler.tracing.tree import flatten
@@ -54,6 +55,20 @@ def result_of(
     if not marks:
         return leaves, structure
     return flatten(result, "the output", CONSTANTS, seen=seen, marks=marks)
+
+
+def check_classes(structure: Structure | None, known: Set[type]) -> None:
+    """Refuse objects of classes that the function makes, which are others at each call.
+
+    Raises:
+        TraceError: names the class.
+    """
+    for cls, _ in classes_in((), (structure,)):
+        if "<locals>" in cls.__qualname__ and cls not in known:
+            raise TraceError(
+                f"the output holds a {cls.__name__}, a class that the function makes at each "
+                "call; define the class outside the function"
+            )
 
 
 def _guard_divisors(tracer: Tracer, outputs: Sequence[Output]) -> None:

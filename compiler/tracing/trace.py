@@ -29,6 +29,7 @@ from opweave.compiler.tracing.results import (
     _guard_divisors,
     _output,
     boxed,
+    check_classes,
     result_of,
 )
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
@@ -123,6 +124,7 @@ def _trace(
             leaves, structure = result_of(result, containers, call.values(), given)
     except ArgumentError as error:  # Python may return what no kernel's results are
         raise TraceError(str(error)) from None
+    check_classes(structure, sight.classes())
     copies = _copies(tracer, [item for _, item in leaves])
     outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
     if repeated and all(isinstance(o, Value) for o in outputs):
@@ -238,7 +240,9 @@ def run(
     changes = Changes(substituted, held, containers, originals)
     sight.begun(changes)
     args, kwargs = passed(substituted.function, call)
-    leaving = Leaving(substituted.known_scopes, sight.classes, sight.left, sight.crossed)
+    leaving = Leaving(
+        substituted.known_scopes, sight.classes, sight.left, sight.crossed, not sight.puts_back
+    )  # fmt: skip
     name = getattr(fn, "__name__", "the function")
     try:
         try:

@@ -21,8 +21,8 @@ IMPORTS: dict[str, str] = {
     name: f"import {name}"
     for name in (
         "array bisect collections contextlib copy dataclasses decimal enum fractions functools hashlib heapq inspect io "
-        "itertools json logging math numbers operator os pathlib pickle pprint random string sys tempfile "
-        "threading time types typing warnings weakref"
+        "itertools json logging math numbers operator os pathlib pickle pprint random statistics string struct sys tempfile "
+        "threading time types typing warnings weakref zlib"
     ).split()
 }  # fmt: skip
 

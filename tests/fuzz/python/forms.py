@@ -231,6 +231,14 @@ GENERATORS = (
     "def local_(n_):\n    return 1 if n_ < 1 else local_(n_ - 1) + 1\n{new} = local_({n})",
     "global G_COUNT\nG_COUNT += 1", "global G_ARRAY\nG_ARRAY = {x} * 2", "global G_NUMBER\nG_NUMBER = G_NUMBER + 1\n{new} = G_NUMBER", "G_NUMBER * {x}", "G_ARRAY * 2", "G_ARRAY", "G_NUMBER", "STATE['calls']", "len(SEEN)", "[*SEEN]", "STATE", "HOLDER.total",
 )  # fmt: skip
+# What C does with an array past its protocols, and what keeps one.
+MEMORY = (
+    "bytes({x})", "bytearray({x})", "memoryview({x} * 2).tobytes()", "np.frombuffer({v} * 2, np.uint8)", "hashlib.md5({x} * 2).hexdigest()", "zlib.crc32({x} * 2)", "struct.unpack_from('b', {x} * 2)", "io.BytesIO({x} * 2).read()", "pickle.dumps({x} * 2)", "({x} * 2).__reduce__()[1]",
+    "statistics.mean({v})", "statistics.median({v} * 2)", "fractions.Fraction({v}[0])", "decimal.Decimal(float({v}.sum()))", "json.dumps([{v}.tolist(), 2])", "[0] * np.argmax({v})", "({x} * 2).sum", "functools.partial(np.multiply, {x} * 2)", "types.MappingProxyType({{'a': {x} * 2}})",
+    "list(itertools.product([{x} * 2], [{n}]))", "itertools.repeat({x} * 2, 2)", "del {x}[0]",
+    "def local_():\n    return local_.held\nlocal_.held = {x} * 2\n{new} = local_", "@functools.lru_cache\ndef local_(n_):\n    return {x} * n_\n{new} = local_(2)", "try:\n    raise ValueError({x} * 2)\nexcept ValueError as error_:\n    SEEN.append(error_)",
+    "class Local_:\n    held = {x} * 2\n{new} = Local_().held", "async def local_(v_):\n    return v_ * 2\nmade_ = local_({x})\ntry:\n    made_.send(None)\nexcept StopIteration as stop_:\n    {new} = stop_.value",
+)  # fmt: skip
 # Only inside of others: what a method has, and what an enclosing function has.
 METHODS = (
     "self.calls += 1", "self.calls", "self.last = {x}", "self.last is {x}", "self.flag is True", "self.seen.append({n})", "self.weights * {n}", "self.helper({x})", "type(self).__name__", "self is OWNER", "isinstance(self, Owner)", "self.weights += 1", "Owner.made += 1",
@@ -248,12 +256,12 @@ NUMERIC = (
 TABLES: dict[str, tuple[str, ...]] = {
     "question": QUESTIONS, "identity": IDENTITY, "bool": BOOLEANS, "container": CONTAINERS, "subclass": SUBCLASSES, "printing": PRINTING,
     "logging": LOGGING, "warning": WARNINGS, "foreign": FOREIGN, "written": WRITES, "raised": ERRORS, "generator": GENERATORS, "method": METHODS,
-    "closure": CLOSURES, "numeric": NUMERIC,
+    "closure": CLOSURES, "numeric": NUMERIC, "memory": MEMORY,
 }  # fmt: skip
 # How often a line is of a kind.
 WEIGHTS = {
     "question": 6, "identity": 5, "bool": 5, "container": 6, "subclass": 3, "printing": 3, "logging": 2, "warning": 2,
-    "foreign": 6, "written": 4, "raised": 4, "generator": 3, "method": 5, "closure": 5, "numeric": 4,
+    "foreign": 6, "written": 4, "raised": 4, "generator": 3, "method": 5, "closure": 5, "numeric": 4, "memory": 3,
 }  # fmt: skip
 # Forms that round: what a program with one of them computes is held to a few units in the last place.
 ROUNDED = frozenset({"{v}.mean()", "np.exp({v})", "{v} / 3", "np.sqrt({v} * {v} + 1)"} | {f for f in FOREIGN if "ndimage." in f or "signal." in f or "linalg." in f})  # fmt: skip

@@ -1,0 +1,151 @@
+"""What only the user's own function can do: no copy of it, and nothing on stand-ins for arrays.
+
+Such a function runs by NumPy.  Each reason is a text that ends with what to do instead.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import inspect
+import re
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from opweave.compiler.tracing.bytecode import _reads, asks_frames, names_in, nested_codes
+from opweave.compiler.tracing.capture import compares_objects
+from opweave.compiler.tracing.owners import Function
+
+# Code that goes on after the call of its function, and what it is named.
+LATER = {
+    inspect.CO_COROUTINE: "a coroutine",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
+    inspect.CO_ITERABLE_COROUTINE: "a coroutine",
+}
+# Modules in C, and in Python above them, that read the memory of what they are given, or hold it
+# where nobody can look.
+MODULES = frozenset(
+    """
+    hashlib _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _sha3 _blake2 hmac zlib bz2 _bz2 gzip lzma
+    _lzma struct _struct binascii ctypes _ctypes mmap weakref _weakref _weakrefset contextvars
+    _contextvars socket _socket marshal array xxhash _xxhash
+    """.split()
+)
+# Of other modules, classes and functions that do so.
+PARTS = frozenset(
+    """
+    builtins.bytes builtins.bytearray io.BytesIO _io.BytesIO io.BufferedWriter _io.BufferedWriter
+    io.BufferedRandom _io.BufferedRandom _thread._local _queue.SimpleQueue numpy.frombuffer
+    numpy.from_dlpack functools.lru_cache functools.cache
+    """.split()
+)
+# Builtin classes that code names to ask ``isinstance``, too.
+CALLED = ("bytes", "bytearray")
+# Modes of files of bytes, which take the memory of what is written.
+OF_BYTES = re.compile(r"[rwax]\+?b\+?|[rwax]b?\+b?")
+
+
+def never_copied(fn: Function) -> str | None:
+    """Why copies of a function would get other answers, or None."""
+    looks_at = asks_frames(fn.__code__)
+    if looks_at is None:
+        return None
+    return f"it calls {looks_at}, which copies answer otherwise; pass in what it looks up"
+
+
+def goes_on(fn: Function, is_called: bool = True) -> str | None:
+    """Why nothing of a function can be compiled: its code goes on after the call; or None.
+
+    A generator that a function calls may have ended when the function returns.
+    """
+    for code in nested_codes(fn.__code__):
+        for flag, what in LATER.items():
+            if code.co_flags & flag:
+                return _later(code, what)
+    if not is_called and fn.__code__.co_flags & inspect.CO_GENERATOR:
+        return _later(fn.__code__, "a generator")
+    return None
+
+
+def is_async(fn: Function) -> bool:
+    """True for a function whose code goes on after its call."""
+    return any(fn.__code__.co_flags & flag for flag in LATER)
+
+
+def _later(code: types.CodeType, what: str) -> str:
+    return (
+        f"{code.co_name}, line {code.co_firstlineno}, is {what}, which goes on after the call; "
+        "fuse a plain function that it calls"
+    )
+
+
+def never_in_parts(fn: Function) -> str | None:
+    """Why a function cannot run in parts, or None: it may be a whole nevertheless."""
+    if compares_objects(fn):
+        return (
+            "it compares objects by 'is', which code of others may give back; compare with == or "
+            "np.array_equal, or move the comparison out of the fused function"
+        )
+    name = next(_opaque(fn), None)
+    if name is not None:
+        return (
+            f"it uses {name}, which takes the memory of an array, or keeps it where nobody can "
+            "look; call that outside the fused function"
+        )
+    return None
+
+
+def _opaque(fn: Function) -> Iterator[str]:
+    """Names of what takes arrays past their stand-ins."""
+    code, called = fn.__code__, set[str]()
+    for inner in nested_codes(code):
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname == "IMPORT_NAME" and _root(instruction.argval) in MODULES:
+                yield instruction.argval
+            if "NULL" in instruction.argrepr:  # as Python pushes it before what is called
+                called.add(instruction.argval)
+    names = names_in(code)
+    if "open" in names and any(OF_BYTES.fullmatch(name) for name in names):
+        yield "a file of bytes"
+    cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
+    for is_global, *path in _reads(code):
+        if path[0] in CALLED and path[0] not in called:
+            continue
+        value = _found(path[0], fn.__globals__ if is_global else cells)
+        for name in path[1:]:
+            if _is_opaque(value) or not isinstance(value, types.ModuleType):
+                break
+            value = vars(value).get(name)
+        if _is_opaque(value):
+            yield ".".join(path)
+
+
+def _found(name: str, scope: Any) -> Any:
+    if name in scope:
+        found = scope[name]
+        try:
+            return found.cell_contents if type(found) is types.CellType else found
+        except ValueError:  # the cell is empty
+            return None
+    return vars(builtins).get(name)
+
+
+def _is_opaque(value: Any) -> bool:
+    if isinstance(value, types.ModuleType):
+        return _root(value.__name__) in MODULES
+    is_code = isinstance(value, type | types.BuiltinFunctionType | types.FunctionType)
+    named = value if is_code else type(value)
+    module = str(getattr(named, "__module__", ""))
+    return _root(module) in MODULES or (f"{module}.{named.__qualname__}" in PARTS and (
+        is_code or named.__module__ != "builtins"
+    ))  # fmt: skip
+
+
+def _root(name: Any) -> str:
+    return str(name).split(".")[0]
+
+
+def first(reasons: Sequence[str | None]) -> str | None:
+    """The first reason, if there is one."""
+    return next(filter(None, reasons), None)
