@@ -6,11 +6,12 @@ themselves, not as copies, may hold some of these.  They are replaced by what th
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType, GeneratorType, MappingProxyType, MethodType, TracebackType
 from typing import Any
 
@@ -175,7 +176,7 @@ class Settling:
             parts = item.fget, item.fset, item.fdel
             made = self._tuple(parts)
             return item if made is parts else property(made[0], made[1], made[2], item.__doc__)
-        if isinstance(item, cached_property):
+        if isinstance(item, functools.cached_property):
             item.func = self._made(item.func)
         return self._made(item)
 

@@ -27,15 +27,6 @@ READS, IN_CELL = "{}() is {}", "{}.cell_contents is {}"
 # What has a ``version`` in a ``field`` that is another where it was changed, see ``facts.py``.
 STILL = "({0}.field[0] == {0}.version or {0}.still())"
 SCOPE: dict[str, Any] = {"Missing": Missing}
-HOLDS = """
-def holds():
-    try:
-        return {}
-    except ValueError:  # a cell is empty
-        return False
-"""
-
-
 # After so many times checks are joined.
 OFTEN = 8
 
@@ -78,7 +69,12 @@ class Checked:
 def _asking(form: str) -> Callable[..., bool]:
     """The function of one check."""
     names = [f"v{number}" for number in range(max(form.count("{}"), 1))]
-    found: Callable[..., bool] = eval(f"lambda {', '.join(names)}: {form.format(*names)}", SCOPE)
+    return _made(f"lambda {', '.join(names)}: {form.format(*names)}", SCOPE)
+
+
+def _made(text: str, names: dict[str, Any]) -> Callable[..., bool]:
+    """What a text says: made of the forms above and of numbered names, never of a value."""
+    found: Callable[..., bool] = eval(text, names)
     return found
 
 
@@ -90,9 +86,15 @@ def joined(checks: Sequence[Check]) -> Callable[[], bool]:
         called = [f"v{len(names) + number}" for number in range(len(values))]
         names.update(zip(called, values, strict=True))
         texts.append(form.format(*called))
-    exec(HOLDS.format(" and ".join(texts)), names)
-    found: Callable[[], bool] = names["holds"]
-    return found
+    holds = _made(f"lambda: {' and '.join(texts)}", names)
+
+    def hold() -> bool:
+        try:
+            return holds()
+        except ValueError:  # a cell is empty
+            return False
+
+    return hold if any(form is IN_CELL for form, *_ in checks) else holds
 
 
 def of_place(place: Place, value: Any) -> Check:
