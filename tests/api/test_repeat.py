@@ -103,7 +103,7 @@ def test_it_is_the_step_so_many_times(step, args, n):
 def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, kernels):
     repeated = ow.repeat(step, 20)
     repeated(*args)
-    (plan,) = repeated._plans.values()
+    (plan,) = repeated._repetitions.values()
 
     assert [(len(call.steps), many) for call, _, many in plan.segments] == kernels
 
@@ -321,7 +321,7 @@ def test_only_a_step_that_loops_takes_tiles_for_it():
 def test_a_long_loop_is_some_launches():
     repeated = ow.repeat(logistic, 64 * 150 + 5)
     repeated(X, 0.5)
-    (plan,) = repeated._plans.values()
+    (plan,) = repeated._repetitions.values()
 
     assert [(turns, many) for _, turns, many in plan.segments] == [(64, 2), (22, 1), (1, 1)]
 
@@ -401,7 +401,7 @@ def test_loops_are_not_kept_for_ever():
     for count in range(1, 80):
         repeated(np.ones(count, np.float32))
 
-    assert len(repeated._plans) <= 64
+    assert len(repeated._repetitions) <= 64
 
 
 def test_a_fused_step_and_a_numpy_integer():
