@@ -198,9 +198,12 @@ class TracedArray(Refused, ArrayOperators):
         kind = self.__class__
         if hasattr(kind, name) or kind is np.memmap:  # a method of its own class, or of np.memmap
             self._unsupported(f"{kind.__name__}.{name}")
+        raise self._lacking(name)  # held by no variable: its traceback would hold the frame
+
+    def _lacking(self, name: str) -> AttributeError:
         error = AttributeError(f"'{name_of_class(self)}' object has no attribute {name!r}")
         error.add_note(f"at {self.tracer.where()}, in a fused function")
-        raise error
+        return error
 
     def of(self, value: Value) -> Any:
         """Another value of the same trace."""
