@@ -238,7 +238,8 @@ class Signature(Parameters):
         # but what a dataclass makes
         written = (c for f in functions if (c := f.__code__).co_filename != "<string>")
         self.asks_identity |= any(map(asks_identity, written))
-        named = self._names()
-        called = (goes_on(f) for f in functions if is_async(f) and f.__name__ in named)
-        self.goes_on = self.goes_on or first([*called])
+        named = self._names().union(*(names_in(f.__code__) for f in functions))
+        called = [f for f in functions if f.__name__ in named or f.__name__.startswith("__")]
+        self.goes_on = first([self.goes_on, *map(goes_on, filter(is_async, called))])
+        self.never_in_parts = first([self.never_in_parts, *map(never_in_parts, called)])
         return search_class(cls, of_objects, self.asks_types)

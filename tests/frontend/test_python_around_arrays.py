@@ -104,6 +104,34 @@ def test_the_memory_of_an_array_is_numpys(name):
     does_the_same(lambda x: (parted(x), MEMORY[name](x * 2)), X)
 
 
+class Encoder:
+    def __call__(self, x):
+        return parted(x), self.encoded(x * 2)
+
+    def encoded(self, y):
+        return struct.unpack_from("d", y, 8)
+
+
+class OtherEncoder(Encoder):
+    pass
+
+
+IN_METHODS = {
+    "a callable object": (Encoder(), X),
+    "of a class derived": (OtherEncoder(), X),
+    "a bound method": (Encoder().__call__, X),
+    "a method of an argument": (lambda e, x: (parted(x), e.encoded(x * 2)), Encoder(), X),
+    "a call of an argument": (lambda e, x: e(x), Encoder(), X),
+    "of an object made inside": (lambda x: Encoder()(x), X),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", IN_METHODS)
+def test_a_method_that_takes_memory_gets_numpys(name):
+    does_the_same(*IN_METHODS[name])
+
+
 def test_what_takes_memory_runs_by_the_plain_function():
     fused = ow.fuse(lambda x: (parted(x), hashlib.sha256(x * 2).hexdigest()))
 
