@@ -10,7 +10,6 @@ import functools
 import inspect
 import types
 import warnings
-import zlib
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
@@ -38,8 +37,6 @@ from opweave.compiler.tracing.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")
-# Functions in C that read memory: a stand-in has none.
-BUFFERS = (memoryview, np.frombuffer, zlib.crc32, zlib.adler32)
 # Classes in C that ask for the class of a number.
 OF_NUMBERS = frozenset({"Decimal", "Fraction", "timedelta"})
 # Functions that read the frame which calls them: no frame of ours may stand between.
@@ -97,7 +94,7 @@ class LazySight:
         is_foreign = type(found) is types.BuiltinFunctionType and not is_pure_in_c(found)
         if name in RANDOM or is_random or is_foreign or type(found) is KEEPING:
             return LazyCalls(found, self)
-        if any(found is function for function in BUFFERS):
+        if found is memoryview:
             return LazyCalls(found, self)
         if isinstance(found, types.MethodType | types.BuiltinFunctionType):
             owner = found.__self__
@@ -119,8 +116,6 @@ class LazySight:
         return self._standing(made, getattr(module, name, made))
 
     def _attribute(self, module: types.ModuleType, name: str) -> Any:
-        if name == "frombuffer":
-            return self.plain(np.frombuffer)
         found = part_of(module, name, self)
         if changes(found):
             self.shown.append(found)
