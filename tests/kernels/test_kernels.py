@@ -25,6 +25,18 @@ def test_the_compiler_chooses_the_variant(variant):
     assert variant.toggles == {k: toggles[k] for k in variant.toggles}
 
 
+@variants
+def test_the_variant_has_the_same_operators_for_every_architecture(variant):
+    lowered = [
+        ow.fuse(variant.function).lower(*variant.arguments(), target=target).lowered
+        for target in (*TARGETS, "host")
+    ]
+    operators = [sorted(node.operator.name for node in low.graph.nodes) for low in lowered]
+
+    assert operators == operators[:1] * len(operators)
+    assert all(low.sources for low in lowered)
+
+
 @pytest.mark.host
 @variants
 def test_the_variant_is_right_on_the_host(variant):

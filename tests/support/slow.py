@@ -1,0 +1,281 @@
+"""The table of the slow tier: what leaves the default one, and what still shows the same there."""
+
+from tests.support.tiers import Slow, diagonal, every, only, without
+
+_TABLE: dict[str, dict[str, Slow]] = {
+    "api/test_cli_doctor.py": {
+        "test_the_status_says_whether_kernels_run_anywhere": diagonal("host", "gpu", "status"),
+    },
+    "api/test_graphs.py": {
+        "test_every_mode_gives_numpys_result_each_time": diagonal("name", "mode", "fused"),
+        "test_random_graphs_give_the_same_in_every_mode": every(5),
+    },
+    "api/test_pickled.py": {
+        "test_what_is_loaded_is_the_same_function": diagonal("way", "name"),
+    },
+    "api/test_repeat.py": {
+        "test_it_is_the_step_so_many_times": diagonal("step", "args", "n", most=14),
+        "test_turns_of_a_kernel_are_steps": diagonal("toggles", "step", "args", "target"),
+    },
+    "bench/test_experiments.py": {
+        "test_a_loops_bound_holds_for_numpy_and_not_for_another_argument": only(
+            "number", "0", "2"
+        ),
+        "test_an_experiment_writes_a_file_that_reads": without(
+            "name", "compile", "functions", "gallery", "graphs", "pixels", "transformer"
+        ),
+    },
+    "bench/test_timing.py": {
+        "test_a_gpu_is_timed_by_events": every(2),
+    },
+    "compiler/test_memory.py": {
+        "test_results_are_those_of_arrays_apart": diagonal("function", "args", "unfused"),
+    },
+    "compiler/test_reads.py": {
+        "test_results_are_those_of_numpy_in_as_many_kernels": every(10),
+    },
+    "compiler/test_undecided.py": {
+        "test_a_bound_of_clip_beyond_the_type_bounds_nothing": diagonal("low", "high", "dtype"),
+    },
+    "docs/test_differences.py": {
+        "test_the_two_lie_as_near_as_the_page_says": every(2),
+    },
+    "docs/test_gallery.py": {
+        "test_a_program_keeps_its_bound": diagonal("target", "name"),
+    },
+    "docs/test_numpy_page.py": {
+        "test_reductions_of_other_operands_are_those_of_numpy": every(5),
+        "test_results_are_those_of_numpy": every(10),
+    },
+    "frontend/test_arguments.py": {
+        "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
+    },
+    "frontend/test_axes.py": {
+        "test_any_set_of_axes_is_reduced_as_by_numpy": diagonal("name", "axes", "target", most=8),
+    },
+    "frontend/test_captures.py": {
+        "test_other_modules_of_the_user_are_read_at_each_call": diagonal("change", "name"),
+        "test_what_changes_outside_changes_the_result": diagonal("name", "change", "traces"),
+    },
+    "frontend/test_complex_arrays.py": {
+        "test_any_layout_serves": diagonal("layout", "name", "target"),
+        "test_types_shapes_and_values_are_numpys": diagonal("case", "name"),
+    },
+    "frontend/test_complex_spellings.py": {
+        "test_functions_that_are_made_of_others_take_complex_arrays": diagonal("name", "dtype"),
+        "test_nan_in_either_part_counts_as_nan": diagonal("name", "dtype"),
+    },
+    "frontend/test_composed.py": {
+        "test_it_is_numpys": diagonal("target", "case", most=8),
+    },
+    "frontend/test_creation.py": {
+        "test_what_is_made_is_numpys": diagonal("target", "case", most=6),
+    },
+    "frontend/test_errors_by_numpy.py": {
+        "test_an_error_is_told_as_by_numpy": every(6),
+        "test_where_there_is_no_error_kernels_are_the_whole_call": every(2),
+    },
+    "frontend/test_indexing.py": {
+        "test_an_index_is_numpys": diagonal("target", "case", most=17),
+        "test_any_layout_can_be_indexed": diagonal("layout", "target", most=4),
+    },
+    "frontend/test_missing_places.py": {
+        "test_a_place_is_checked_though_nobody_reads_it": diagonal("fused", "function"),
+    },
+    "frontend/test_numpy_forms.py": {
+        "test_a_form_that_was_in_parts_is_whole": every(2),
+        "test_a_type_that_follows_from_values_is_pythons": diagonal("scale", "function"),
+        "test_max_and_min_of_computed_numbers": diagonal("kind", "name", "scale"),
+    },
+    "frontend/test_numpys_rules.py": {
+        "test_a_power_of_one_half_is_the_root_where_numpy_takes_it": every(2),
+        "test_integer_arrays_meet_integer_constants": diagonal("function", "dtype"),
+    },
+    "frontend/test_outside.py": {
+        "test_what_an_object_holds_is_read_at_each_call": diagonal("kind", "called", "change"),
+    },
+    "frontend/test_parts.py": {
+        "test_a_function_in_parts_does_what_it_does": every(2),
+        "test_any_layout": diagonal("name", "layout"),
+    },
+    "frontend/test_parts_and_memory.py": {
+        "test_arrays_of_numpys_own_are_written_to": diagonal("made", "write"),
+        "test_what_numpy_writes_to_a_view_is_seen_in_the_array": diagonal("view", "made"),
+    },
+    "frontend/test_questions.py": {
+        "test_a_fused_function_is_told_what_python_tells": diagonal("parts", "name", most=62),
+    },
+    "frontend/test_redefined.py": {
+        "test_a_change_is_seen_at_the_next_call": diagonal("how", "name", most=22),
+        "test_what_is_patched_for_a_while": diagonal("how", "source", "where", "name", "other"),
+    },
+    "frontend/test_reshape.py": {
+        "test_a_reshape_is_numpys": diagonal("target", "case"),
+        "test_what_stands_in_a_maps_place_is_reshaped_as_rows": diagonal("name", "layout"),
+    },
+    "frontend/test_selection.py": {
+        "test_what_a_mask_selects_stays_in_the_kernel": diagonal("target", "name", most=3),
+    },
+    "frontend/test_sharing.py": {
+        "test_what_is_written_is_seen_as_by_numpy": every(4),
+        "test_what_is_written_to_a_reduction_is_seen_through_its_view": diagonal(
+            "through", "write", "name"
+        ),
+    },
+    "frontend/test_spellings.py": {
+        "test_it_is_numpys_in_few_kernels": diagonal("target", "case", most=3),
+    },
+    "frontend/test_values.py": {
+        "test_dtypes_keep_their_characters": every(5),
+        "test_interp_of_complex_values": diagonal("z", "function", most=3),
+        "test_results_have_the_types_of_numpy": every(3),
+    },
+    "kernels/test_boundaries.py": {
+        "test_a_form_is_right_at_an_extent": diagonal("form", "target", "extent"),
+    },
+    "kernels/test_columns.py": {
+        "test_fused_bands_are_bitwise_those_of_single_operators": every(7),
+        "test_how_many_columns_go_together_changes_no_bit": diagonal("columns", "name", most=15),
+        "test_narrow_numbers_are_reduced": diagonal("axis", "dtype"),
+    },
+    "kernels/test_complex_kernels.py": {
+        "test_complex_functions_are_one_kernel_within_their_bounds": diagonal(
+            "case", "name", "target"
+        ),
+        "test_kernels_compile_for_every_architecture_without_spills": diagonal(
+            "case", "name", "target"
+        ),
+        "test_no_compiler_joins_a_product_with_an_addition": diagonal("case", "name"),
+    },
+    "kernels/test_flat.py": {
+        "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=11),
+        "test_it_is_the_same_machine_code": diagonal("target", "name", "toggles", most=6),
+    },
+    "kernels/test_gathers.py": {
+        "test_every_dtype_moves": every(3),
+        "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
+        "test_places_are_those_of_numpy": diagonal("name", "layout", most=7),
+    },
+    "kernels/test_kernels.py": {
+        "test_the_variant_compiles_without_spills": diagonal("target", "variant", most=18),
+        "test_the_variant_is_right_as_fibres": diagonal("target", "variant", most=12),
+        "test_the_variant_is_right_on_the_host": every(7),
+        "test_vector_kernels_load_and_store_16_bytes": diagonal("name", "target"),
+    },
+    "kernels/test_layouts.py": {
+        "test_broadcasting_agrees_with_numpy": diagonal("target", "shapes"),
+        "test_every_layout_agrees_with_numpy": diagonal("target", "function", "layout"),
+        "test_every_layout_gives_the_bits_of_a_copy": diagonal("function", "layout"),
+        "test_runs_of_any_length_are_read_as_a_copy_in_their_order_is": diagonal(
+            "function", "run", "target"
+        ),
+    },
+    "kernels/test_names_in_kernels.py": {
+        "test_an_argument_may_have_any_name": diagonal("name", "target", most=8),
+    },
+    "kernels/test_product_tiles.py": {
+        "test_no_rung_of_the_ladder_changes_a_bit": diagonal("name", "toggles"),
+        "test_operands_of_several_widths_are_read_where_they_are_aligned": diagonal(
+            "columns", "toggles", "function"
+        ),
+        "test_products_compile_without_spills": diagonal("name", "m", "n", "target"),
+        "test_products_with_rows_compile_without_spills": diagonal("name", "columns", "target"),
+    },
+    "kernels/test_products.py": {
+        "test_epilogues_share_the_kernel_of_their_product": every(4),
+        "test_every_layout_agrees_with_numpy": diagonal("target", "right", "left"),
+        "test_every_shape_agrees_with_numpy": diagonal("target", "shapes"),
+        "test_fused_equals_unfused_bit_for_bit": diagonal("target", "case", most=6),
+        "test_products_with_one_column_are_numpys": diagonal("dtype", "name"),
+        "test_rows_without_columns_are_reduced_to_the_identity": diagonal(
+            "target", "inner", "function"
+        ),
+    },
+    "kernels/test_scans.py": {
+        "test_a_toggle_changes_no_bit": diagonal("shape", "toggles"),
+        "test_any_extent_along_and_beside_the_axis": diagonal("target", "extent"),
+        "test_any_order_in_memory_gives_the_bits_of_a_copy": diagonal("target", "layout"),
+        "test_blocks_that_share_a_row_keep_bounds_and_bits": diagonal("target", "name"),
+        "test_fused_and_unfused_bits_agree": diagonal("shape", "name", "target"),
+        "test_on_the_host_the_bits_are_numpys": diagonal("axis", "name", "dtype"),
+        "test_special_values_are_carried_as_numpy_does": diagonal("target", "name", "bad"),
+    },
+    "kernels/test_views.py": {
+        "test_a_value_may_meet_its_own_view": diagonal("target", "case"),
+        "test_reading_across_goes_through_tiles_and_keeps_every_bit": diagonal(
+            "target", "layout", "name", most=4
+        ),
+        "test_tiles_load_and_store_16_bytes_without_spills": diagonal("name", "target"),
+        "test_views_agree_with_numpy_and_cost_no_kernel": diagonal("target", "case"),
+    },
+    "opcodes/test_broken_fragments.py": {
+        "test_the_host_compiler_s_complaint_names_the_op_code": diagonal("name", "target"),
+    },
+    "opcodes/test_complex.py": {
+        "test_functions_have_the_special_values_of_annex_g": diagonal("row", "name", most=7),
+    },
+    "opcodes/test_complex_bounds.py": {
+        "test_bounds_of_inverses_are_a_few_ulp_everywhere": diagonal("row", "name", "executor"),
+        "test_either_part_of_an_inverse_is_right_to_a_few_ulp_everywhere": diagonal("row", "name"),
+        "test_functions_keep_their_bounds_and_numpys_wide_values_do_too": diagonal(
+            "row", "name", most=11
+        ),
+    },
+    "opcodes/test_host_math.py": {
+        "test_a_function_keeps_its_stated_ulp": diagonal("name", "dtype", most=14),
+        "test_a_vector_and_its_rest_have_the_same_bits": diagonal("name", "dtype", most=14),
+        "test_relaxed_arithmetic_leaves_the_functions_themselves": every(2),
+    },
+    "opcodes/test_integer_edges.py": {
+        "test_quotients_by_one_number": diagonal("dtype", "y"),
+    },
+    "opcodes/test_pixels.py": {
+        "test_a_chain_is_one_kernel_from_uint8_to_uint8": diagonal("target", "shape", most=3),
+        "test_channels_and_pixels_broadcast_as_by_numpy": diagonal("target", "case"),
+        "test_every_operator_agrees_with_its_meaning": diagonal("target", "operator", "name"),
+        "test_pictures_broadcast_over_others": diagonal("target", "dtype", "shape", most=6),
+    },
+    "opcodes/test_scan_functions.py": {
+        "test_a_function_is_numpys": diagonal("name", "target", most=16),
+        "test_every_scan_of_every_type_keeps_its_bound": diagonal("target", "axis", "dtype"),
+    },
+    "opcodes/test_specials.py": {
+        "test_special_values_are_numpys": diagonal("name", "arity", most=3),
+    },
+    "runtime/test_blas.py": {
+        "test_factors_may_lie_as_they_like": diagonal("first", "second"),
+    },
+    "runtime/test_sanitize.py": {
+        "test_nothing_is_found_in_a_correct_kernel": every(4),
+        "test_the_fault_of_a_kernel_is_found": every(3),
+    },
+    "runtime/test_sanitize_api.py": {
+        "test_no_finding_in_any_kernel_that_the_compiler_can_choose": every(3),
+    },
+    "runtime/test_sanitize_meaning.py": {
+        "test_a_reduction_of_a_tile_is_that_of_numpy": diagonal(
+            "name", "of_numpy", "size", "dtype"
+        ),
+    },
+    "runtime/test_verify_mode.py": {
+        "test_a_faulty_kernel_stops_with_its_reason": diagonal("schedule", "body", "message"),
+    },
+    "trust/test_aliases.py": {
+        "test_an_argument_may_be_its_own_out": diagonal("name", "kind"),
+        "test_views_of_one_memory_give_the_bits_of_copies": every(2),
+    },
+    "trust/test_mutants.py": {
+        "test_the_tool_leaves_no_survivor_without_a_reason": every(2),
+        "test_every_barrier_of_a_kernel_is_needed": every(10),
+    },
+    "trust/test_offsets.py": {
+        "test_elements_behind_2_to_the_31_are_read": diagonal("form", "step", most=6),
+    },
+    "trust/test_strict.py": {
+        "test_every_operator_keeps_its_bits_behind_another": only("name", "float32"),
+        "test_no_schedule_changes_a_bit": diagonal("shape", "function"),
+        "test_rows_keep_their_bits": diagonal("target", "function", "name", most=3),
+        "test_toggles_that_are_no_plan_change_no_bit": diagonal("cols", "toggles"),
+    },
+}
+SLOW = {f"{module}::{test}": row for module, rows in _TABLE.items() for test, row in rows.items()}
