@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,16 @@ class Slow:
     Attributes:
         keep: the numbers of the cases that stay, of the parameters of all.
         instead: the test that shows the same, where none stays; else the cases that stay do.
+        cases: what stays besides, by the text that pytest prints between brackets.
     """
 
     keep: Callable[[Cases], Iterable[int]]
     instead: str = ""
+    cases: tuple[str, ...] = ()
+
+    def also(self, *cases: str) -> Slow:
+        """Cases that alone have some operator, kind of dtype, template and target."""
+        return replace(self, cases=cases)
 
 
 def diagonal(*columns: str, most: int = 10_000) -> Slow:
@@ -48,6 +54,11 @@ def diagonal(*columns: str, most: int = 10_000) -> Slow:
 def every(count: int) -> Slow:
     """Each so manieth case stays, the first included."""
     return Slow(lambda cases: range(0, len(cases), count))
+
+
+def some(*cases: str) -> Slow:
+    """These cases stay, by the text that pytest prints between brackets."""
+    return Slow(lambda _: (), cases=cases)
 
 
 def only(parameter: str, *values: str) -> Slow:
@@ -101,11 +112,18 @@ def slow_ones(items: Iterable[pytest.Item], table: Mapping[str, Slow]) -> set[py
     for item in items:
         functions.setdefault(item.nodeid.split("[")[0].removeprefix("tests/"), []).append(item)
     for name in functions.keys() & table.keys():
-        cases = functions[name]
-        params = [c.callspec.params if hasattr(c, "callspec") else {} for c in cases]
-        kept = set(table[name].keep(params))
-        found.update(c for number, c in enumerate(cases) if number not in kept)
+        cases, row = functions[name], table[name]
+        kept = {cases[n] for n in row.keep([_parameters(case) for case in cases])}
+        found.update(c for c in cases if c not in kept and _between_brackets(c) not in row.cases)
     return found
+
+
+def _parameters(case: pytest.Item) -> Mapping[str, Any]:
+    return case.callspec.params if hasattr(case, "callspec") else {}
+
+
+def _between_brackets(case: pytest.Item) -> str:
+    return case.nodeid.partition("[")[2].removesuffix("]")
 
 
 def select(config: pytest.Config, items: list[pytest.Item], table: Mapping[str, Slow]) -> None:

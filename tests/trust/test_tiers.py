@@ -64,6 +64,7 @@ class Case:
     (tiers.diagonal("a"), [0, 1, 2, 3, 4, 5]), (tiers.diagonal("a", most=2), [0, 3]),
     (tiers.every(4), [0, 4]), (tiers.only("a", "1", "5"), [1, 5]),
     (tiers.without("a", "1", "5"), [0, 2, 3, 4]), (tiers.away("x.py::test_z"), []),
+    (tiers.every(4).also("3"), [0, 3, 4]),
 ])  # fmt: skip
 def test_a_row_says_which_cases_stay(row, kept):
     cases = [Case("x.py::test_y", a=n) for n in range(6)]
