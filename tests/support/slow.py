@@ -1,6 +1,6 @@
 """The table of the slow tier: what leaves the default one, and what still shows the same there."""
 
-from tests.support.tiers import Slow, diagonal, every, only, some, without
+from tests.support.tiers import Slow, away, diagonal, every, only, some, without
 
 # Each kind of dtype, and each float, which are rounded in other ways.
 _TYPES = (
@@ -20,17 +20,21 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_the_status_says_whether_kernels_run_anywhere": diagonal("host", "gpu", "status"),
     },
     "api/test_graphs.py": {
-        "test_every_mode_gives_numpys_result_each_time": diagonal("name", "mode", "fused"),
+        "test_a_number_reaches_the_kernel_as_it_is": every(2),
+        "test_every_mode_gives_numpys_result_each_time": diagonal("name", "mode", "fused", most=2),
         "test_random_graphs_give_the_same_in_every_mode": every(12),
     },
     "api/test_pickled.py": {
-        "test_what_is_loaded_is_the_same_function": diagonal("way", "name"),
+        "test_what_is_loaded_is_the_same_function": diagonal("way", "name", most=8),
     },
     "api/test_repeat.py": {
-        "test_it_is_the_step_so_many_times": diagonal("step", "args", "n", most=14),
-        "test_turns_of_a_kernel_are_steps": diagonal("toggles", "step", "args", "target").also(
+        "test_it_is_the_step_so_many_times": diagonal("step", "args", "n", most=7),
+        "test_turns_of_a_kernel_are_steps": diagonal(
+            "toggles", "step", "args", "target", most=12
+        ).also(
             "{'BLOCK_K': 8}-<lambda>-args14-sm_80",
             "{'USE_SHARED_MEMORY': 0}-<lambda>-args14-sm_75",
+            "{}-<lambda>-args3-sm_75",
         ),
     },
     "bench/test_experiments.py": {
@@ -42,12 +46,12 @@ _TABLE: dict[str, dict[str, Slow]] = {
         ),
     },
     "bench/test_timing.py": {
-        "test_a_gpu_is_timed_by_events": every(2),
+        "test_a_gpu_is_timed_by_events": every(4),
     },
     "compiler/test_memory.py": {
-        "test_results_are_those_of_arrays_apart": diagonal("function", "args", "unfused").also(
-            "a fan-fused"
-        ),
+        "test_results_are_those_of_arrays_apart": diagonal(
+            "function", "args", "unfused", most=7
+        ).also("a fan-fused"),
     },
     "compiler/test_reads.py": {
         "test_results_are_those_of_numpy_in_as_many_kernels": only(
@@ -58,11 +62,18 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_a_bound_of_clip_beyond_the_type_bounds_nothing": diagonal("low", "high", "dtype"),
     },
     "docs/test_differences.py": {
+        "test_the_two_differ_as_the_page_says": every(2),
         "test_the_two_lie_as_near_as_the_page_says": every(2),
     },
     "docs/test_gallery.py": {
-        "test_a_program_keeps_its_bound": diagonal("target", "name").also(
-            "sm_80-haversine", "sm_80-hue_and_value", "sm_80-rotate", "sm_80-transformer_block"
+        "test_a_program_gives_numpys_answer_in_as_many_kernels": every(3),
+        "test_a_program_keeps_its_bound": diagonal("target", "name", most=15).also(
+            "sm_80-haversine",
+            "sm_80-hue_and_value",
+            "sm_80-rotate",
+            "sm_80-transformer_block",
+            "host-hue_and_value",
+            "sm_80-bilinear",
         ),
     },
     "docs/test_numpy_page.py": {
@@ -83,25 +94,33 @@ _TABLE: dict[str, dict[str, Slow]] = {
         ),
     },
     "frontend/test_arguments.py": {
+        "test_whatever_holds_arrays_goes_in_and_comes_out": every(2),
         "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
     },
     "frontend/test_axes.py": {
-        "test_any_set_of_axes_is_reduced_as_by_numpy": diagonal("name", "axes", "target", most=8),
+        "test_any_set_of_axes_is_reduced_as_by_numpy": diagonal(
+            "name", "axes", "target", most=4
+        ).also("any-axes87-sm_80"),
     },
     "frontend/test_captures.py": {
-        "test_other_modules_of_the_user_are_read_at_each_call": diagonal("change", "name"),
+        "test_arrays_that_the_function_makes_are_inputs": every(2),
+        "test_other_modules_of_the_user_are_read_at_each_call": diagonal("change", "name", most=5),
         "test_what_changes_outside_changes_the_result": diagonal("name", "change", "traces"),
     },
     "frontend/test_complex_arrays.py": {
-        "test_any_layout_serves": diagonal("layout", "name", "target"),
-        "test_types_shapes_and_values_are_numpys": diagonal("case", "name"),
+        "test_any_layout_serves": diagonal("layout", "name", "target", most=3),
+        "test_types_shapes_and_values_are_numpys": diagonal("case", "name", most=8).also(
+            "comparison-complex64"
+        ),
     },
     "frontend/test_complex_spellings.py": {
-        "test_functions_that_are_made_of_others_take_complex_arrays": diagonal("name", "dtype"),
-        "test_nan_in_either_part_counts_as_nan": diagonal("name", "dtype"),
+        "test_functions_that_are_made_of_others_take_complex_arrays": diagonal(
+            "name", "dtype", most=8
+        ).also("variance, mean-complex128"),
+        "test_nan_in_either_part_counts_as_nan": diagonal("name", "dtype", most=6),
     },
     "frontend/test_composed.py": {
-        "test_it_is_numpys": diagonal("target", "case", most=5).also(
+        "test_it_is_numpys": diagonal("target", "case", most=3).also(
             "host-diff of bool",
             "sm_80-count_nonzero of integers",
             "sm_80-diff of bool",
@@ -115,7 +134,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         ),
     },
     "frontend/test_creation.py": {
-        "test_what_is_made_is_numpys": diagonal("target", "case", most=6).also(
+        "test_what_is_made_is_numpys": diagonal("target", "case", most=3).also(
             "host-by an extent",
             "sm_80-by an extent",
             "sm_80-full_like of another type",
@@ -124,44 +143,49 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "frontend/test_errors_by_numpy.py": {
         "test_an_error_is_told_as_by_numpy": every(6),
-        "test_where_there_is_no_error_kernels_are_the_whole_call": every(2).also("17"),
+        "test_where_there_is_no_error_kernels_are_the_whole_call": every(4).also("17", "41", "37"),
     },
     "frontend/test_indexing.py": {
-        "test_an_index_is_numpys": diagonal("target", "case", most=17),
-        "test_any_layout_can_be_indexed": diagonal("layout", "target", most=4),
+        "test_an_index_is_numpys": diagonal("target", "case", most=9),
+        "test_any_layout_can_be_indexed": diagonal("layout", "target", most=2),
     },
     "frontend/test_missing_places.py": {
         "test_a_place_is_checked_though_nobody_reads_it": diagonal("fused", "function"),
     },
     "frontend/test_numpy_forms.py": {
-        "test_a_form_that_was_in_parts_is_whole": every(2),
+        "test_a_form_that_was_in_parts_is_whole": every(4),
         "test_a_type_that_follows_from_values_is_pythons": diagonal("scale", "function"),
         "test_max_and_min_of_computed_numbers": diagonal("kind", "name", "scale"),
     },
     "frontend/test_numpys_rules.py": {
+        "test_a_cast_to_integers_and_back_is_no_truncation": every(2),
         "test_a_power_of_one_half_is_the_root_where_numpy_takes_it": every(2),
         "test_integer_arrays_meet_integer_constants": diagonal("function", "dtype"),
     },
     "frontend/test_outside.py": {
-        "test_what_an_object_holds_is_read_at_each_call": diagonal("kind", "called", "change"),
+        "test_what_a_function_changes_is_changed_at_each_call": every(2),
+        "test_what_an_object_holds_is_read_at_each_call": diagonal(
+            "kind", "called", "change", most=8
+        ),
     },
     "frontend/test_parts.py": {
-        "test_a_function_in_parts_does_what_it_does": every(2).also("stack"),
+        "test_a_number_may_be_one_of_numpys": every(2),
+        "test_a_function_in_parts_does_what_it_does": every(4).also("stack"),
         "test_any_layout": diagonal("name", "layout"),
     },
     "frontend/test_parts_and_memory.py": {
         "test_arrays_of_numpys_own_are_written_to": diagonal("made", "write"),
-        "test_what_numpy_writes_to_a_view_is_seen_in_the_array": diagonal("view", "made"),
+        "test_what_numpy_writes_to_a_view_is_seen_in_the_array": diagonal("view", "made", most=5),
     },
     "frontend/test_questions.py": {
-        "test_a_fused_function_is_told_what_python_tells": diagonal("parts", "name", most=62),
+        "test_a_fused_function_is_told_what_python_tells": diagonal("parts", "name", most=31),
     },
     "frontend/test_redefined.py": {
-        "test_a_change_is_seen_at_the_next_call": diagonal("how", "name", most=22),
+        "test_a_change_is_seen_at_the_next_call": diagonal("how", "name", most=11),
         "test_what_is_patched_for_a_while": diagonal("how", "source", "where", "name", "other"),
     },
     "frontend/test_reshape.py": {
-        "test_a_reshape_is_numpys": diagonal("target", "case"),
+        "test_a_reshape_is_numpys": diagonal("target", "case", most=10),
         "test_what_stands_in_a_maps_place_is_reshaped_as_rows": diagonal("name", "layout"),
     },
     "frontend/test_selection.py": {
@@ -170,13 +194,13 @@ _TABLE: dict[str, dict[str, Slow]] = {
         ),
     },
     "frontend/test_sharing.py": {
-        "test_what_is_written_is_seen_as_by_numpy": every(6),
+        "test_what_is_written_is_seen_as_by_numpy": every(12),
         "test_what_is_written_to_a_reduction_is_seen_through_its_view": diagonal(
             "through", "write", "name"
         ),
     },
     "frontend/test_spellings.py": {
-        "test_what_was_wrong_once_is_numpys": every(2),
+        "test_what_was_wrong_once_is_numpys": every(4),
         "test_it_is_numpys_in_few_kernels": some(
             "host-a place",
             "host-a table of products",
@@ -188,21 +212,23 @@ _TABLE: dict[str, dict[str, Slow]] = {
         ),
     },
     "frontend/test_values.py": {
-        "test_dtypes_keep_their_characters": every(8).also("np.gcd(x, y)", "~x"),
+        "test_what_only_python_knows_has_its_types_in_parts": every(2),
+        "test_dtypes_keep_their_characters": every(16).also("np.gcd(x, y)", "~x"),
         "test_interp_of_complex_values": diagonal("z", "function", most=3),
-        "test_results_have_the_types_of_numpy": every(4),
+        "test_results_have_the_types_of_numpy": every(8),
     },
     "kernels/test_boundaries.py": {
         "test_a_form_is_right_at_an_extent": diagonal("form", "target", "extent"),
     },
     "kernels/test_columns.py": {
-        "test_fused_bands_are_bitwise_those_of_single_operators": every(8),
-        "test_how_many_columns_go_together_changes_no_bit": diagonal("columns", "name", most=15),
+        "test_bands_keep_their_bounds": every(2),
+        "test_fused_bands_are_bitwise_those_of_single_operators": every(16),
+        "test_how_many_columns_go_together_changes_no_bit": diagonal("columns", "name", most=8),
         "test_narrow_numbers_are_reduced": diagonal("axis", "dtype"),
     },
     "kernels/test_complex_kernels.py": {
         "test_complex_functions_are_one_kernel_within_their_bounds": diagonal(
-            "case", "name", "target"
+            "case", "name", "target", most=6
         ),
         "test_kernels_compile_for_every_architecture_without_spills": diagonal(
             "case", "name", "target"
@@ -210,49 +236,57 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_no_compiler_joins_a_product_with_an_addition": diagonal("case", "name"),
     },
     "kernels/test_flat.py": {
-        "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=11),
-        "test_it_is_the_same_machine_code": diagonal("target", "name", "toggles", most=4),
+        "test_no_condition_and_no_more_lines_are_left": every(2),
+        "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=6),
+        "test_it_is_the_same_machine_code": diagonal("target", "name", "toggles", most=2),
     },
     "kernels/test_gathers.py": {
-        "test_every_dtype_moves": every(5).also("bool"),
+        "test_a_gpus_kernels_read_the_same_places": every(2).also(
+            "casts", "embedded", "arguments_of", "apart"
+        ),
+        "test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers": every(2).also(
+            "boundaries"
+        ),
+        "test_every_dtype_moves": every(10).also("bool"),
         "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
-        "test_places_are_those_of_numpy": diagonal("name", "layout", most=7).also(
-            "apart-negative"
+        "test_places_are_those_of_numpy": diagonal("name", "layout", most=4).also(
+            "apart-negative", "arguments_of-C"
         ),
     },
     "kernels/test_kernels.py": {
+        "test_a_warp_joins_by_shuffles_without_a_barrier": every(2),
         "test_the_variant_compiles_without_spills": diagonal("target", "variant", most=18),
         "test_the_variant_is_right_as_fibres": diagonal("target", "variant", most=12),
         "test_the_variant_is_right_on_the_host": every(7),
-        "test_vector_kernels_load_and_store_16_bytes": diagonal("name", "target"),
+        "test_vector_kernels_load_and_store_16_bytes": diagonal("name", "target", most=4),
     },
     "kernels/test_layouts.py": {
         "test_broadcasting_agrees_with_numpy": diagonal("target", "shapes"),
-        "test_every_layout_agrees_with_numpy": diagonal("target", "function", "layout"),
-        "test_every_layout_gives_the_bits_of_a_copy": diagonal("function", "layout"),
+        "test_every_layout_agrees_with_numpy": diagonal("target", "function", "layout", most=10),
+        "test_every_layout_gives_the_bits_of_a_copy": diagonal("function", "layout", most=10),
         "test_runs_of_any_length_are_read_as_a_copy_in_their_order_is": diagonal(
             "function", "run", "target"
         ),
     },
     "kernels/test_names_in_kernels.py": {
-        "test_an_argument_may_have_any_name": diagonal("name", "target", most=6),
+        "test_an_argument_may_have_any_name": diagonal("name", "target", most=3),
     },
     "kernels/test_product_tiles.py": {
-        "test_no_rung_of_the_ladder_changes_a_bit": diagonal("name", "toggles"),
+        "test_no_rung_of_the_ladder_changes_a_bit": diagonal("name", "toggles", most=6),
         "test_operands_of_several_widths_are_read_where_they_are_aligned": diagonal(
             "columns", "toggles", "function"
         ),
-        "test_products_compile_without_spills": diagonal("name", "m", "n", "target"),
+        "test_products_compile_without_spills": diagonal("name", "m", "n", "target", most=3),
         "test_products_with_rows_compile_without_spills": diagonal("name", "columns", "target"),
     },
     "kernels/test_products.py": {
-        "test_epilogues_share_the_kernel_of_their_product": every(6),
+        "test_epilogues_share_the_kernel_of_their_product": every(12),
         "test_every_layout_agrees_with_numpy": diagonal("target", "right", "left"),
-        "test_every_shape_agrees_with_numpy": diagonal("target", "shapes"),
-        "test_fused_equals_unfused_bit_for_bit": diagonal("target", "case", most=6).also(
-            "host-chain of maps", "host-norm", "host-softmax", "sm_80-chain of maps"
+        "test_every_shape_agrees_with_numpy": diagonal("target", "shapes", most=12),
+        "test_fused_equals_unfused_bit_for_bit": diagonal("target", "case", most=3).also(
+            "host-chain of maps", "host-norm", "host-softmax", "sm_80-chain of maps", "sm_80-norm"
         ),
-        "test_products_with_one_column_are_numpys": diagonal("dtype", "name").also(
+        "test_products_with_one_column_are_numpys": diagonal("dtype", "name", most=4).also(
             "bool-epilogue", "uint16-epilogue"
         ),
         "test_rows_without_columns_are_reduced_to_the_identity": diagonal(
@@ -261,23 +295,33 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "kernels/test_scans.py": {
         "test_a_toggle_changes_no_bit": diagonal("shape", "toggles"),
-        "test_any_extent_along_and_beside_the_axis": diagonal("target", "extent", most=6),
-        "test_any_order_in_memory_gives_the_bits_of_a_copy": diagonal("target", "layout"),
-        "test_blocks_that_share_a_row_keep_bounds_and_bits": diagonal("target", "name").also(
-            "sm_75-16 bits", "sm_75-windows", "sm_90a-integers", "sm_90a-kept", "sm_90a-one row"
+        "test_any_extent_along_and_beside_the_axis": diagonal("target", "extent", most=3),
+        "test_any_order_in_memory_gives_the_bits_of_a_copy": diagonal("target", "layout", most=4),
+        "test_blocks_that_share_a_row_keep_bounds_and_bits": diagonal(
+            "target", "name", most=4
+        ).also(
+            "sm_75-16 bits",
+            "sm_75-windows",
+            "sm_90a-integers",
+            "sm_90a-kept",
+            "sm_90a-one row",
+            "sm_75-kept",
+            "sm_90a-16 bits",
         ),
-        "test_fused_and_unfused_bits_agree": diagonal("shape", "name", "target").also(
+        "test_fused_and_unfused_bits_agree": diagonal("shape", "name", "target", most=6).also(
             "(5, 37)-16-bit-sm_90a",
             "(5, 37)-with a column value-sm_90a",
             "(5, 37)-with a row value-sm_75",
+            "(5, 37)-16-bit-sm_75",
         ),
         "test_on_the_host_the_bits_are_numpys": diagonal("axis", "name", "dtype"),
         "test_special_values_are_carried_as_numpy_does": diagonal("target", "name", "bad"),
     },
     "kernels/test_views.py": {
-        "test_a_value_may_meet_its_own_view": diagonal("target", "case"),
+        "test_fused_equals_unfused_bit_for_bit": every(2),
+        "test_a_value_may_meet_its_own_view": diagonal("target", "case", most=4),
         "test_reading_across_goes_through_tiles_and_keeps_every_bit": diagonal(
-            "target", "layout", "name", most=4
+            "target", "layout", "name", most=2
         ).also(
             "sm_80-transposed-uint8",
             "host-transposed-uint8",
@@ -286,14 +330,14 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "host-transposed-int32",
             "host-offset-bool",
         ),
-        "test_tiles_load_and_store_16_bytes_without_spills": diagonal("name", "target"),
+        "test_tiles_load_and_store_16_bytes_without_spills": diagonal("name", "target", most=3),
         "test_views_agree_with_numpy_and_cost_no_kernel": diagonal("target", "case"),
     },
     "opcodes/test_broken_fragments.py": {
         "test_the_host_compiler_s_complaint_names_the_op_code": diagonal("name", "target"),
     },
     "opcodes/test_complex.py": {
-        "test_functions_have_the_special_values_of_annex_g": diagonal("row", "name", most=4),
+        "test_functions_have_the_special_values_of_annex_g": diagonal("row", "name", most=2),
     },
     "opcodes/test_complex_bounds.py": {
         "test_bounds_of_inverses_are_a_few_ulp_everywhere": diagonal(
@@ -303,17 +347,17 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "row", "name", most=3
         ),
         "test_functions_keep_their_bounds_and_numpys_wide_values_do_too": diagonal(
-            "row", "name", most=6
+            "row", "name", most=3
         ),
     },
     "opcodes/test_host_math.py": {
-        "test_a_function_keeps_its_stated_ulp": diagonal("name", "dtype", most=14),
-        "test_a_vector_and_its_rest_have_the_same_bits": diagonal("name", "dtype", most=7),
-        "test_relaxed_arithmetic_leaves_the_functions_themselves": every(2),
+        "test_a_function_keeps_its_stated_ulp": diagonal("name", "dtype", most=7),
+        "test_a_vector_and_its_rest_have_the_same_bits": diagonal("name", "dtype", most=4),
+        "test_relaxed_arithmetic_leaves_the_functions_themselves": every(4),
     },
     "opcodes/test_integer_edges.py": {
         "test_quotients_next_to_whole_ones": every(2),
-        "test_quotients_by_one_number": diagonal("dtype", "y"),
+        "test_quotients_by_one_number": diagonal("dtype", "y", most=6),
     },
     "opcodes/test_operators.py": {
         "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
@@ -325,12 +369,14 @@ _TABLE: dict[str, dict[str, Slow]] = {
     },
     "opcodes/test_pixels.py": {
         "test_a_chain_is_one_kernel_from_uint8_to_uint8": diagonal("target", "shape", most=3),
-        "test_channels_and_pixels_broadcast_as_by_numpy": diagonal("target", "case"),
-        "test_every_operator_agrees_with_its_meaning": diagonal("target", "operator", "name"),
-        "test_pictures_broadcast_over_others": diagonal("target", "dtype", "shape", most=4),
+        "test_channels_and_pixels_broadcast_as_by_numpy": diagonal("target", "case", most=4),
+        "test_every_operator_agrees_with_its_meaning": diagonal(
+            "target", "operator", "name", most=5
+        ),
+        "test_pictures_broadcast_over_others": diagonal("target", "dtype", "shape", most=2),
     },
     "opcodes/test_scan_functions.py": {
-        "test_a_function_is_numpys": diagonal("name", "target", most=16).also(
+        "test_a_function_is_numpys": diagonal("name", "target", most=8).also(
             "from a row of weights-sm_80",
             "logical_and.accumulate-sm_80",
             "nancumprod-sm_80",
@@ -342,7 +388,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "of rolled columns-host",
             "of rolled columns-sm_80",
         ),
-        "test_every_scan_of_every_type_keeps_its_bound": diagonal("target", "axis", "dtype").also(
+        "test_every_scan_of_every_type_keeps_its_bound": diagonal(
+            "target", "axis", "dtype", most=7
+        ).also(
             "host-1-bool",
             "host-1-int8",
             "host-1-uint8",
@@ -360,11 +408,11 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_factors_may_lie_as_they_like": diagonal("first", "second"),
     },
     "runtime/test_sanitize.py": {
-        "test_nothing_is_found_in_a_correct_kernel": every(6),
-        "test_the_fault_of_a_kernel_is_found": every(3),
+        "test_nothing_is_found_in_a_correct_kernel": every(12),
+        "test_the_fault_of_a_kernel_is_found": every(6),
     },
     "runtime/test_sanitize_api.py": {
-        "test_no_finding_in_any_kernel_that_the_compiler_can_choose": every(5),
+        "test_no_finding_in_any_kernel_that_the_compiler_can_choose": every(10),
     },
     "runtime/test_sanitize_meaning.py": {
         "test_a_reduction_of_a_tile_is_that_of_numpy": diagonal(
@@ -379,8 +427,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_views_of_one_memory_give_the_bits_of_copies": every(2),
     },
     "trust/test_mutants.py": {
-        "test_the_tool_leaves_no_survivor_without_a_reason": every(2),
-        "test_every_barrier_of_a_kernel_is_needed": every(20),
+        "test_the_tool_leaves_no_survivor_without_a_reason": away(
+            "trust/test_mutants.py::test_every_barrier_of_a_kernel_is_needed"
+        ),
+        "test_every_barrier_of_a_kernel_is_needed": every(40),
     },
     "trust/test_offsets.py": {
         "test_elements_behind_2_to_the_31_are_read": diagonal("form", "step", most=3),
@@ -390,6 +440,33 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_no_schedule_changes_a_bit": diagonal("shape", "function"),
         "test_rows_keep_their_bits": diagonal("target", "function", "name", most=3),
         "test_toggles_that_are_no_plan_change_no_bit": diagonal("cols", "toggles"),
+    },
+    "docs/test_pages.py": {
+        "test_every_block_runs_and_prints_what_follows_it": every(3),
+    },
+    "opcodes/test_numerics.py": {
+        "test_results_are_those_of_numpy": every(2),
+    },
+    "frontend/test_changes_outside.py": {
+        "test_what_is_changed_outside_is_changed_at_each_call": every(2),
+    },
+    "frontend/test_what_outlives_a_call.py": {
+        "test_nothing_keeps_the_arrays_of_a_call": every(2),
+    },
+    "trust/test_repeatable.py": {
+        "test_a_hundred_random_schedules_give_one_result": every(2),
+    },
+    "frontend/test_parts_as_python.py": {
+        "test_what_a_review_found": every(2),
+    },
+    "frontend/test_assigned_parts.py": {
+        "test_names_see_what_those_of_numpy_see": every(2),
+    },
+    "api/test_pains.py": {
+        "test_it_is_right_and_fused": every(2),
+    },
+    "compiler/test_fuse.py": {
+        "test_a_kernel_that_would_compile_for_long_is_split": every(2),
     },
 }
 SLOW = {f"{module}::{test}": row for module, rows in _TABLE.items() for test, row in rows.items()}
