@@ -233,7 +233,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
         "test_in_parts_they_are_the_same": every(2),
         "test_places_are_those_of_numpy": diagonal("name", "layout", most=4).also("apart-negative",
-            "arguments_of-C"),
+            "arguments_of-C", "casts-C"),
         "test_take_checks_the_indices_that_numpy_does": every(3),
     },
     "kernels/test_kernels.py": {
