@@ -1,4 +1,4 @@
-"""Tests are sorted by what they need: nothing, a host compiler, NVRTC, a GPU."""
+"""Tests are sorted by what they need: nothing, a host compiler, NVRTC, a GPU; and in two tiers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from tests.support import cells, tiers
+from tests.support.slow import SLOW
 
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+    parser.addoption(
+        "--tier", choices=tiers.TIERS, default="default", help="which tests, see docs/testing.md"
+    )
+    parser.addoption("--share", type=tiers.a_share, help="2/5: the third fifth of the slow tests")
+    parser.addoption(
+        "--hold-cells", action="store_true", help="hold what is lowered to the default tier's"
+    )
 
 
 def pytest_configure(config):
     # Kernels of the tests are kept beside pytest's own cache, not in the user's.
     folder = config.cache.mkdir("opweave")
     os.environ["OPWEAVE_CACHE_DIR"] = str(folder)
+    cells.watch()
 
 
 def _has_host():
@@ -55,7 +65,9 @@ def _has_gpu():
 NEEDS = {"host": _has_host, "nvrtc": _has_nvrtc, "gpu": _has_gpu}
 
 
+@pytest.hookimpl(tryfirst=True)  # before -k, so that a table of cases is whole
 def pytest_collection_modifyitems(config, items):
+    tiers.select(config, items, SLOW)
     have = {}
     for item in items:
         for name, check in NEEDS.items():
@@ -64,6 +76,28 @@ def pytest_collection_modifyitems(config, items):
                     have[name] = check()
                 if not have[name]:
                     item.add_marker(pytest.mark.skip(reason=f"needs {name}"))
+
+
+# Under pytest-xdist workers alone collect and lower; the controller sums up.
+def pytest_sessionfinish(session):
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left out"] = config.stash.get(tiers.LEFT_OUT, 0)
+        config.workeroutput["cells"] = sorted(cells.CELLS)
+    elif cells.held(config) and session.exitstatus == 0:
+        session.exitstatus = 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    found = getattr(node, "workeroutput", {})
+    node.config.stash[tiers.LEFT_OUT] = found.get("left out", 0)
+    cells.CELLS.update(map(tuple, found.get("cells", ())))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in (*tiers.summary(config), *cells.held(config)):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(autouse=True)

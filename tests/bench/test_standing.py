@@ -98,10 +98,10 @@ def test_what_slows_numpy_too_is_not_ours(tmp_path, host, case):
     assert said.endswith("0 of 2 agree within 5 %; over what NumPy took in the same run, 1 of 1")
 
 
-def test_rounds_pool_the_visits_of_a_row(tmp_path):
-    arguments = ["fusion", "--quick", "--sizes", "4096", "--peers", "NumPy", "--device", "host"]
+def test_rounds_pool_the_visits_of_a_row(tmp_path, small):
+    arguments = ["memory", "--quick", "--sizes", "4096", "--peers", "NumPy", "--device", "host"]
     assert run.main([*arguments, "--no-figures", "--rounds", "2", "--results", str(tmp_path)]) == 0
-    (path,) = tmp_path.rglob("fusion.json")
+    (path,) = tmp_path.rglob("memory.json")
     found = documents.read(path)
 
     assert found["options"]["rounds"] == 2

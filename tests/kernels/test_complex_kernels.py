@@ -68,6 +68,14 @@ def test_maps_take_16_bytes_an_access(name, width):
     assert f"#define VECTOR            {width}" in source
 
 
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("case", ONE_KERNEL)
+def test_they_are_one_kernel_for_every_architecture(case, name):
+    z, w = normal(name, 20, 30), normal(name, 20, 30, seed=1)
+    for target in (*TARGETS, "host"):
+        assert len(ow.fuse(ONE_KERNEL[case]).lower(z, w, target=target).kernels) == 1
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", COMPLEX)

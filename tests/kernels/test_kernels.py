@@ -25,6 +25,18 @@ def test_the_compiler_chooses_the_variant(variant):
     assert variant.toggles == {k: toggles[k] for k in variant.toggles}
 
 
+@variants
+def test_the_variant_has_the_same_operators_for_every_architecture(variant):
+    lowered = [
+        ow.fuse(variant.function).lower(*variant.arguments(), target=target).lowered
+        for target in (*TARGETS, "host")
+    ]
+    operators = [sorted(node.operator.name for node in low.graph.nodes) for low in lowered]
+
+    assert operators == operators[:1] * len(operators)
+    assert all(low.sources for low in lowered)
+
+
 @pytest.mark.host
 @variants
 def test_the_variant_is_right_on_the_host(variant):
@@ -39,6 +51,20 @@ def test_the_variant_is_right_as_fibres(variant, target):
 
     for schedule in (0, 1):
         assert program.check(*variant.arguments(), schedule=schedule).ok
+
+
+@pytest.mark.host
+def test_maps_share_the_kernel_of_what_is_reduced_after_them():
+    x = np.random.default_rng(0).random(100_000, dtype=np.float32) + 0.5
+    whole = ow.fuse(lambda x, y: np.where(x < y, np.maximum(x, 0.75), x / y).sum())
+    rows = ow.fuse(lambda x, w: ow.softmax(x @ w * 2.0))
+
+    assert [k.template for k in whole.lower(x, x).lowered.kernels] == ["reduce"]
+    assert whole.check(x, x[::-1].copy()).ok
+    for target in ("host", "sm_80"):
+        program = rows.lower(x[:30].reshape(5, 6), x[:30].reshape(6, 5), target=target)
+        assert [k.template for k in program.lowered.kernels] == ["product_rows"]
+        assert program.check(x[:30].reshape(5, 6), x[:30].reshape(6, 5)).ok
 
 
 @pytest.mark.nvrtc

@@ -1,6 +1,6 @@
 """Make mutants of every template and helper, and count what dies.
 
-    python -m tests.mutants [--only TEXT] [--every N] [--jobs 2] [--write docs/mutants.md]
+    python -m tests.mutants [--only TEXT] [--every N] [--first K] [--jobs 2] [--write docs/mutants.md]
 
 Exit status 1 if a mutant survives that tests/mutants/survivors.py does not explain.
 """
@@ -36,7 +36,7 @@ def main() -> int:
             assert expected(case, schedule) == expected(case), case
     work = [(m, lambda m=m: judged(m)) for m in (*of_templates(), *of_helpers())]
     work += [(m, lambda p=pairs: verdict(p)) for m, pairs in swapped()]
-    work = [w for w in work if options.only in str(w[0])][:: options.every]
+    work = [w for w in work if options.only in str(w[0])][options.first :: options.every]
     verdicts = run_all(work, options.jobs)
     text = report(verdicts)
     print(text)
@@ -51,6 +51,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", help="mutants whose description has this text")
     parser.add_argument("--every", type=int, default=1, help="only each n-th mutant")
+    parser.add_argument("--first", type=int, default=0, help="the first of these, from 0")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--write", help="write the report, as Markdown")
     parser.add_argument("--cache", default=str(Path(".pytest_cache") / "mutants"))

@@ -139,6 +139,12 @@ def test_composites_agree_with_numpy(name, composite):
     assert report.rows[0].undecided == 0
 
 
+def test_a_number_times_a_power_of_two():
+    x, n = np.array([0.75, -3.0, np.inf], np.float32), np.array([3, -140, 2], np.int32)
+
+    np.testing.assert_array_equal(np.ldexp(x, n), ow.fuse(np.ldexp)(x, n))
+
+
 def test_integer_power_with_a_negative_exponent_is_the_truncated_reciprocal():
     x = np.array([1, -1, -1, 2, 0, -3])
     y = np.array([-5, -2, -3, -1, -2, -1])

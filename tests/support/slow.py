@@ -1,0 +1,394 @@
+"""The table of the slow tier: what leaves the default one, and what still shows the same there."""
+
+from tests.support.tiers import Slow, away, diagonal, every, only, some, without
+
+# Each kind of dtype, and each float, which are rounded in other ways.
+_TYPES = (
+    "bool", "int8", "int64", "uint8", "float16", "bfloat16", "float32", "float64", "complex64",
+)  # fmt: skip
+
+# fmt: off
+_TABLE: dict[str, dict[str, Slow]] = {
+    "api/test_cli_doctor.py": {
+        "test_the_status_says_whether_kernels_run_anywhere": diagonal("host", "gpu", "status"),
+        "test_what_is_missing_comes_with_its_command": every(2),
+    },
+    "api/test_graphs.py": {
+        "test_a_number_reaches_the_kernel_as_it_is": every(2),
+        "test_every_mode_gives_numpys_result_each_time": diagonal("name", "mode", "fused", most=2),
+        "test_random_graphs_give_the_same_in_every_mode": every(12),
+    },
+    "api/test_pains.py": {
+        "test_it_is_right_and_fused": every(2),
+    },
+    "api/test_pickled.py": {
+        "test_what_is_loaded_is_the_same_function": diagonal("way", "name", most=8),
+    },
+    "api/test_repeat.py": {
+        "test_it_is_the_step_so_many_times": diagonal("step", "args",
+            "n", most=7).also("no dimensions-69"),
+        "test_turns_of_a_kernel_are_steps": diagonal("toggles", "step", "args",
+            "target", most=12).also("{'BLOCK_K': 8}-<lambda>-args14-sm_80",
+            "{'USE_SHARED_MEMORY': 0}-<lambda>-args14-sm_75", "{}-<lambda>-args3-sm_75"),
+    },
+    "bench/test_experiments.py": {
+        "test_a_loops_bound_holds_for_numpy_and_not_for_another_argument": only("number", "0",
+            "2"),
+        "test_an_experiment_writes_a_file_that_reads": without("name", "compile", "functions",
+            "gallery", "graphs", "pixels", "transformer"),
+    },
+    "bench/test_timing.py": {
+        "test_a_gpu_is_timed_by_events": every(4),
+    },
+    "compiler/test_fuse.py": {
+        "test_a_kernel_that_would_compile_for_long_is_split": every(2),
+    },
+    "compiler/test_memory.py": {
+        "test_results_are_those_of_arrays_apart": diagonal("function", "args",
+            "unfused", most=7).also("a fan-fused"),
+    },
+    "compiler/test_reads.py": {
+        "test_results_are_those_of_numpy_in_as_many_kernels": only("name", "difference", "tiled",
+            "counted", "of a reduction"),
+    },
+    "compiler/test_undecided.py": {
+        "test_a_bound_of_clip_beyond_the_type_bounds_nothing": diagonal("low", "high", "dtype"),
+    },
+    "docs/test_gallery.py": {
+        "test_a_program_gives_numpys_answer_in_as_many_kernels": every(3),
+        "test_a_program_keeps_its_bound": diagonal("target",
+            "name", most=15).also("sm_80-haversine", "sm_80-hue_and_value", "sm_80-rotate",
+            "sm_80-transformer_block", "host-hue_and_value", "sm_80-bilinear"),
+    },
+    "docs/test_numpy_page.py": {
+        "test_reductions_of_other_operands_are_those_of_numpy": only("kind", "bytes"),
+        "test_results_are_those_of_numpy": some("creation: arrays of a given shape, like another array, and from data",
+            "functional: functions that are applied to parts of an array",
+            "linalg: norms, diagonals and traces",
+            "linalg_einsum: sums of products along axes, einsum and tensordot",
+            "logic: truth of elements, and comparison of whole arrays",
+            "manipulation_joining: joining and splitting of arrays",
+            "manipulation_shape: shape, order of axes, type and memory order",
+            "math_complex: parts and properties of complex numbers",
+            "sorting: search in a sorted table, places of extremes, and counts",
+            "Indexing and assignment", "ufuncs' methods and keywords",
+            "NumPy's own: it calls others, or runs in parts"),
+    },
+    "frontend/test_arguments.py": {
+        "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
+        "test_whatever_holds_arrays_goes_in_and_comes_out": every(2),
+    },
+    "frontend/test_assigned_parts.py": {
+        "test_names_see_what_those_of_numpy_see": every(2),
+    },
+    "frontend/test_axes.py": {
+        "test_any_set_of_axes_is_reduced_as_by_numpy": diagonal("name", "axes",
+            "target", most=4).also("any-axes87-sm_80"),
+    },
+    "frontend/test_captures.py": {
+        "test_arrays_that_the_function_makes_are_inputs": every(2),
+        "test_other_modules_of_the_user_are_read_at_each_call": diagonal("change",
+            "name", most=5).also("imported function-equal_names_of_two_scopes"),
+        "test_what_changes_outside_changes_the_result": diagonal("name", "change", "traces"),
+    },
+    "frontend/test_changes_outside.py": {
+        "test_what_is_changed_outside_is_changed_at_each_call": every(2).also("a dataclass with slots",
+            "objects linked deeply"),
+    },
+    "frontend/test_complex_arrays.py": {
+        "test_any_layout_serves": diagonal("layout", "name", "target", most=3),
+        "test_types_shapes_and_values_are_numpys": diagonal("case",
+            "name", most=8).also("comparison-complex64", "reductions-complex64"),
+    },
+    "frontend/test_complex_spellings.py": {
+        "test_functions_that_are_made_of_others_take_complex_arrays": diagonal("name",
+            "dtype", most=8).also("variance, mean-complex128", "real if close-complex128",
+            "correlation coefficients-complex128"),
+        "test_nan_in_either_part_counts_as_nan": diagonal("name", "dtype", most=6),
+    },
+    "frontend/test_composed.py": {
+        "test_it_is_numpys": diagonal("target", "case", most=3).also("host-diff of bool",
+            "sm_80-count_nonzero of integers", "sm_80-diff of bool", "sm_80-norm inf",
+            "sm_80-ptp of integers", "host-count_nonzero of integers", "sm_80-nansum",
+            "host-ptp of integers", "sm_80-nanvar", "host-nanvar"),
+    },
+    "frontend/test_creation.py": {
+        "test_what_is_made_is_numpys": diagonal("target", "case", most=3).also("host-by an extent",
+            "sm_80-by an extent", "sm_80-full_like of another type", "sm_80-of an extent"),
+    },
+    "frontend/test_errors_by_numpy.py": {
+        "test_an_error_is_told_as_by_numpy": every(6).also("47", "16"),
+        "test_where_there_is_no_error_kernels_are_the_whole_call": every(4).also("17", "41", "37",
+            "38", "40", "29", "34", "20"),
+    },
+    "frontend/test_indexing.py": {
+        "test_an_index_is_numpys": diagonal("target", "case", most=9),
+        "test_any_layout_can_be_indexed": diagonal("layout", "target", most=2),
+    },
+    "frontend/test_missing_places.py": {
+        "test_a_place_is_checked_though_nobody_reads_it": diagonal("fused", "function"),
+    },
+    "frontend/test_numpy_forms.py": {
+        "test_a_form_that_was_in_parts_is_whole": every(4),
+        "test_a_type_that_follows_from_values_is_pythons": diagonal("scale", "function"),
+        "test_max_and_min_of_computed_numbers": diagonal("kind", "name", "scale"),
+    },
+    "frontend/test_numpys_rules.py": {
+        "test_a_cast_to_integers_and_back_is_no_truncation": every(2),
+        "test_a_power_of_one_half_is_the_root_where_numpy_takes_it": every(2),
+        "test_integer_arrays_meet_integer_constants": diagonal("function", "dtype"),
+    },
+    "frontend/test_outside.py": {
+        "test_what_a_function_changes_is_changed_at_each_call": every(2),
+        "test_what_an_object_holds_is_read_at_each_call": diagonal("kind", "called",
+            "change", most=8).also("Layer-a captured partial-element"),
+    },
+    "frontend/test_parts.py": {
+        "test_a_function_in_parts_does_what_it_does": every(4).also("stack",
+            "assignment of a shape", "masks of one"),
+        "test_a_number_may_be_one_of_numpys": every(2),
+        "test_any_layout": diagonal("name", "layout"),
+    },
+    "frontend/test_parts_and_memory.py": {
+        "test_arrays_of_numpys_own_are_written_to": diagonal("made",
+            "write").also("<lambda>0-<lambda>2"),
+        "test_what_numpy_writes_to_a_view_is_seen_in_the_array": diagonal("view", "made", most=5),
+    },
+    "frontend/test_parts_as_python.py": {
+        "test_what_a_review_found": every(2).also("copies"),
+    },
+    "frontend/test_questions.py": {
+        "test_a_fused_function_is_told_what_python_tells": diagonal("parts",
+            "name", most=31).also("in parts-its priority",
+            "whole-text: an element of NumPy's number", "whole-text: an array without dimensions",
+            "whole-a count of numbers", "whole-type in a union",
+            "whole-an attribute that is not there", "in parts-lru_cache", "whole-in sys.modules",
+            "whole-a match of False", "whole-text: a sum has an element",
+            "whole-isinstance of a tuple of types"),
+    },
+    "frontend/test_redefined.py": {
+        "test_a_change_is_seen_at_the_next_call": diagonal("how",
+            "name", most=11).also("versions-one of a metaclass"),
+        "test_what_is_patched_for_a_while": diagonal("how", "source", "where", "name", "other"),
+    },
+    "frontend/test_reshape.py": {
+        "test_a_reshape_is_numpys": diagonal("target", "case", most=10),
+        "test_what_stands_in_a_maps_place_is_reshaped_as_rows": diagonal("name", "layout"),
+    },
+    "frontend/test_selection.py": {
+        "test_what_a_mask_selects_stays_in_the_kernel": diagonal("target",
+            "name", most=2).also("sm_80-a spread", "sm_80-truth"),
+    },
+    "frontend/test_sharing.py": {
+        "test_what_is_written_is_seen_as_by_numpy": every(12).also("in rows, of a diagonal",
+            "elements exchanged behind flat", "real", "einsum", "broadcast_arrays", "meshgrid",
+            "row with an axis"),
+        "test_what_is_written_to_a_reduction_is_seen_through_its_view": diagonal("through",
+            "write", "name"),
+    },
+    "frontend/test_spellings.py": {
+        "test_it_is_numpys_in_few_kernels": some("host-a place", "host-a table of products",
+            "sm_80-a place from the end", "sm_80-logsumexp", "sm_80-nextafter", "sm_80-norms",
+            "sm_80-searchsorted of integers"),
+        "test_what_was_wrong_once_is_numpys": every(4).also("a table of integers for bfloat16",
+            "nothing, resized", "a square product in place", "rounds of eigenvalues"),
+    },
+    "frontend/test_values.py": {
+        "test_dtypes_keep_their_characters": every(16).also("np.gcd(x, y)", "~x"),
+        "test_interp_of_complex_values": diagonal("z", "function", most=3),
+        "test_results_have_the_types_of_numpy": every(8).also("np.size(x, 0)",
+            "np.logical_not(np.allclose(x, x))", "np.allclose(o, 2.5)",
+            "np.array([np.allclose(x, x), np.allclose(x, y)])"),
+        "test_what_only_python_knows_has_its_types_in_parts": every(2),
+    },
+    "frontend/test_what_outlives_a_call.py": {
+        "test_nothing_keeps_the_arrays_of_a_call": every(2),
+    },
+    "kernels/test_boundaries.py": {
+        "test_a_form_is_right_at_an_extent": diagonal("form", "target", "extent"),
+    },
+    "kernels/test_columns.py": {
+        "test_bands_keep_their_bounds": every(2),
+        "test_fused_bands_are_bitwise_those_of_single_operators": every(16),
+        "test_how_many_columns_go_together_changes_no_bit": diagonal("columns", "name", most=8),
+        "test_narrow_numbers_are_reduced": diagonal("axis", "dtype"),
+    },
+    "kernels/test_complex_kernels.py": {
+        "test_complex_functions_are_one_kernel_within_their_bounds": diagonal("case", "name",
+            "target", most=6),
+        "test_kernels_compile_for_every_architecture_without_spills": diagonal("case", "name",
+            "target"),
+        "test_no_compiler_joins_a_product_with_an_addition": diagonal("case", "name"),
+    },
+    "kernels/test_flat.py": {
+        "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=6),
+        "test_it_is_the_same_machine_code": diagonal("target", "name", "toggles", most=2),
+        "test_no_condition_and_no_more_lines_are_left": every(2),
+    },
+    "kernels/test_gathers.py": {
+        "test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers": every(2).also("boundaries"),
+        "test_a_gpus_kernels_read_the_same_places": every(2).also("casts", "embedded",
+            "arguments_of", "apart"),
+        "test_every_dtype_moves": every(10).also("bool"),
+        "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
+        "test_in_parts_they_are_the_same": every(2),
+        "test_places_are_those_of_numpy": diagonal("name", "layout", most=4).also("apart-negative",
+            "arguments_of-C", "casts-C"),
+        "test_take_checks_the_indices_that_numpy_does": every(3),
+    },
+    "kernels/test_kernels.py": {
+        "test_a_warp_joins_by_shuffles_without_a_barrier": every(2),
+        "test_the_variant_compiles_without_spills": diagonal("target", "variant", most=18),
+        "test_the_variant_is_right_as_fibres": diagonal("target", "variant", most=12),
+        "test_the_variant_is_right_on_the_host": every(7),
+        "test_vector_kernels_load_and_store_16_bytes": diagonal("name", "target", most=4),
+    },
+    "kernels/test_layouts.py": {
+        "test_broadcasting_agrees_with_numpy": diagonal("target", "shapes"),
+        "test_every_layout_agrees_with_numpy": diagonal("target", "function", "layout", most=10),
+        "test_every_layout_gives_the_bits_of_a_copy": diagonal("function", "layout", most=10),
+        "test_runs_of_any_length_are_read_as_a_copy_in_their_order_is": diagonal("function", "run",
+            "target"),
+    },
+    "kernels/test_names_in_kernels.py": {
+        "test_an_argument_may_have_any_name": diagonal("name", "target", most=3),
+    },
+    "kernels/test_product_tiles.py": {
+        "test_no_rung_of_the_ladder_changes_a_bit": diagonal("name", "toggles", most=6),
+        "test_operands_of_several_widths_are_read_where_they_are_aligned": diagonal("columns",
+            "toggles", "function"),
+        "test_products_compile_without_spills": diagonal("name", "m", "n", "target", most=3),
+        "test_products_with_rows_compile_without_spills": diagonal("name", "columns", "target"),
+    },
+    "kernels/test_products.py": {
+        "test_epilogues_share_the_kernel_of_their_product": every(12),
+        "test_every_layout_agrees_with_numpy": diagonal("target", "right", "left"),
+        "test_every_shape_agrees_with_numpy": diagonal("target", "shapes", most=12),
+        "test_fused_equals_unfused_bit_for_bit": diagonal("target",
+            "case", most=3).also("host-chain of maps", "host-norm", "host-softmax",
+            "sm_80-chain of maps", "sm_80-norm"),
+        "test_products_with_one_column_are_numpys": diagonal("dtype",
+            "name", most=4).also("bool-epilogue", "uint16-epilogue"),
+        "test_rows_without_columns_are_reduced_to_the_identity": diagonal("target", "inner",
+            "function").also("host-5-<lambda>3"),
+    },
+    "kernels/test_scans.py": {
+        "test_a_toggle_changes_no_bit": diagonal("shape", "toggles"),
+        "test_any_extent_along_and_beside_the_axis": diagonal("target", "extent", most=3),
+        "test_any_order_in_memory_gives_the_bits_of_a_copy": diagonal("target", "layout", most=4),
+        "test_blocks_that_share_a_row_keep_bounds_and_bits": diagonal("target",
+            "name", most=4).also("sm_75-16 bits", "sm_75-windows", "sm_90a-integers",
+            "sm_90a-kept", "sm_90a-one row", "sm_75-kept", "sm_90a-16 bits"),
+        "test_fused_and_unfused_bits_agree": diagonal("shape", "name",
+            "target", most=6).also("(5, 37)-16-bit-sm_90a", "(5, 37)-with a column value-sm_90a",
+            "(5, 37)-with a row value-sm_75", "(5, 37)-16-bit-sm_75"),
+        "test_on_the_host_the_bits_are_numpys": diagonal("axis", "name", "dtype"),
+        "test_special_values_are_carried_as_numpy_does": diagonal("target", "name", "bad"),
+    },
+    "kernels/test_views.py": {
+        "test_a_value_may_meet_its_own_view": diagonal("target", "case", most=4),
+        "test_fused_equals_unfused_bit_for_bit": every(2),
+        "test_reading_across_goes_through_tiles_and_keeps_every_bit": diagonal("target", "layout",
+            "name", most=2).also("sm_80-transposed-uint8", "host-transposed-uint8",
+            "sm_80-transposed-int32", "sm_80-sliced and transposed-bool", "host-transposed-int32",
+            "host-offset-bool"),
+        "test_tiles_load_and_store_16_bytes_without_spills": diagonal("name", "target", most=3),
+        "test_views_agree_with_numpy_and_cost_no_kernel": diagonal("target", "case"),
+    },
+    "opcodes/test_broken_fragments.py": {
+        "test_the_host_compiler_s_complaint_names_the_op_code": diagonal("name", "target"),
+    },
+    "opcodes/test_complex.py": {
+        "test_functions_have_the_special_values_of_annex_g": diagonal("row", "name", most=2),
+    },
+    "opcodes/test_complex_bounds.py": {
+        "test_bounds_of_inverses_are_a_few_ulp_everywhere": diagonal("row", "name",
+            "executor", most=3),
+        "test_either_part_of_an_inverse_is_right_to_a_few_ulp_everywhere": diagonal("row",
+            "name", most=3),
+        "test_functions_keep_their_bounds_and_numpys_wide_values_do_too": diagonal("row",
+            "name", most=3),
+    },
+    "opcodes/test_host_math.py": {
+        "test_a_function_keeps_its_stated_ulp": diagonal("name", "dtype", most=7),
+        "test_a_vector_and_its_rest_have_the_same_bits": diagonal("name", "dtype", most=4),
+        "test_relaxed_arithmetic_leaves_the_functions_themselves": every(4),
+    },
+    "opcodes/test_integer_edges.py": {
+        "test_quotients_by_one_number": diagonal("dtype", "y", most=6),
+        "test_quotients_next_to_whole_ones": every(2),
+    },
+    "opcodes/test_numerics.py": {
+        "test_results_are_those_of_numpy": every(2),
+    },
+    "opcodes/test_operators.py": {
+        "test_binary_operators_agree_with_numpy_on_all_pairs_of_special_values": only("name", *_TYPES),
+        "test_composites_agree_with_numpy": diagonal("composite", "name"),
+        "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES),
+        "test_reductions_agree_with_numpy": diagonal("name", "axis"),
+        "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
+    },
+    "opcodes/test_pixels.py": {
+        "test_a_chain_is_one_kernel_from_uint8_to_uint8": diagonal("target", "shape", most=3),
+        "test_channels_and_pixels_broadcast_as_by_numpy": diagonal("target", "case", most=4),
+        "test_every_operator_agrees_with_its_meaning": diagonal("target", "operator",
+            "name", most=5),
+        "test_pictures_broadcast_over_others": diagonal("target", "dtype", "shape", most=2),
+    },
+    "opcodes/test_scan_functions.py": {
+        "test_a_function_is_numpys": diagonal("name",
+            "target", most=8).also("from a row of weights-sm_80", "logical_and.accumulate-sm_80",
+            "nancumprod-sm_80", "nancumsum-host", "nancumsum-sm_80", "of a broadcast-sm_80",
+            "of columns in an order-sm_80", "of elements at places-sm_80",
+            "of rolled columns-host", "of rolled columns-sm_80"),
+        "test_every_scan_of_every_type_keeps_its_bound": diagonal("target", "axis",
+            "dtype", most=7).also("host-1-bool", "host-1-int8", "host-1-uint8", "sm_80-0-bool",
+            "sm_80-0-float64", "sm_80-0-int8", "sm_80-0-uint8", "sm_80-1-bool"),
+    },
+    "opcodes/test_specials.py": {
+        "test_special_values_are_numpys": diagonal("name", "arity", most=3),
+    },
+    "runtime/test_blas.py": {
+        "test_factors_may_lie_as_they_like": diagonal("first", "second"),
+    },
+    "runtime/test_sanitize.py": {
+        "test_nothing_is_found_in_a_correct_kernel": every(12),
+        "test_the_fault_of_a_kernel_is_found": every(6),
+    },
+    "runtime/test_sanitize_api.py": {
+        "test_no_finding_in_any_kernel_that_the_compiler_can_choose": every(10),
+    },
+    "runtime/test_sanitize_meaning.py": {
+        "test_a_reduction_of_a_tile_is_that_of_numpy": diagonal("name", "of_numpy", "size",
+            "dtype"),
+    },
+    "runtime/test_verify_mode.py": {
+        "test_a_faulty_kernel_stops_with_its_reason": diagonal("schedule", "body", "message"),
+    },
+    "trust/test_aliases.py": {
+        "test_an_argument_may_be_its_own_out": diagonal("name", "kind"),
+        "test_views_of_one_memory_give_the_bits_of_copies": every(2),
+    },
+    "trust/test_fuzz.py": {
+        "test_random_scripts_are_numpys": away("trust/test_fuzz.py::test_a_short_run_finds_nothing"),
+    },
+    "trust/test_mutants.py": {
+        "test_every_barrier_of_a_kernel_is_needed": every(40),
+        "test_the_tool_leaves_no_survivor_without_a_reason": away("trust/test_mutants.py::test_every_barrier_of_a_kernel_is_needed"),
+    },
+    "trust/test_offsets.py": {
+        "test_elements_behind_2_to_the_31_are_read": diagonal("form", "step", most=3),
+    },
+    "trust/test_repeatable.py": {
+        "test_a_hundred_random_schedules_give_one_result": every(2),
+    },
+    "trust/test_strict.py": {
+        "test_every_operator_keeps_its_bits_behind_another": only("name", "float32"),
+        "test_no_schedule_changes_a_bit": diagonal("shape", "function"),
+        "test_rows_keep_their_bits": diagonal("target", "function", "name", most=3),
+        "test_toggles_that_are_no_plan_change_no_bit": diagonal("cols", "toggles"),
+    },
+}
+# fmt: on
+
+SLOW = {f"{module}::{test}": row for module, rows in _TABLE.items() for test, row in rows.items()}
