@@ -98,11 +98,6 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (r"n >= 9999|n <= -9999|\(n [<>] -?9999", "Beyond 2**9999 all is infinite or 0."),
     (r"return x <= 0 \? 0 - \(uint64\)x", "The size of 0 is 0 on either side."),
     (
-        r"macros\.cu\.j2:\d+: .*const bool here = j (<=|>=)",
-        "Only an index that has no element tells them apart; it raises, and the tests of "
-        "tests/kernels/test_gathers.py tests/frontend/test_missing_places.py -k there_is_not die of each.",
-    ),
-    (
         r"first > 0 && first <= extent - N|extent - first <= N",
         "A run at the very end or beginning of the table, element by element: the same elements.",
     ),
