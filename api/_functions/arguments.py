@@ -116,7 +116,7 @@ class Signature(Parameters):
         helpers = list(helpers_of(self.fn))
         self.asks_identity |= any(asks_identity(f.__code__) for f in helpers)
         own = function_behind(self.fn)
-        self.never_copied = first([never_copied(f) for f in helpers])
+        self.never_copied = first([self.never_copied, *map(never_copied, helpers)])
         self.goes_on = first([self.goes_on, *(goes_on(f, f is not own) for f in helpers)])
         self.never_in_parts = first([self.never_in_parts, *map(never_in_parts, helpers)])
         asks_types = isinstance(self.fn, FunctionType) and "type" in names_in(self.fn.__code__)
@@ -241,5 +241,6 @@ class Signature(Parameters):
         named = self._names().union(*(names_in(f.__code__) for f in functions))
         called = [f for f in functions if f.__name__ in named or f.__name__.startswith("__")]
         self.goes_on = first([self.goes_on, *map(goes_on, filter(is_async, called))])
+        self.never_copied = first([self.never_copied, *map(never_copied, called)])
         self.never_in_parts = first([self.never_in_parts, *map(never_in_parts, called)])
         return search_class(cls, of_objects, self.asks_types)

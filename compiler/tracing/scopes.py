@@ -10,6 +10,7 @@ from typing import Any
 
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.places import Missing, are_same
+from opweave.compiler.tracing.questions import stands_in
 
 
 class Outside:
@@ -35,12 +36,21 @@ class Outside:
 
     def __getattr__(self, name: str) -> Any:
         if name == "__dict__":
+            self._names.update({n: self._module(v) for n, v in self._names.items()})
             return self._sight.unread(name, self._names)
         if name not in self._names:
             self._sight.seen.look_up(self._found, name, is_steady=False)
             raise AttributeError(f"module {self._names['__name__']!r} has no attribute {name!r}")
         value = self._names[name]
+        if isinstance(value, types.ModuleType) and name not in self._known:
+            self._sight.seen.look_up(self._found, name, is_steady=False)
+            return self._module(value)
         return value if name in self._known else self._sight.unread(name, value)
+
+    def _module(self, value: Any) -> Any:
+        """The stand-in for a module; anything else as it is."""
+        is_plain = isinstance(value, types.ModuleType) and not stands_in(type(value))
+        return self._sight.plain(value) if is_plain else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._names[name] = value

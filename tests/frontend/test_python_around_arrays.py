@@ -402,3 +402,30 @@ def test_code_that_goes_on_is_refused_as_a_whole_with_a_remedy(f):
         made = ow.fuse(f)(X)
     if hasattr(made, "close"):
         made.close()
+
+
+INNER, OUTER = types.ModuleType("an_inner_module"), types.ModuleType("an_outer_module")
+INNER.np, OUTER.inner, OUTER.json = np, INNER, json
+
+
+class LooksAtNames:
+    def __call__(self, x):
+        return vars(INNER)["np"] is np, x * 2
+
+
+IN_MODULES = {
+    "by getattr": lambda x: (INNER.np is np, x * 2),
+    "in its dict": lambda x: (INNER.__dict__["np"] is np, x * 2),
+    "by vars": lambda x: (vars(INNER)["np"] is np, x * 2),
+    "by vars, in a callable object": LooksAtNames(),
+    "of the user's": lambda x: (OUTER.inner is INNER, OUTER.__dict__["inner"] is INNER, x * 2),
+    "of others": lambda x: (OUTER.json is json, OUTER.__dict__["json"] is OUTER.json, x * 2),
+    "through two": lambda x: (OUTER.inner.np is np, OUTER.__dict__["inner"].np is np, x * 2),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", IN_MODULES)
+def test_a_module_in_a_module_is_one_object(name):
+    does_the_same(IN_MODULES[name], X)
+    does_the_same(lambda x: (parted(x), IN_MODULES[name](x)), X)
