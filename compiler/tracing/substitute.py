@@ -22,6 +22,8 @@ from opweave.compiler.tracing.steady import UNFORESEEN
 
 # Built-in functions as Python has them.
 BUILTINS = dict(vars(builtins))
+# What a function tells of itself.
+TOLD = ("__module__", "__qualname__", "__doc__", "__annotations__", "__type_params__")
 # Sets an object's class, even if that class has an attribute of this name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
@@ -152,7 +154,9 @@ class Substituted(Scopes):
         cells = tuple(self.cell(cell) for cell in fn.__closure__ or ())
         scope = self.scope(fn.__globals__)
         made = Function(fn.__code__, scope, fn.__name__, None, cells or None)
-        made.__module__, made.__qualname__ = fn.__module__, fn.__qualname__
+        for name in TOLD:
+            if hasattr(fn, name):
+                setattr(made, name, getattr(fn, name))
         made.__dict__ = self.scope(fn.__dict__)
         self.owners[id(fn.__dict__)] = fn.__name__
         self.made[id(fn)] = made
