@@ -224,9 +224,6 @@ def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> di
 
     ``sight`` refuses to be asked where the originals are not known.
     """
-    own = ("__hash__", "__eq__")
-    if any(getattr(kind, name) is not getattr(object, name) for name in own):
-        return {}
 
     def equal(self: Any, other: Any) -> Any:
         same = origins.get(id(self), self) is origins.get(id(other), other)
@@ -237,4 +234,7 @@ def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> di
             sight.unread(f"the hash of an object of type {kind.__name__}", None)()
         return object.__hash__(origins.get(id(self), self))
 
-    return {"__hash__": hashed, "__eq__": equal}
+    by_identity = {"__hash__": hashed, "__eq__": equal}
+    own: dict[str, Any] = {"__hash__": kind.__hash__}  # which ``__eq__`` in a class would undo
+    same = (name for name in by_identity if getattr(kind, name) is getattr(object, name))
+    return own | {name: by_identity[name] for name in same}
