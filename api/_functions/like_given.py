@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 
@@ -38,19 +39,13 @@ class LikeGiven(_Holder):
     @property
     def __dict__(self) -> Any:  # type: ignore[override]
         """What users have set, at the function or here; ``functools.wraps`` copies it."""
-        found = _ATTRIBUTES.__get__(self)
-        theirs = {n: v for n, v in found.items() if n not in self.own}
-        return {**getattr(found.get("given"), "__dict__", {}), **theirs}
-
-    def __getattr__(self, name: str) -> Any:
-        """What users have set at the function."""
-        try:
-            return getattr(_ATTRIBUTES.__get__(self).get("given"), "__dict__", {})[name]
-        except KeyError:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            ) from None
+        return {n: v for n, v in _ATTRIBUTES.__get__(self).items() if n not in self.own}
 
     def owned(self) -> None:
-        """All attributes that are there now are ours."""
-        self.own = frozenset([*_ATTRIBUTES.__get__(self), "own"])
+        """All attributes that are there now are ours; those of the function are added."""
+        held = _ATTRIBUTES.__get__(self)
+        self.own = frozenset([*held, "own"])
+        given = held["given"]
+        for name, value in vars(given).items() if isinstance(given, FunctionType) else ():
+            if not hasattr(type(self), name):
+                held.setdefault(name, value)
