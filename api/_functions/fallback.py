@@ -53,7 +53,7 @@ class Fallback:
         self._preparing = preparing
         self._signature = preparing.signature
         self._parts = parts
-        self._plain: dict[Any, str] = {}  # kinds of calls that NumPy runs, and why
+        self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
         self._warned = False
         self.told: set[Any] = set()
 
@@ -72,8 +72,8 @@ class Fallback:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
         try:
-            if self._plain and (why := self._plain.get(self._parts.kinds(call))) is not None:
-                raise ByNumPy(why)
+            if self._plain and (told := self._plain.get(self._parts.kinds(call))) is not None:
+                raise ByNumPy(*told)
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
                 raise ByNumPy(never)
@@ -125,7 +125,7 @@ class Fallback:
         never = self._signature.never_in_parts
         if never is not None:
             why = str(without_frames(error))  # which hold the arrays
-            raise self._by_numpy(call, f"{never}.  It is no whole: {why}") from None
+            raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
         if "breaks" in environment.logs():
@@ -134,11 +134,11 @@ class Fallback:
                 file=sys.stderr,
             )
 
-    def _by_numpy(self, call: Call, why: str) -> ByNumPy:
+    def _by_numpy(self, call: Call, why: str, once: Any = None) -> ByNumPy:
         """What calls of this kind are told from now on, without a trace."""
         if len(self._plain) < MOST_PLAIN:
-            self._plain[self._parts.kinds(call)] = why
-        return ByNumPy(why)
+            self._plain[self._parts.kinds(call)] = why, once
+        return ByNumPy(why, once)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
         """Once for a function: the calls go on."""

@@ -13,6 +13,7 @@ from opweave._functions.arguments import Signature
 from opweave._functions.calls import Ready
 from opweave._functions.fallback import ByNumPy, Fallback, packed_into
 from opweave._functions.layout import Call
+from opweave._functions.like_given import LikeGiven
 from opweave._functions.named import reduced
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing, is_on_gpu
@@ -35,14 +36,7 @@ from opweave.runtime.calls.arrays import is_cupy
 UNGIVEN: Any = object()
 
 
-def _of_given(name: str) -> property:
-    """An attribute of the function that was given."""
-    return property(
-        lambda self: getattr(self.given, name), lambda self, v: setattr(self.given, name, v)
-    )
-
-
-class Fused:
+class Fused(LikeGiven):
     """A compiled function.  Call it like the original; see the methods for what was made of it."""
 
     __opweave_fused__ = True
@@ -63,20 +57,12 @@ class Fused:
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
         self._watched = Watched(self)
+        self.owned()
 
     @property
     def traces(self) -> tuple[str, ...]:
         """Why the function was traced, for each of the newest times: what a guard missed."""
         return tuple(self._specialised.misses)
-
-    # What a function is made of is that of the given one.
-
-    __code__ = _of_given("__code__")
-    __defaults__ = _of_given("__defaults__")
-    __kwdefaults__ = _of_given("__kwdefaults__")
-    __globals__ = _of_given("__globals__")
-    __closure__ = _of_given("__closure__")
-    __builtins__ = _of_given("__builtins__")
 
     @property
     def _specialised(self) -> Specialisations:

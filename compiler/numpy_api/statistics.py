@@ -21,6 +21,7 @@ from opweave.compiler.numpy_api.common import (
     mask_of,
     of_type,
     reduced,
+    weak_kind,
     without_nan,
 )
 from opweave.compiler.numpy_api.registry import numpy_function, unboxed
@@ -116,11 +117,22 @@ def _spread(
         raise UnsupportedError("ddof= and correction= are one argument: expected one of them")
     ddof = ddof if correction is None else correction
     axis, a = axis_of(name, axis), in_type(name, a, dtype)
+    _check_mean(name, a, mean)
     if where is True and mean is None:
         return reduced(name, a, axis, keepdims, ddof=ddof)
     found = _variance(a, axis, ddof, bool(keepdims), where, mean)
     found = np.sqrt(found) if name == "std" else found
     return found.astype(a.dtype) if dtypes.of(a.dtype).is_float else found
+
+
+def _check_mean(name: str, a: Any, mean: Any) -> None:
+    """
+    Raises:
+        UnsupportedError: differences from this mean are of another type than the result here.
+    """
+    to = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
+    if mean is not None and np.result_type(a.dtype, weak_kind(mean)) != to:
+        raise UnsupportedError(f"{name}: mean= of another type than the array")
 
 
 def _variance(a: Any, axis: Any, ddof: Any, keepdims: bool, where: Any, mean: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.owners import is_own_class
+from opweave.compiler.tracing.owners import has_attributes, is_own_class
 from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.
@@ -187,7 +187,7 @@ class Settling:
         if is_made_inside(type(value)):
             self._made(type(value))
         names = [name for base in type(value).__mro__ for name in _slots(base)]
-        self._fill(list(getattr(value, "__dict__", {}).items()), put)
+        self._fill(list(vars(value).items()) if has_attributes(value) else [], put)
         held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
         self._fill(held, put)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.traced.choices import chosen, is_choosable
 from opweave.compiler.traced.numbers import TracedScalar
 
@@ -42,6 +44,18 @@ def _extremum(plain: Callable[..., Any], operator: str) -> Callable[..., Any]:
     return extremum
 
 
+def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that joins sequences, and adds what has ``__add__`` and an index."""
+
+    @functools.wraps(function)
+    def joined(*items: Any) -> Any:
+        if any(map(is_traced_array, items)):
+            raise TypeError(f"{function.__name__}: arrays are joined by np.concatenate() alone")
+        return function(*items)
+
+    return joined
+
+
 BUILTINS: dict[str, Callable[..., Any]] = {
     "pow": _pow,
     "max": _extremum(builtins.max, "greater"),
@@ -50,4 +64,6 @@ BUILTINS: dict[str, Callable[..., Any]] = {
 INSTEAD: dict[Any, Callable[..., Any]] = {
     **{getattr(builtins, name): function for name, function in BUILTINS.items()},
     math.ldexp: _of_numbers(math.ldexp),
+    operator.concat: _joining(operator.concat),
+    operator.iconcat: _joining(operator.iconcat),
 }

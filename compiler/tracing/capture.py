@@ -24,6 +24,7 @@ from opweave.compiler.tracing.bytecode import BETWEEN, READS, _reads, names_in, 
 from opweave.compiler.tracing.containers import is_class_of_objects, remembered
 from opweave.compiler.tracing.owners import (
     Function,
+    held,
     is_helper,
     is_of_library,
     is_own_class,
@@ -199,7 +200,7 @@ def _places(fn: Any, seen: dict[int, Function], is_called: bool = True) -> Itera
             for base in value.__mro__:
                 yield from _data_of(base, names_in(fn.__code__))
         for inner in inner_functions(value):
-            if is_helper(inner) or getattr(inner, "__globals__", None) is fn.__globals__:
+            if is_helper(inner) or held(inner, "__globals__") is fn.__globals__:
                 yield from _places(inner, seen)
 
 

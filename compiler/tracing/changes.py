@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from opweave.compiler.tracing.owners import has_attributes
 from opweave.compiler.tracing.places import Missing
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.tracing.tree import flatten
@@ -121,7 +122,7 @@ def _contents(container: Any) -> Any:
 
 def _attributes(value: Any) -> dict[str, Any]:
     """What an object holds, also of a dataclass with slots."""
-    if hasattr(value, "__dict__"):
+    if has_attributes(value):
         return dict(vars(value))
     names = (field.name for field in fields(value))
     return {name: getattr(value, name) for name in names if hasattr(value, name)}
@@ -141,7 +142,7 @@ def _fill(original: Any, before: Any, after: Any, meant: Callable[[Any], Any]) -
     if isinstance(after, list):
         _fill_list(original, before, after, meant)
         return
-    if not isinstance(original, dict) and not hasattr(original, "__dict__"):
+    if not isinstance(original, dict) and not has_attributes(original):
         for name, value in after.items():
             if before.get(name, Missing) is not value:
                 object.__setattr__(original, name, meant(value))

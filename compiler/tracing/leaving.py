@@ -12,6 +12,7 @@ import inspect
 import sys
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Sequence, Set
 from enum import Enum
 from itertools import pairwise
@@ -117,7 +118,7 @@ class Leaving:
         itself has called the code that calls.
         """
         while frame is not None and frame is not self.runs_in:
-            if _is_called_by_python(frame):
+            if id(frame.f_globals) not in self.scopes and _is_called_by_python(frame):
                 return True
             frame = frame.f_back
         if frame is None:
@@ -262,23 +263,27 @@ def restore(before: Any) -> None:
 
 
 def _is_called_by_python(frame: FrameType) -> bool:
-    """True for a handler of signals, ``gc.callbacks`` and ``__del__``, which nobody calls.
+    """True for a handler of signals, ``gc.callbacks``, ``__del__`` and callbacks of references.
 
-    A handler is given a number and a frame, a callback a phase and a dict.
+    A handler is given a number and a frame, a callback a phase and a dict; or a dead reference.
     """
     code = frame.f_code
     if code.co_name == "__del__":
         return True
     is_starred = bool(code.co_flags & inspect.CO_VARARGS)
-    if code.co_argcount < 2 and not is_starred:
+    if code.co_argcount + is_starred == 0:
         return False
     names, given = code.co_varnames[: code.co_argcount + is_starred], frame.f_locals
     found = [v for n in names for v in _listed(given.get(n))]
-    return any(
+    return any(_is_dead_reference(one) for one in found[:2]) or any(
         type(two) is FrameType
         or (type(one) is str and one in PHASES and type(two) is dict and "generation" in two)
         for one, two in pairwise(found)
     )
+
+
+def _is_dead_reference(value: Any) -> bool:
+    return issubclass(type(value), weakref.ref) and value() is None
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -28,7 +28,7 @@ from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 
 ARRAY_MODULES = ("numpy", "cupy")
 # Pure modules that have a stand-in, since something in them has one.
-SEEN = ("scipy", "scipy.special", "datetime", "math", "inspect")
+SEEN = ("scipy", "scipy.special", "datetime", "math", "inspect", "operator")
 # Functions that make arrays of numbers and lists.
 MAKERS = frozenset(
     "arange linspace logspace geomspace eye identity tri array asarray ascontiguousarray".split()

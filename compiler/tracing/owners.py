@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import sysconfig
 import types
@@ -15,6 +16,18 @@ Function = types.FunctionType
 INSTALLED = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
+
+
+def held(value: Any, name: str, default: Any = None) -> Any:
+    """An attribute, unless only ``__getattr__`` may know it: a user's answers to any name."""
+    if inspect.getattr_static(value, name, held) is held:
+        return default
+    return getattr(value, name, default)
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether an object has a dict of attributes; its class is asked."""
+    return type(value).__dictoffset__ != 0
 
 
 @cache
@@ -39,6 +52,11 @@ def is_own_module(value: Any) -> bool:
         and not is_of_library(value.__name__)
         and not is_installed(str(vars(value).get("__file__") or ""))
     )
+
+
+def has_end(value: Any) -> bool:
+    """True for a class of the user's that does something when its objects are gone."""
+    return isinstance(value, type) and is_helper(getattr(value, "__del__", None))
 
 
 @remembered

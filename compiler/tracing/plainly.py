@@ -23,6 +23,10 @@ LATER = {
     inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
     inspect.CO_ITERABLE_COROUTINE: "a coroutine",
 }
+# Methods that NumPy calls by itself, whose result tells of an array; and one that Python calls.
+GIVING = ("__array__", "__array_interface__", "__array_struct__", "__del__")
+# Attributes of stand-ins that arrays lack, as code may find by an AttributeError.
+OURS = frozenset({"of", "origin", "tracer", "value"})
 # Modules in C, and in Python above them, that read the memory of what they are given, or hold it
 # where nobody can look.
 MODULES = frozenset(
@@ -49,9 +53,14 @@ OF_BYTES = re.compile(r"[rwax]\+?b\+?|[rwax]b?\+b?")
 def never_copied(fn: Function) -> str | None:
     """Why copies of a function would get other answers, or None."""
     looks_at = asks_frames(fn.__code__)
-    if looks_at is None:
-        return None
-    return f"it calls {looks_at}, which copies answer otherwise; pass in what it looks up"
+    if looks_at is not None:
+        return f"it calls {looks_at}, which copies answer otherwise; pass in what it looks up"
+    for code in nested_codes(fn.__code__):
+        if code.co_name in GIVING:
+            return f"it defines {code.co_name}, which is called past us; move the class outside"
+        if "AttributeError" in code.co_names and (asked := OURS.intersection(code.co_names)):
+            return f"it asks for .{min(asked)}, which our stand-ins have; use hasattr or getattr"
+    return None
 
 
 def goes_on(fn: Function, is_called: bool = True) -> str | None:

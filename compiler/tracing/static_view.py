@@ -36,7 +36,7 @@ from opweave.compiler.tracing.libraries import (
     giving,
     has_stand_in,
 )
-from opweave.compiler.tracing.owners import is_of_library, is_own_module
+from opweave.compiler.tracing.owners import has_end, held, is_of_library, is_own_module
 from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.purity import OURS, is_pure_in_c
 from opweave.compiler.tracing.questions import QUESTIONS
@@ -176,7 +176,8 @@ class Traced:
             return Refusing(found, name, VARIES, self.tracer)
         if type(found) is KEEPING and str(found.__module__).split(".")[0] not in OURS:
             return Remembering(found, name, KEEPS, self.tracer)
-        if type(found) is types.BuiltinFunctionType and not is_pure_in_c(found):
+        in_c = type(found) is types.BuiltinFunctionType
+        if has_end(found) or (in_c and not is_pure_in_c(found)):
             return Refusing(found, name, LEAVES, self.tracer)
         if any(found is clock for clock in CLOCKS):
             return Clock(found, self.tracer)
@@ -238,5 +239,5 @@ def changes(found: Any) -> bool:
 
 
 def name_of(found: Any) -> str:
-    name = getattr(found, "__name__", None)
+    name = held(found, "__name__")
     return name if isinstance(name, str) else f"an object of type {type(found).__name__}"

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.tracing.owners import held
+
 # Modules whose functions give another value at each call.
 VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})
 # Functions that do so, or that read what nobody can tell beforehand.
@@ -54,7 +56,7 @@ def is_steady(value: Any) -> bool:
         return True
     if kind.__module__.startswith(STEADY_MODULES):
         return True
-    name = getattr(value, "__name__", None)  # as functions have, of whatever making
+    name = held(value, "__name__")  # as functions have, of whatever making
     return isinstance(value, str | bytes | int | float | complex | np.generic) or (
         callable(value) and isinstance(name, str)
     )

@@ -22,6 +22,8 @@ from opweave.compiler.tracing.steady import UNFORESEEN
 
 # Built-in functions as Python has them.
 BUILTINS = dict(vars(builtins))
+# What a function tells of itself.
+TOLD = ("__module__", "__qualname__", "__doc__", "__annotations__", "__type_params__")
 # Sets an object's class, even if that class has an attribute of this name.
 OWN_CLASS: Any = vars(object)["__class__"]
 
@@ -152,7 +154,9 @@ class Substituted(Scopes):
         cells = tuple(self.cell(cell) for cell in fn.__closure__ or ())
         scope = self.scope(fn.__globals__)
         made = Function(fn.__code__, scope, fn.__name__, None, cells or None)
-        made.__module__, made.__qualname__ = fn.__module__, fn.__qualname__
+        for name in TOLD:
+            if hasattr(fn, name):
+                setattr(made, name, getattr(fn, name))
         made.__dict__ = self.scope(fn.__dict__)
         self.owners[id(fn.__dict__)] = fn.__name__
         self.made[id(fn)] = made
@@ -220,9 +224,6 @@ def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> di
 
     ``sight`` refuses to be asked where the originals are not known.
     """
-    own = ("__hash__", "__eq__")
-    if any(getattr(kind, name) is not getattr(object, name) for name in own):
-        return {}
 
     def equal(self: Any, other: Any) -> Any:
         same = origins.get(id(self), self) is origins.get(id(other), other)
@@ -233,4 +234,7 @@ def _identity(kind: type, origins: Mapping[int, Any], sight: Sight | None) -> di
             sight.unread(f"the hash of an object of type {kind.__name__}", None)()
         return object.__hash__(origins.get(id(self), self))
 
-    return {"__hash__": hashed, "__eq__": equal}
+    by_identity = {"__hash__": hashed, "__eq__": equal}
+    own: dict[str, Any] = {"__hash__": kind.__hash__}  # which ``__eq__`` in a class would undo
+    same = (name for name in by_identity if getattr(kind, name) is getattr(object, name))
+    return own | {name: by_identity[name] for name in same}

@@ -18,6 +18,7 @@ import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.tracing.containers import MAPPINGS, is_container, is_namespace, is_object
+from opweave.compiler.tracing.owners import has_attributes
 from opweave.compiler.tracing.structure import (
     NOTHING,
     Again,
@@ -231,7 +232,7 @@ def _parts(value: Any, path: Path) -> tuple[tuple[Any, ...], Sequence[Any], Sequ
         return (len(args), *given), items, [f"{path}.{step}" for step in steps]
     if dataclasses.is_dataclass(value):
         declared = [f.name for f in dataclasses.fields(value)]
-        others = list(getattr(value, "__dict__", {}))
+        others = list(vars(value)) if has_attributes(value) else []
         names = tuple(dict.fromkeys([*declared, *others]))
         return names, [getattr(value, n) for n in names], [f"{path}.{n}" for n in names]
     if is_object(value) or is_namespace(type(value)):

@@ -52,6 +52,8 @@ ASKED = {
     "annotations": lambda f: f.__annotations__,
     "types": lambda f: getattr(f, "__type_params__", ()),
     "builtins": lambda f: f.__builtins__ is scaled.__builtins__,
+    "attributes": lambda f: (vars(f), getattr(f, "tag", None)),
+    "of a wrapper": lambda f: sorted(vars(functools.wraps(f)(lambda x: x))),
     "bound": lambda f: inspect.signature(f.__get__(2.0)),
 }  # fmt: skip
 
@@ -76,3 +78,26 @@ def test_type_parameters_are_those_of_the_function():
     exec("def f[T](x: T) -> T:\n    return x", scope)
 
     assert ow.fuse(scope["f"]).__type_params__ == scope["f"].__type_params__
+
+
+def test_attributes_that_a_user_sets_are_found_and_copied_into_wrappers():
+    def tagged(x):
+        return x
+
+    tagged.tag = "plain"
+    fused = ow.fuse(tagged)
+    fused.calls = 3
+
+    wrapper = functools.wraps(fused)(lambda x: fused(x))
+
+    assert (fused.tag, wrapper.tag, wrapper.calls) == ("plain", "plain", 3)
+    assert vars(wrapper) == {"tag": "plain", "calls": 3, "__wrapped__": fused}
+    with pytest.raises(AttributeError, match="'Fused' object has no attribute 'nothing'"):
+        fused.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("asked", [inspect.getfile, inspect.getsourcefile, inspect.getclosurevars])
+def test_tools_that_take_functions_alone_take_the_plain_one(asked):
+    with pytest.raises(TypeError):
+        asked(ow.fuse(scaled))
+    assert asked(ow.fuse(scaled).__wrapped__) == asked(scaled)

@@ -1,6 +1,7 @@
 """Calls as NumPy takes them: by position and by name, of lists and ranges, into ``out=``."""
 
 import cmath
+import functools
 import inspect
 import math
 from datetime import timedelta
@@ -298,3 +299,18 @@ def test_what_the_function_raises_it_raises():
         fused(X, 3)
     same(fused(X, 2), X * 2)
     assert fused.explain(X, 2) is not None
+
+
+@pytest.mark.parametrize("of", ["float16", "float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize(
+    "mean", ["float16", "float32", "float64", "complex128", "int", "a number"]
+)
+def test_the_mean_of_a_variance_takes_part_in_its_type(of, mean):
+    x = X.astype(of)
+    middle = 0.5 if mean == "a number" else np.full((1, X.shape[1]), 1.25).astype(mean)
+    for function in (np.var, np.std, np.nanvar, np.nanstd):
+        call = functools.partial(function, axis=0, mean=middle)
+
+        found, expected = ow.fuse(lambda x: call(x))(x), call(x)  # noqa: B023
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=2e-3 if of == "float16" else 1e-6)

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import weakref
 from contextlib import suppress
 
 import numpy as np
@@ -88,6 +89,10 @@ def test_a_signal_during_a_trace_is_handled():
         signal.signal(signal.SIGALRM, before)
 
 
+class Plain:
+    pass
+
+
 class Dying:
     found = 0
 
@@ -114,6 +119,28 @@ def test_what_dies_during_a_trace_is_told():
 
     assert Dying.found == 10
     assert "stop" in phases
+    assert not fused._parts.reasons
+
+
+def many_lists(x):
+    return x * len([[n] for n in range(5000)])
+
+
+@pytest.mark.host
+def test_callbacks_of_references_that_die_during_a_trace_are_called():
+    fused, before = ow.fuse(many_lists), gc.get_threshold()
+    gc.collect()
+    told, dying = [], Plain()
+    dying.itself = dying
+    reference = weakref.ref(dying, lambda found, end="": print(end=end) or told.append(found))
+    del dying
+    try:
+        gc.set_threshold(4000)  # reached in the function itself
+        np.testing.assert_array_equal(fused(X), X * 5000)
+    finally:
+        gc.set_threshold(*before)
+
+    assert told == [reference]
     assert not fused._parts.reasons
 
 
