@@ -13,7 +13,8 @@ from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import PowerError, TraceError, UnsupportedError
+from opweave.opcodes.errors import PowerError, ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.shapes import normal_axes
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
@@ -86,6 +87,27 @@ def check_order(tracer: TracerLike, operator: Operator, operands: Sequence[Any])
             f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
             f"Python's bool or NumPy's, by the order ({tracer.where()}); compare with float(c)"
         ))  # fmt: skip
+
+
+def check_operands(
+    tracer: TracerLike, operator: Operator, operands: Sequence[Any], attrs: Any
+) -> None:
+    """That an operator raises nothing for its operands, where the function could catch it.
+
+    Raises:
+        PowerError: integers to a negative power.
+        ShapeError: a reduction of nothing; whether there is something becomes part of the guard.
+    """
+    if operator.name == "power":
+        check_power(tracer, *operands)
+    if operator.needs_nonempty and tracer.catches:
+        shape = operands[0].value.shape
+        axes = normal_axes(dict(attrs or {}).get("axis"), len(shape))
+        if any(tracer.extent(shape[axis]) == 0 for axis in axes):
+            raise ShapeError(
+                f"{operator.name}: zero elements to reduce, and the operation has no identity "
+                f"({tracer.where()})"
+            )
 
 
 def check_power(tracer: TracerLike, base: Any, exponent: Any) -> None:

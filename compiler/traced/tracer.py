@@ -18,7 +18,7 @@ from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
-from opweave.compiler.traced.refused import check_order, check_power, refusal_of
+from opweave.compiler.traced.refused import check_operands, check_order, refusal_of
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
@@ -41,12 +41,13 @@ class Tracer(SharedMemory):
         selects: what a mask selects may stay the whole array, see ``selection.py``.
         asks_truth: the function may ask whether something is True, and not only whether it is
             true: each comparison of numbers is part of the guard then.
+        catches: the function may catch errors: those of empty reductions are raised inside of it.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
     """
 
     selects = True
     array_class: type = np.ndarray
-    asks_truth = False
+    asks_truth = catches = False
 
     def __init__(
         self,
@@ -101,8 +102,7 @@ class Tracer(SharedMemory):
         self.check_length(where)
         if operator.name in COMPARED:
             self.check_truth(operator, operands)
-        if operator.name == "power":
-            check_power(self, *operands)
+        check_operands(self, operator, operands, attrs)
         typed = [self._operand(operator, o, where) for o in operands]
         if (found := defined(operator, operands, typed)) is not None:
             self.suspects += [o for o in typed if isinstance(o, Value)]

@@ -84,6 +84,14 @@ def asks_truth(code: types.CodeType) -> bool:
 
 
 @cache
+def catches(code: types.CodeType) -> bool:
+    """True for code with an ``except``, a ``with`` or a ``finally``."""
+    names = (instruction.opname for instruction in dis.get_instructions(code))
+    inner = (catches(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return "PUSH_EXC_INFO" in names or any(inner)
+
+
+@cache
 def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
     """Names that are read, by nested functions too, each with the attributes behind it.
 

@@ -182,12 +182,40 @@ def where_there_is_one(a, b):
         return b * 2
 
 
+def where_there_are_some(a, b):
+    try:
+        return a[b.shape[0] :].max() + b
+    except ValueError:
+        return b * 2
+
+
+def where_there_are_some_in_parts(a, b):
+    try:
+        return np.sort(a)[b.shape[0] :].max() + b
+    except ValueError:
+        return b * 2
+
+
+def where_all_are_gone(a, b):
+    with suppress(ValueError):
+        return np.nanmax(a[:0]) + b
+    return b * 2
+
+
 EXTENTS = ((3, 4), (3, 3), (5, 6), (5, 5), (1, 7), (6, 2), (4, 4))
 
 
 @pytest.mark.parametrize(
     "function",
-    [where_they_fit, where_they_reshape, where_there_is_one, lambda a, b: np.array_equiv(a, b)],
+    [
+        where_they_fit,
+        where_they_reshape,
+        where_there_is_one,
+        where_there_are_some,
+        where_there_are_some_in_parts,
+        where_all_are_gone,
+        lambda a, b: np.array_equiv(a, b),
+    ],
 )
 def test_an_error_of_extents_that_is_caught_is_a_branch_on_them(function):
     fused = ow.fuse(function)
