@@ -61,7 +61,7 @@ def mutants(seed: int) -> list[str]:
 def slow(seed: int) -> list[str]:
     """Of the slow tier, with every variant for every architecture."""
     share = f"{seed % SHARES['slow']}/{SHARES['slow']}"
-    return ["-m", "pytest", "-q", "-n", "2", "--tier", "slow", "--share", share, "--hold-cells"]
+    return ["-m", "pytest", "-q", "-n", "2", "--tier", "slow", "--share", share]
 
 
 LONG: dict[str, Callable[[int], list[str]]] = {f.__name__: f for f in (slow, mutants, fuzz)}
