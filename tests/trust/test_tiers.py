@@ -141,6 +141,6 @@ def test_the_commands_of_all_shares_are_those_of_a_seed(capsys):
     assert shares.main(["--seed", "103", "--list"]) == 0
     printed = capsys.readouterr().out
 
-    assert "--tier slow --share 1/2 " in printed
+    assert "--tier slow --share 1/2\n" in printed
     assert "--every 100 --first 3" in printed
     assert "--seed 103 --programs" in printed
