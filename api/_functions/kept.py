@@ -31,6 +31,7 @@ class Kept(Checked):
         # facts, and that steady places have the very same objects still
         self._checks = [check for found in facts for check in found.all]
         self._checks += [of_place(r.place, r.value) for r in self.reads if r.is_steady]
+        self.join()
 
     @property
     def all(self) -> Sequence[Check]:

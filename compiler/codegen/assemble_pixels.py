@@ -15,6 +15,7 @@ from opweave.compiler.codegen.walks import Walk, in_order, walk_map
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.toggles.facts import Facts
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Phase
 
 
@@ -59,6 +60,7 @@ class PixelAssembler(MapAssembler):
         step = operand.stride(own)
         return replace(found, channel=step.name, strides=(*found.strides, step))
 
+    @cached_property
     def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
         return [
             (o, self.access[key])

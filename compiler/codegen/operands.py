@@ -16,6 +16,7 @@ from opweave.compiler.ir.graph import Graph, Input, Node
 from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.scheduling.schedule import Group, Schedule
 from opweave.compiler.toggles.facts import Facts
+from opweave.opcodes.cached import cached_property
 
 # Elements from which each thread of a map takes several chunks.
 LARGE = 1 << 20
@@ -195,7 +196,7 @@ class GroupOperands:
             held=self._held(),
             slots=sum(node.operator.cost.slots for node in self.nodes),
             moved=sum(self._itemsizes()),
-            in_chunks=len(self._chunked()),
+            in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
         )
 
@@ -214,6 +215,7 @@ class GroupOperands:
         )
         return max(1, sum(-(-o.value.dtype.register_bytes // 4) for o in loaded))
 
+    @cached_property
     def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
         """Operands that are read and written in chunks of consecutive elements."""
         return [
@@ -223,7 +225,7 @@ class GroupOperands:
         ]
 
     def _itemsizes(self) -> list[int]:
-        return [o.value.dtype.itemsize for o, _ in self._chunked()]
+        return [o.value.dtype.itemsize for o, _ in self._chunked]
 
     def _itemsize(self) -> int:
         """Bytes of the widest element that is read or written in chunks."""
@@ -239,7 +241,7 @@ class GroupOperands:
         dense = self.walk.dense_row()
         return all(
             o.aligned and (a.rows_aligned or (a.base == dense and cols % width == 0))
-            for o, a in self._chunked()
+            for o, a in self._chunked
         )
 
     def _longest(self) -> int:

@@ -103,4 +103,7 @@ def extent_of(extent: Extent, extents: Extents) -> int:
 
 def count(shape: Iterable[Extent], extents: Extents) -> int:
     """Number of elements of a shape."""
-    return product(extent_of(e, extents) for e in shape)
+    found = 1
+    for extent in shape:  # often asked: no calls
+        found *= extent if isinstance(extent, int) else extents[extent.name]
+    return found

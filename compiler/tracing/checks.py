@@ -1,13 +1,15 @@
 """Checks: whether something is still as it was.
 
 Each warm call asks many of them, and calling a function for each costs more than the answers.  So
-those that are asked often are joined to one function.  To make it takes as long as some calls.
+those that are asked often are joined to one function.  To compile its text takes as long as some
+calls, and the text follows from the forms of the checks alone, so it is kept for all that have
+the same forms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import partial
 from typing import Any
 
 from opweave.compiler.tracing.owners import Function
@@ -27,8 +29,11 @@ READS, IN_CELL = "{}() is {}", "{}.cell_contents is {}"
 # What has a ``version`` in a ``field`` that is another where it was changed, see ``facts.py``.
 STILL = "({0}.field[0] == {0}.version or {0}.still())"
 SCOPE: dict[str, Any] = {"Missing": Missing}
-# After so many times checks are joined.
+# After so many times checks are joined; at once where such a function is there already.
 OFTEN = 8
+# The compiled functions by the forms of the checks; begun anew where there are so many.
+_COMPILED: dict[tuple[str, ...], Callable[..., bool]] = {}
+MOST = 4096
 
 
 class Checked:
@@ -50,43 +55,32 @@ class Checked:
         """True where nothing has changed."""
         return (self.holds or self.ask)()
 
+    def join(self, compiling: bool = False) -> None:
+        """Join the checks; unless it may compile, only where their text is compiled already."""
+        checks = self.all
+        if compiling or forms_of(checks) in _COMPILED:
+            self.holds = joined(checks)
+
     def ask(self) -> bool:
         """The same, before the checks are joined."""
         self._asked += 1
-        checks = self.all
-        if self._asked >= OFTEN:
-            self.holds = joined(checks)
+        self.join(compiling=self._asked >= OFTEN)
+        if self.holds is not None:
+            return self.holds()
         try:
-            for form, *values in checks:
-                if not _asking(form)(*values):
-                    return False
+            return all(_function_of((form,))(*values) for form, *values in self.all)
         except ValueError:  # a cell is empty
             return False
-        return True
 
 
-@cache
-def _asking(form: str) -> Callable[..., bool]:
-    """The function of one check."""
-    names = [f"v{number}" for number in range(max(form.count("{}"), 1))]
-    return _made(f"lambda {', '.join(names)}: {form.format(*names)}", SCOPE)
-
-
-def _made(text: str, names: dict[str, Any]) -> Callable[..., bool]:
-    """What a text says: made of the forms above and of numbered names, never of a value."""
-    found: Callable[..., bool] = eval(text, names)
-    return found
+def forms_of(checks: Sequence[Check]) -> tuple[str, ...]:
+    """The expressions, which alone decide what the joined function's text is."""
+    return tuple([check[0] for check in checks])
 
 
 def joined(checks: Sequence[Check]) -> Callable[[], bool]:
     """A function that tells whether all checks hold."""
-    names: dict[str, Any] = dict(SCOPE)
-    texts = ["True"]
-    for form, *values in checks:
-        called = [f"v{len(names) + number}" for number in range(len(values))]
-        names.update(zip(called, values, strict=True))
-        texts.append(form.format(*called))
-    holds = _made(f"lambda: {' and '.join(texts)}", names)
+    holds = partial(_function_of(forms_of(checks)), *[v for _, *values in checks for v in values])
 
     def hold() -> bool:
         try:
@@ -95,6 +89,27 @@ def joined(checks: Sequence[Check]) -> Callable[[], bool]:
             return False
 
     return hold if any(form is IN_CELL for form, *_ in checks) else holds
+
+
+def _function_of(forms: tuple[str, ...]) -> Callable[..., bool]:
+    """The function of the values of checks with these forms, compiled once."""
+    if (found := _COMPILED.get(forms)) is None:
+        if len(_COMPILED) >= MOST:
+            _COMPILED.clear()
+        _COMPILED[forms] = found = _made(forms)
+    return found
+
+
+def _made(forms: Sequence[str]) -> Callable[..., bool]:
+    """What a text says: made of the forms above and of numbered names, never of a value."""
+    names: list[str] = []
+    texts = ["True"]
+    for form in forms:
+        mine = [f"v{len(names) + n}" for n in range(max(form.count("{}"), 1))]
+        names += mine
+        texts.append(form.format(*mine))
+    found: Callable[..., bool] = eval(f"lambda {', '.join(names)}: {' and '.join(texts)}", SCOPE)
+    return found
 
 
 def of_place(place: Place, value: Any) -> Check:

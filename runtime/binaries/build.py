@@ -49,20 +49,26 @@ def on_host(arch: str, mode: str) -> bool:
 
 def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") -> dict[str, Any]:
     """Everything that can change the binary of a source; only the fingerprints ask the system."""
+    return {"source": digest(source.encode()), **dict(settings(arch, fast=fast, mode=mode))}
+
+
+def settings(arch: str, *, fast: bool, mode: str) -> tuple[tuple[str, Any], ...]:
+    """The parts of a key besides the source."""
     host = on_host(arch, mode)
-    return {
-        "opweave": VERSION,
-        "source": digest(source.encode()),
-        "arch": "host" if host else arch,
-        "headers": header_digest(),
-        "flags": list(hostcc.flags(mode, fast=fast))
-        if host
-        else sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()),
-        "compiler": hostcc.host_compiler().fingerprint if host else nvrtc.fingerprint(),
-        "weaker": list(hostcc.weaker(mode)) if host else [],
-        "libraries": list(hostcc.libraries(mode)) if host else [],
-        "cpu": hostcc.cpu_features() if host else "",
-    }
+    return (
+        ("opweave", VERSION),
+        ("arch", "host" if host else arch),
+        ("headers", header_digest()),
+        ("flags", hostcc.flags(mode, fast=fast) if host else _nvrtc_flags(fast)),
+        ("compiler", hostcc.host_compiler().fingerprint if host else nvrtc.fingerprint()),
+        ("weaker", hostcc.weaker(mode) if host else ()),
+        ("libraries", hostcc.libraries(mode) if host else ()),
+        ("cpu", hostcc.cpu_features() if host else ""),
+    )
+
+
+def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
+    return tuple(sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()))
 
 
 class Builder:
@@ -70,7 +76,7 @@ class Builder:
 
     def __init__(self, disk: DiskCache):
         self.disk = disk
-        self.memory: dict[str, Binary] = {}
+        self.memory: dict[Any, Binary] = {}  # by source and settings, which need no hashing
         self.compiled = 0
         self._locks: dict[str, threading.Lock] = {}
         self._guard = locks.lock()
@@ -108,16 +114,16 @@ class Builder:
         return self._build(source, "host", fast=False, mode="run")
 
     def _build(self, source: str, arch: str, *, fast: bool, mode: str) -> Binary:
-        host = on_host(arch, mode)
-        parts = key_parts(source, arch, fast=fast, mode=mode)
-        key = key_of(parts)
-        found = self.memory.get(key)
+        asked = source, settings(arch, fast=fast, mode=mode)
+        found = self.memory.get(asked)
         if found is not None:
             return found
+        parts = key_parts(source, arch, fast=fast, mode=mode)
+        key = key_of(parts)
         with self._guard:
             lock = self._locks.setdefault(key, locks.lock())
         with lock:
-            if key not in self.memory:
+            if asked not in self.memory:
                 payload = self.disk.get(key)
                 origin = "disk"
                 if payload is None:
@@ -127,8 +133,9 @@ class Builder:
                             origin = "compiled"
                             payload = self._compile(source, arch, fast=fast, mode=mode)
                             self.disk.put(key, source, payload, parts)
-                self.memory[key] = Binary(key, KINDS[host], payload, source, origin)
-            return self.memory[key]
+                kind = KINDS[on_host(arch, mode)]
+                self.memory[asked] = Binary(key, kind, payload, source, origin)
+            return self.memory[asked]
 
     def _compile(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
         self.compiled += 1

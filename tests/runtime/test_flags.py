@@ -101,10 +101,10 @@ def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypa
     rest = command[start + len(given) :]
     source = rest.index("-")
 
-    assert given == parts["flags"]
+    assert given == list(parts["flags"])
     assert rest[: len(paths)] == paths
     assert rest[source - 2] == "-o"
-    assert rest[source + 1 :] == parts["libraries"]
+    assert rest[source + 1 :] == list(parts["libraries"])
 
 
 def failing(monkeypatch, tmp_path, log, until):
