@@ -226,7 +226,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "kernels/test_gathers.py": {
         "test_a_gpus_compiler_takes_them_and_keeps_windows_in_registers": every(2).also("boundaries"),
         "test_a_gpus_kernels_read_the_same_places": every(2).also("casts", "embedded",
-            "arguments_of", "apart"),
+            "arguments_of", "apart", "rows_of_joined"),
         "test_every_dtype_moves": every(10).also("bool"),
         "test_fused_is_bit_for_bit_unfused_and_within_its_bounds": every(5),
         "test_in_parts_they_are_the_same": every(2),
