@@ -170,6 +170,9 @@ def _kernel(kernel: Kernel) -> list[str]:
         lines.append(f"accumulation plan: {kernel.plan}")
     if kernel.toggles:
         lines.append(", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+    if kernel.shared_bytes or kernel.fitted:
+        reason = f": {kernel.fitted}" if kernel.fitted else ""
+        lines.append(f"{kernel.shared_bytes} bytes of shared memory a block{reason}")
     if kernel.overridden:
         lines.append(f"not in this template: {', '.join(kernel.overridden)}")
     return lines

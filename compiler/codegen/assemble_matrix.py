@@ -103,9 +103,9 @@ class TileAssembler(MatrixAssembler, MapAssembler):
     def facts(self) -> Facts:
         found, width = super().facts(), self._line()
         across = [o for o, _ in self._across()]
-        registers = [o.value.dtype.register_bytes for o in across]
+        staged = tuple(o.value.dtype.register_bytes for o in across)
         aligned = found.can_vectorise and all(self._starts_aligned(o, width) for o in across)
-        return replace(found, can_vectorise=aligned, large=False, staged_bytes=sum(registers))
+        return replace(found, can_vectorise=aligned, large=False, staged=staged)
 
     def _itemsizes(self) -> list[int]:
         return [*super()._itemsizes(), *(o.value.dtype.itemsize for o, _ in self._across())]

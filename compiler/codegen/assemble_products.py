@@ -153,17 +153,8 @@ class ProductRowsAssembler(ProductAssembler):
         self.access[Key(value.id)] = Access("staged", "")
 
     def _with_rows(self, facts: ProductFacts) -> ProductFacts:
-        joins = {
-            (n.operator.name, n.operator.accumulator(n.result.dtype))
-            for n in self.nodes
-            if n.is_reduction and n.operator.accumulator is not None
-        }
-        return replace(
-            facts,
-            columns=self._plan.columns,
-            row_bytes=self.node.result.dtype.register_bytes,
-            join_bytes=sum(dtype.register_bytes for _, dtype in joins),
-        )
+        row_bytes = self.node.result.dtype.register_bytes
+        return replace(facts, columns=self._plan.columns, row_bytes=row_bytes)
 
     def _result_name(self) -> str:
         return "v"

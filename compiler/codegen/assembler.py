@@ -200,7 +200,7 @@ class Assembler(Signature):
         Raises:
             ToggleError: an override cannot hold.
         """
-        toggles = choose(self.template, self.facts(), self.overrides)
+        choice = choose(self.template, self.facts(), self.overrides)
         before, passes = self._passes()
         row_loads = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
         row_stores = [v for v in self.group.outputs if v.id in self.form.row_values]
@@ -211,7 +211,9 @@ class Assembler(Signature):
             title=self._title(),
             target=self.device.arch,
             params=(),
-            toggles=toggles,
+            toggles=choice.toggles,
+            shared_bytes=choice.shared_bytes,
+            fitted=choice.reason,
             functions=tuple(self.functions.items()),
             row_loads=tuple(map(self._load, row_loads)),
             cached=self._cached(passes),

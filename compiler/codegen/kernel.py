@@ -44,6 +44,8 @@ class Kernel:
         target: the architecture.
         params: parameters in order.
         toggles: values of the #define toggles.
+        shared_bytes: shared memory that a block asks for.
+        fitted: why the toggles are not those of a larger device, "" where they are.
         overridden: toggles that the user set and the template has not.
         functions: ``__device__`` functions of statement fragments: text and op-code.
         row_loads: operands read once per row.
@@ -79,6 +81,8 @@ class Kernel:
     cols: tuple[Extent, ...]
     plan: Plan | None
     group: int
+    shared_bytes: int = 0
+    fitted: str = ""
     overridden: tuple[str, ...] = ()
     batch: tuple[Extent, ...] = ()
     product: Product | None = None

@@ -198,7 +198,17 @@ class GroupOperands:
             moved=sum(self._itemsizes()),
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
+            joined=self._joined(),
         )
+
+    def _joined(self) -> tuple[int, ...]:
+        """Bytes of one running value of each reduction and scan."""
+        kinds = [
+            n.operator.accumulator(n.result.dtype)
+            for n in self.nodes
+            if (n.is_reduction or n.is_scan) and n.operator.accumulator is not None
+        ]
+        return tuple(kind.register_bytes for kind in kinds)
 
     def _one_by_one(self) -> int:
         """Operands that are read element by element, at strides or at computed places."""

@@ -5,8 +5,14 @@ The reference and the error bounds follow the same plan as the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+# Rows of a product that a block holds at least: with fewer, each row of the tiles would cost a
+# block the whole of the other factor.
+HELD_ROWS = 8
+# Columns behind a line of such rows, so that lines start in different banks of shared memory.
+HELD_PADDING = 4
 
 
 @dataclass(frozen=True)
@@ -65,9 +71,12 @@ class ScanPlan(Plan):
     Attributes:
         abreast: neighbouring threads walk neighbouring rows, which lie side by side in memory.  It
             changes no bit.
+        room: bytes of shared memory that the totals of several blocks may take: how many scans
+            share a kernel.  It changes no bit.
     """
 
     abreast: bool = False
+    room: int = field(default=0, compare=False)
 
     def depth(self, extent: Any, row: int = 0) -> Any:
         """Longest chain of roundings up to the last of ``extent`` elements, a number or many.
@@ -105,8 +114,8 @@ class ProductPlan:
 
     Attributes:
         unit: "fma" or "blas".
-        columns: smallest power of two that holds a row of the result, 0 for longer rows: whether
-            a block can hold a row.  It changes no bit.
+        columns: smallest power of two that holds a row of the result, 0 where a block of the
+            device has no room for ``HELD_ROWS`` of them.  It changes no bit.
     """
 
     unit: str

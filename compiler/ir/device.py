@@ -12,6 +12,15 @@ from dataclasses import dataclass
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ToggleError
 
+KIB, MIB = 1024, 1024 * 1024
+# Shared memory that a block may have without opting in to more, which no launch of ours does.
+STATIC_SHARED_BYTES = 48 * KIB
+# What CUDA keeps of each block's shared memory for itself from sm_90 on, and a kernel's resources
+# count; it is left free on every device, so that a description may be of either figure.
+KEPT_BYTES = 1 * KIB
+# Threads of a block on every architecture.  Registers ask for no limit of ours: __launch_bounds__
+# has the compiler share the registers of a multiprocessor out among the threads of a block.
+MOST_THREADS = 1024
 # What may stand behind a compiler's -arch, and the host.
 ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "host")
 
@@ -24,7 +33,7 @@ class Device:
         name: for people.
         arch: NVRTC's target, or "host".
         sms: streaming multiprocessors (cores on the host).
-        shared_bytes: shared memory that one block may use.
+        shared_bytes: shared memory that one block may use at most, if it opts in.
         l2_bytes: level-2 cache.
         gigabytes_per_second: peak memory bandwidth.
         gigaflops: peak rate of float32, a fused multiply-add taken for two operations.
@@ -67,8 +76,18 @@ class Device:
     def is_host(self) -> bool:
         return self.arch == "host"
 
+    @property
+    def block_bytes(self) -> int:
+        """Shared memory that a kernel may declare; on the host it is memory like any other."""
+        most = max(0, self.shared_bytes - KEPT_BYTES)
+        return 2**48 if self.is_host else min(most, STATIC_SHARED_BYTES)
 
-KIB, MIB = 1024, 1024 * 1024
+    @property
+    def block_threads(self) -> int:
+        """Threads that a block may have."""
+        return 1 if self.is_host else MOST_THREADS
+
+
 DEVICES: dict[str, Device] = {
     d.name: d
     for d in (

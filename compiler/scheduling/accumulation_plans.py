@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
+from opweave.compiler.ir.accumulation import (
+    HELD_PADDING,
+    HELD_ROWS,
+    Plan,
+    ProductPlan,
+    ScanPlan,
+)
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
@@ -99,7 +105,9 @@ def plan_product(
     pays = sizes[1] >= BLAS_DEPTH or sizes[2] < BLAS_COLUMNS
     if has_blas and pays and prod(sizes) >= BLAS_FROM:
         return ProductPlan("blas")
-    return ProductPlan("fma", next((c for c in COLUMNS if sizes[2] <= c), 0))
+    columns = next((c for c in COLUMNS if sizes[2] <= c), 0)
+    held = HELD_ROWS * (columns + HELD_PADDING) * node.result.dtype.register_bytes
+    return ProductPlan("fma", columns if held <= device.block_bytes else 0)
 
 
 def plan(

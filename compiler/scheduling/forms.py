@@ -13,14 +13,13 @@ from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
 from opweave.compiler.scheduling.row_levels import RowLevels, levels_of_scans
+from opweave.compiler.scheduling.scan_plans import total_bytes
 from opweave.opcodes.errors import ShapeError
 from opweave.opcodes.shapes import broadcast_shape
 
 # Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
 MOST_OPERANDS = 64
 MOST_NUMBERS = 192
-# Totals of parts of rows that a block keeps in shared memory, 8 bytes each of 48 KiB.
-MOST_TOTALS = 4096
 
 
 @dataclass(frozen=True)
@@ -230,8 +229,11 @@ def _scan_form(nodes: list[Node], outputs: list[Value]) -> Form | str:
             return f"accumulation plans differ ({plan} and {node.plan})"
     if any(v.shape != space for v in outputs):
         return "a value is smaller than the scanned array and must be stored"
-    if plan.parts * len(scans) > MOST_TOTALS:
-        return f"more than {MOST_TOTALS} totals of parts do not fit the shared memory of a block"
+    totals = plan.parts * sum(map(total_bytes, scans))
+    if len(scans) > 1 and plan.parts > 1 and totals > plan.room:
+        return (
+            f"totals of parts take {totals} bytes of shared memory, of which they get {plan.room}"
+        )
     found = levels_of_scans(nodes, space, axis)
     if found is None:
         return "extents differ"

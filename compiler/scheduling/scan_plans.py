@@ -25,6 +25,11 @@ PART_THREADS = 256
 # Blocks for such a row by its length, as for reductions (accumulation_plans.py).
 PARTS = ((1 << 18, 32), (1 << 21, 128))
 MOST_PARTS = 512
+# Shared memory that totals of parts may take, and what is left for the threads of such a block to
+# meet in.  A total counts so many bytes at least that scans of most types have the same parts.
+MOST_TOTALS_BYTES = 32 * 1024
+MEETING_BYTES = 512
+TOTAL_BYTES = 8
 HOST_LANES = 64
 # Rows side by side from which each takes one thread: fewer leave most of a device idle, unless
 # they are shorter than what the threads of a warp take at once.
@@ -53,4 +58,13 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     if rows >= FEW_ROWS:
         return ScanPlan(threads, lanes)
     parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
-    return ScanPlan(PART_THREADS, lanes, parts)
+    room = min(MOST_TOTALS_BYTES, max(0, device.block_bytes - MEETING_BYTES))
+    while parts > 1 and parts * total_bytes(node) > room:
+        parts //= 2
+    return ScanPlan(PART_THREADS, lanes, parts, room=room)
+
+
+def total_bytes(scan: Node) -> int:
+    """Shared memory that a block keeps the total of one part in."""
+    assert scan.operator.accumulator is not None
+    return max(TOTAL_BYTES, scan.operator.accumulator(scan.result.dtype).register_bytes)

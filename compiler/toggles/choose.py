@@ -8,14 +8,17 @@ derived from it; overriding one replaces the plan, for fused and unfused kernels
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.device import KEPT_BYTES, Device
 from opweave.compiler.toggles import rows
 from opweave.compiler.toggles.facts import Facts, Toggle
 from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
-from opweave.compiler.toggles.tiles import PRODUCT, STATIC_SHARED_BYTES, TILE
+from opweave.compiler.toggles.shared_memory import REMEDIES, product_threads, shared_bytes
+from opweave.compiler.toggles.tiles import PRODUCT, TILE
+from opweave.compiler.toggles.variants import VARIANTS, only
 from opweave.opcodes.allowed import MOST_SHOWN, shown
 from opweave.opcodes.errors import ToggleError
 from opweave.opcodes.tokens import is_c_name
@@ -90,22 +93,74 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
     return change
 
 
-def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> dict[str, int]:
-    """Values of all toggles of a template.
+@dataclass(frozen=True)
+class Choice:
+    """The toggles of a kernel.
+
+    Attributes:
+        toggles: values by name.
+        shared_bytes: shared memory that a block asks for.
+        reason: why it is not the variant that pays most on a larger device; "" where it is.
+    """
+
+    toggles: dict[str, int]
+    shared_bytes: int
+    reason: str = ""
+
+
+def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
+    """Values of all toggles of a template, of the first variant that the device has room for.
+
+    An override changes what it names, and nothing else.
 
     Raises:
-        ToggleError: an override cannot hold here; the message gives the reason.
+        ToggleError: an override cannot hold here, or no variant fits; the message gives the
+            reason.
     """
-    chosen: dict[str, int] = {}
+    found, variant = _fitting(template, facts)
+    given = {t.name: int(overrides[t.name]) for t in TOGGLES[template] if t.name in overrides}
+    chosen = found.toggles | given
     for toggle in TOGGLES[template]:
-        value = int(overrides.get(toggle.name, toggle.choose(facts)))
-        reason = toggle.check(value, facts)
-        if reason and toggle.name in overrides:
-            raise ToggleError(f"{toggle.name}={value} cannot hold: {reason}")
-        chosen[toggle.name] = value
+        reason = toggle.check(chosen[toggle.name], variant) if toggle.name in given else ""
+        if reason:
+            raise ToggleError(f"{toggle.name}={chosen[toggle.name]} cannot hold: {reason}")
     if template in TOGETHER:
-        TOGETHER[template](chosen, facts)
-    return chosen
+        TOGETHER[template](chosen, variant)
+    needed = shared_bytes(template, chosen, variant)
+    if needed > facts.device.block_bytes:
+        names = " with ".join(f"{n}={v}" for n, v in given.items())
+        what = f"{names} cannot hold" if names else f"no variant of the template {template} fits"
+        raise ToggleError(f"{what}: {_lacking(template, needed, facts.device)}")
+    return Choice(chosen, needed, found.reason)
+
+
+def _fitting(template: str, facts: Facts) -> tuple[Choice, Facts]:
+    """The first variant that fits, else the last, as the compiler chooses it; and its facts."""
+    tried: list[Choice] = []
+    for variant in VARIANTS.get(template, only)(facts):
+        chosen = {t.name: t.choose(variant) for t in TOGGLES[template]}
+        tried.append(Choice(chosen, shared_bytes(template, chosen, variant)))
+        if tried[-1].shared_bytes <= facts.device.block_bytes:
+            break
+    return replace(tried[-1], reason=_reason(tried[-1], tried[0], facts.device)), variant
+
+
+def _reason(found: Choice, most: Choice, device: Device) -> str:
+    if found is most:
+        return ""
+    other = ", ".join(f"{n}={v}" for n, v in most.toggles.items() if v != found.toggles[n])
+    return f"{other} would take {most.shared_bytes} bytes, and {_room(device)}"
+
+
+def _lacking(template: str, needed: int, device: Device) -> str:
+    return f"it takes {needed} bytes of shared memory, and {_room(device)}; {REMEDIES[template]}"
+
+
+def _room(device: Device) -> str:
+    """What a block may have, and why it is not what the device is described with."""
+    most, room = device.shared_bytes, device.block_bytes
+    why = f"all that needs no opting in, of {most}" if most - KEPT_BYTES > room else f"of {most}"
+    return f"a block on {device.name} ({device.arch}) has {room} ({why})"
 
 
 def _refuse(names: str, chosen: Mapping[str, int], reason: str) -> NoReturn:
@@ -122,7 +177,7 @@ def _check_map(chosen: Mapping[str, int], facts: Facts) -> None:
 def _check_threads(threads: int, names: str, chosen: Mapping[str, int], facts: Facts) -> None:
     if threads % 32 and not facts.device.is_host:
         _refuse(names, chosen, "a block is made of whole warps of 32 threads")
-    most = 1 if facts.device.is_host else 1024
+    most = facts.device.block_threads
     if threads > most:
         _refuse(names, chosen, f"a block on {facts.device.arch} has at most {most} threads")
 
@@ -148,31 +203,13 @@ def _check_product(chosen: Mapping[str, int], facts: Facts) -> None:
     most = 2048 if facts.device.is_host else MOST_ELEMENTS
     if c["THREAD_M"] * c["THREAD_N"] > most:
         _refuse("THREAD_M THREAD_N", c, f"a thread keeps at most {most} elements in registers")
-    threads = c["BLOCK_M"] // c["THREAD_M"] * (c["BLOCK_N"] // c["THREAD_N"])
+    threads = product_threads(c)
     _check_threads(threads, "BLOCK_M BLOCK_N THREAD_M THREAD_N", c, facts)
-    if product_shared_bytes(c, facts) > STATIC_SHARED_BYTES and not facts.device.is_host:
-        reason = (
-            f"tiles take {product_shared_bytes(c, facts)} bytes of shared memory, more than "
-            f"{STATIC_SHARED_BYTES}"
-        )
-        _refuse("BLOCK_M BLOCK_N BLOCK_K", c, reason)
-
-
-def product_shared_bytes(chosen: Mapping[str, int], facts: Facts) -> int:
-    """Shared memory of the tiles of a product, and of the rows that a block holds."""
-    assert facts.product is not None
-    pad = 4 * chosen["USE_PADDED_TILE"]
-    m, n, k = chosen["BLOCK_M"] + pad, chosen["BLOCK_N"] + pad, chosen["BLOCK_K"]
-    tiles = k * (m + n) * chosen["USE_SHARED_MEMORY"] * facts.product.accumulator_bytes
-    rows = chosen["BLOCK_M"] * n * facts.product.row_bytes
-    threads = chosen["BLOCK_M"] // chosen["THREAD_M"] * (chosen["BLOCK_N"] // chosen["THREAD_N"])
-    joins = threads // 32 if chosen.get("USE_WARP_SHUFFLE", 1) else threads
-    return tiles + rows + joins * facts.product.join_bytes
 
 
 def _check_product_rows(chosen: Mapping[str, int], facts: Facts) -> None:
     _check_product(chosen, facts)
-    threads = chosen["BLOCK_M"] // chosen["THREAD_M"] * (chosen["BLOCK_N"] // chosen["THREAD_N"])
+    threads = product_threads(chosen)
     together = threads // chosen["THREADS_PER_ROW"]
     if together == 0 or chosen["BLOCK_M"] % together:
         reason = "the threads of a block take its rows in whole rounds"

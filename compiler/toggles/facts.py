@@ -11,6 +11,17 @@ from opweave.compiler.ir.device import Device
 
 
 @dataclass(frozen=True)
+class TileShape:
+    """The tiles of a block and of a thread; ``steps`` is the length along the inner dimension."""
+
+    block_m: int
+    block_n: int
+    steps: int = 1
+    thread_m: int = 1
+    thread_n: int = 1
+
+
+@dataclass(frozen=True)
 class ProductFacts:
     """Further facts, for the toggles of a product.
 
@@ -19,14 +30,12 @@ class ProductFacts:
         accumulator_bytes: bytes of one running value.
         columns: columns of a tile that holds whole rows, 0 for tiles of any number.
         row_bytes: bytes of one element of the rows that a block keeps as well, 0 if it keeps none.
-        join_bytes: bytes of one partial result of every reduction.
     """
 
     tile: str
     accumulator_bytes: int
     columns: int = 0
     row_bytes: int = 0
-    join_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,8 @@ class Facts:
         plan: the accumulation plan, for reductions.
         row_chunks: chunks of one thread that cover the longest row of the class.
         product: further facts of a product.
-        staged_bytes: bytes of one element of each operand that is staged in shared memory.
+        staged: bytes of one element of each operand that is staged in shared memory.
+        joined: bytes of one running value of each reduction or scan.
         held: 32-bit registers that the loaded operands of one element take.
         slots: operations of one element, a special function counting as several, see ``Cost``.
         moved: bytes that are read and written for one element.
@@ -50,6 +60,8 @@ class Facts:
         one_by_one: operands that are read element by element.
         columns: columns that a block walks together, where a reduction goes down columns.
         heavy: for scans, an element also takes special functions or conversions.
+        shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
+        stages: in this variant operands pass through shared memory.
     """
 
     device: Device
@@ -60,7 +72,8 @@ class Facts:
     plan: Plan | None = None
     row_chunks: int = 1
     product: ProductFacts | None = None
-    staged_bytes: int = 0
+    staged: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()
     held: int = 1
     slots: int = 0
     moved: int = 8
@@ -68,6 +81,8 @@ class Facts:
     one_by_one: int = 0
     columns: int = 1
     heavy: bool = False
+    shape: TileShape | None = None
+    stages: bool = True
 
 
 Choice = Callable[[Facts], int]

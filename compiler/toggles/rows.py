@@ -17,14 +17,15 @@ def _needs_32_bits(value: int, facts: Facts) -> str:
 
 
 def _block_fits(value: int, facts: Facts) -> str:
-    most = 1 if facts.device.is_host else 1024
+    most = facts.device.block_threads
     return f"a block on {facts.device.arch} has at most {most} threads" if value > most else ""
 
 
 def _row_fits_block(value: int, facts: Facts) -> str:
     if facts.device.is_host and value > 1:
         return "on the host one thread does a row"
-    return "a row has at most 1024 threads" if value > 1024 else ""
+    most = facts.device.block_threads
+    return f"a row has at most {most} threads" if value > most else ""
 
 
 def _plan(facts: Facts) -> Plan:

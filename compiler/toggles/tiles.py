@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from opweave.compiler.ir.device import Device
-from opweave.compiler.toggles.facts import Facts, Toggle, on_device, power
+from opweave.compiler.toggles.facts import Facts, TileShape, Toggle, on_device, power
 from opweave.compiler.toggles.rows import block
 
-# Shared memory of a block that needs no opting in.
-STATIC_SHARED_BYTES = 48 * 1024
+
+def tile_shape(facts: Facts) -> TileShape:
+    """The tiles of this variant."""
+    assert facts.shape is not None
+    return facts.shape
+
+
+def _access(nbytes: int, facts: Facts) -> int:
+    """Elements of so many bytes, which do not reach beyond a tile."""
+    return min(max(1, nbytes // facts.itemsize), tile_shape(facts).block_m)
+
+
 # On the host shared memory is memory like any other.
 SHARED = Toggle(
     "USE_SHARED_MEMORY",
     "tiles of the operands pass through shared memory",
-    on_device(1, host=0),
+    lambda f: int(f.stages and not f.device.is_host),
 )
 PADDED = Toggle(
     "USE_PADDED_TILE",
     "lines of a tile start in different banks of shared memory",
     on_device(1, host=0),
 )
-
-
-def _tile_bytes(tile: int, facts: Facts) -> int:
-    return tile * (tile + 4) * facts.staged_bytes
-
-
-def _largest_tile(facts: Facts) -> int:
-    fitting = (t for t in (64, 32, 16) if _tile_bytes(t, facts) <= STATIC_SHARED_BYTES)
-    return next(fitting, 8)
-
-
-def _tile_fits(tile: int, facts: Facts) -> str:
-    nbytes = _tile_bytes(tile, facts)
-    if nbytes <= STATIC_SHARED_BYTES:
-        return ""
-    return f"tiles take {nbytes} bytes of shared memory, more than {STATIC_SHARED_BYTES}"
-
-
 TILE = (
     SHARED,
     PADDED,
     block(256),
-    power("TILE", "rows and columns of the tile of a block", _largest_tile, _tile_fits),
+    power("TILE", "rows and columns of the tile of a block", lambda f: tile_shape(f).block_m),
     power(
         "VECTOR", "consecutive elements of one access",
         # on the host a cache line, which a store then fills
-        lambda f: max(1, (64 if f.device.is_host else 16) // f.itemsize),
+        lambda f: _access(64 if f.device.is_host else 16, f),
     ),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TileShape:
-    """The tiles of a block and of a thread; ``steps`` is the length along the inner dimension."""
-
-    block_m: int
-    block_n: int
-    steps: int
-    thread_m: int
-    thread_n: int
 
 
 # Adjacent columns of a host thread: with more, g++ 12 keeps their accumulators in memory
@@ -105,7 +84,6 @@ TURNING_TILES: dict[tuple[int, int], TileShape] = {
     (128, 16): TileShape(8, 128, 8, 2, 4),
 }
 MOST_TURNING = 128
-ROW_TABLES = {"turning": TURNING_TILES, "turning, many rows": ROW_TILES}
 
 
 def turning_tile(rows: int, columns: int, batch: int, device: Device) -> str:
@@ -132,28 +110,6 @@ def tile_class(rows: int, cols: int, batch: int, device: Device) -> str:
     return "small"
 
 
-def tile_shape(facts: Facts) -> TileShape:
-    """The tile of a product."""
-    product = facts.product
-    assert product is not None
-    if facts.device.is_host and product.columns:
-        return TileShape(4, product.columns, 1, 4, product.columns)
-    if product.columns:
-        table = ROW_TABLES.get(product.tile, ROW_TILES)
-        return table[product.columns, max(4, product.accumulator_bytes)]
-    if product.accumulator_bytes == 16 and product.tile in ("large", "medium"):
-        return TILES["small"]
-    if product.accumulator_bytes == 8 and product.tile == "large":
-        return TILES["medium"]
-    return TILES[product.tile]
-
-
-def _shortest(facts: Facts) -> int:
-    """What an access to a tile does not reach beyond."""
-    shape = tile_shape(facts)
-    return min(shape.block_m, shape.steps)
-
-
 def _holds_rows(value: int, facts: Facts) -> str:
     product = facts.product
     if product is not None and product.row_bytes and value < product.columns:
@@ -166,7 +122,7 @@ PRODUCT = (
     PADDED,
     power(
         "VECTOR", "consecutive elements of one access to an operand",
-        lambda f: 1 if f.device.is_host else min(max(1, 16 // f.itemsize), _shortest(f)),
+        lambda f: 1 if f.device.is_host else min(_access(16, f), tile_shape(f).steps),
     ),
     power("BLOCK_M", "rows of the tile of a block", lambda f: tile_shape(f).block_m),
     power(

@@ -1,0 +1,94 @@
+"""Shared memory of a block: what each template asks for, known before a kernel is made.
+
+``REQUESTS`` follows the ``__shared__`` declarations of the templates, of which it has a row each.
+A test holds it to the sources and to what NVRTC has allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from opweave.compiler.toggles.facts import Facts
+
+Chosen = Mapping[str, int]
+# Declarations start at multiples of this.
+ALIGNMENT = 16
+
+
+def shared_bytes(template: str, chosen: Chosen, facts: Facts) -> int:
+    """Bytes of shared memory of a block, with the toggles that were chosen."""
+    request = REQUESTS.get(template)
+    return sum(-(-n // ALIGNMENT) * ALIGNMENT for n in request(chosen, facts)) if request else 0
+
+
+def product_threads(chosen: Chosen) -> int:
+    """Threads of a block of a product."""
+    return chosen["BLOCK_M"] // chosen["THREAD_M"] * (chosen["BLOCK_N"] // chosen["THREAD_N"])
+
+
+def _meeting(threads: int, chosen: Chosen, facts: Facts) -> list[int]:
+    """Places where warps meet (``rows.cuh``), or without shuffles threads, by their bytes."""
+    by_warps = chosen["USE_WARP_SHUFFLE"]
+    if chosen["THREADS_PER_ROW"] <= (32 if by_warps else 1):
+        return []
+    places = -(-threads // 32) if by_warps else threads
+    return [each * places for each in {*facts.joined}]
+
+
+def _rows(chosen: Chosen, facts: Facts) -> list[int]:
+    return _meeting(chosen["THREADS_PER_ROW"] * chosen["ROWS_PER_BLOCK"], chosen, facts)
+
+
+def _reduce(chosen: Chosen, facts: Facts) -> list[int]:
+    last = 1
+    return [last, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
+
+
+def _scan_parts(chosen: Chosen, facts: Facts) -> list[int]:
+    ticket, totals = 4, (each * chosen["PARTS"] for each in facts.joined)
+    return [ticket, *totals, *_meeting(chosen["THREADS_PER_ROW"], chosen, facts)]
+
+
+def _tile(chosen: Chosen, facts: Facts) -> list[int]:
+    line = chosen["TILE"] + chosen["USE_PADDED_TILE"]
+    tile = chosen["TILE"] * line * chosen["USE_SHARED_MEMORY"]
+    return [tile * each for each in facts.staged]
+
+
+def _product(chosen: Chosen, facts: Facts) -> list[int]:
+    assert facts.product is not None
+    each = facts.product.accumulator_bytes * chosen["BLOCK_K"] * chosen["USE_SHARED_MEMORY"]
+    return [each * (chosen[tile] + _padding(chosen)) for tile in ("BLOCK_M", "BLOCK_N")]
+
+
+def _product_rows(chosen: Chosen, facts: Facts) -> list[int]:
+    assert facts.product is not None
+    line = (chosen["BLOCK_N"] + _padding(chosen)) * facts.product.row_bytes
+    met = _meeting(product_threads(chosen), chosen, facts)
+    return [*_product(chosen, facts), chosen["BLOCK_M"] * line, *met]
+
+
+def _padding(chosen: Chosen) -> int:
+    return 4 * chosen["USE_PADDED_TILE"]
+
+
+# Bytes of each declaration of a template; a template that declares nothing has no row.
+REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
+    "row": _rows,
+    "reduce": _reduce,
+    "scan": _rows,
+    "scan_parts": _scan_parts,
+    "tile": _tile,
+    "product": _product,
+    "product_rows": _product_rows,
+}
+# What an override may be changed to where a block does not have so much.
+REMEDIES: dict[str, str] = {
+    "row": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
+    "reduce": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW",
+    "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
+    "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
+    "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
+    "product": "take a smaller BLOCK_M, BLOCK_N or BLOCK_K, or USE_SHARED_MEMORY=0",
+    "product_rows": "take a smaller BLOCK_M or BLOCK_K, or USE_SHARED_MEMORY=0",
+}
