@@ -219,6 +219,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "target"),
         "test_no_compiler_joins_a_product_with_an_addition": diagonal("case", "name"),
     },
+    "kernels/test_devices.py": {
+        "test_the_cards_that_are_known_have_room_for_the_same_kernels": diagonal("name", "target"),
+    },
     "kernels/test_flat.py": {
         "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=6),
         "test_it_is_the_same_machine_code": diagonal("target", "name", "toggles", most=2),

@@ -1,0 +1,286 @@
+"""Kernels follow the device: what a block asks for fits it, and the bits are those of any other."""
+
+import contextlib
+import re
+from dataclasses import replace
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.ir.device import ARCHITECTURES, DEVICES, device_for
+from opweave.compiler.ir.values import TURNS
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.simt.executors import VerifyExecutor
+from tests.support.factors import bits
+from tests.support.variants import VARIANTS, aligned
+
+KIB = 1024
+H100 = DEVICES["H100"]
+SIZES = (4 * KIB, 16 * KIB, 48 * KIB, 64 * KIB, 99 * KIB, 163 * KIB, 227 * KIB)
+BY_NAME = {v.name: v for v in VARIANTS}
+# Kernels of tiles that the table of variants has none of.
+MORE = {
+    "large product": (lambda x, w: x @ w, [(4096, 64), (64, 4096)], "float32"),
+    "large product f64": (lambda x, w: x @ w, [(4096, 64), (64, 4096)], "float64"),
+    "rows of 128": (lambda x, w: ow.softmax(x @ w), [(300, 64), (64, 128)], "float32"),
+    "rows of 256 f64": (lambda x, w: ow.softmax(x @ w), [(300, 64), (64, 256)], "float64"),
+    "tile of three": (
+        lambda x, y, z, w: (x.T * w, y.T * w, z.T * w),
+        [(96, 96)] * 4,
+        "float32",
+    ),
+    "tile of bytes": (lambda x, y: x.T + y, [(96, 96)] * 2, "uint8"),
+}
+CASES = [*BY_NAME, *MORE]
+BYTES = {
+    "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int": 4, "float": 4, "int32": 4,
+    "uint32": 4, "double": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+
+
+def card(nbytes, **changes):
+    return replace(H100, name="a card", shared_bytes=nbytes, **changes)
+
+
+def given_case(name):
+    """The function of a case, and its arguments."""
+    if name in BY_NAME:
+        return BY_NAME[name].function, BY_NAME[name].arguments()
+    function, shapes, dtype = MORE[name]
+    rng = np.random.default_rng(3)
+    return function, [aligned(rng.integers(0, 9, shape).astype(dtype)) for shape in shapes]
+
+
+def lowered(name, device, **toggles):
+    function, arguments = given_case(name)
+    return ow.fuse(function).with_toggles(**toggles).lower(*arguments, target=device)
+
+
+def declared(kernel):
+    """Bytes of shared memory in a source: its own declarations, and where threads meet."""
+    text = kernel.flat
+    found = 0
+    for ctype, names in re.findall(r"__shared__ (?:__align__\(\d+\) )?(\w+) (.*);", text):
+        for array in re.split(r", (?=\w+\[)", names):
+            extents = [sum(map(int, e.split(" + "))) for e in re.findall(r"\[(.*?)\]", array)]
+            found += BYTES[ctype] * prod(extents)
+    t = kernel.toggles
+    by_warps = t.get("USE_WARP_SHUFFLE", 1)
+    if t.get("THREADS_PER_ROW", 1) > (32 if by_warps else 1):
+        places = -(-kernel.data.threads // 32) if by_warps else kernel.data.threads
+        joined = {BYTES[c] for c in re.findall(r"__device__ (\w+) operator\(\)", text)}
+        found += places * sum(joined)
+    return found
+
+
+def check_fits(program, device):
+    for kernel in program.kernels:
+        nbytes = kernel.data.shared_bytes
+        assert declared(kernel) <= nbytes <= declared(kernel) + 64  # rounded up to 16 bytes each
+        assert nbytes <= max(0, device.shared_bytes - KIB)
+        assert nbytes <= 48 * KIB
+        assert kernel.data.threads <= 1024
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_block_asks_for_is_known_and_fits_the_device(name):
+    for nbytes in SIZES:
+        check_fits(lowered(name, card(nbytes)), card(nbytes))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_on_any_device_kernels_fit_or_are_refused(seed):
+    draw = Random(seed)
+    for name in draw.sample(CASES, 16):
+        nbytes = int(2 ** draw.uniform(0, 20))
+        arch = draw.choice(ARCHITECTURES)
+        device = card(nbytes, arch=arch, sms=draw.randrange(400), l2_bytes=draw.randrange(1 << 30))
+        refused = contextlib.suppress(ow.errors.ToggleError) if nbytes < 2 * KIB else None
+        with refused or contextlib.nullcontext():
+            check_fits(lowered(name, device), device)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", ARCHITECTURES)
+def test_the_cards_that_are_known_have_room_for_the_same_kernels(name, target):
+    known = device_for(target)
+    with_more = replace(known, shared_bytes=1 << 20)
+
+    assert lowered(name, known).source == lowered(name, with_more).source
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a"])
+@pytest.mark.parametrize("name", [
+    "product and wide softmax", "transpose f64", "tile of bytes", "softmax 7000", "energy c128",
+    "scan 20000", "scan 70000", "product f16", "julia",
+])  # fmt: skip
+def test_what_is_known_is_what_the_compiler_allocates(name, target):
+    kept = KIB if target == "sm_90a" else 0
+    for kernel in lowered(name, target).compile().kernels:
+        nbytes = kernel.data.shared_bytes
+        own = kernel.shared_bytes - kept * (nbytes > 0)
+
+        assert nbytes - 16 < own <= nbytes
+        assert kernel.registers * kernel.data.threads <= 65536
+
+
+TILES = [
+    ("large product", {4: (32, 8), 16: (128, 8), 48: (128, 16), 227: (128, 16)}, "BLOCK_M BLOCK_K"),
+    ("transpose", {4: (16,), 16: (32,), 48: (64,), 227: (64,)}, "TILE"),
+    ("tile of three", {4: (8,), 16: (32,), 48: (32,), 227: (32,)}, "TILE"),
+    ("rows of 128", {16: (8, 128, 8), 48: (32, 128, 16)}, "BLOCK_M BLOCK_N BLOCK_K"),
+    ("tile of bytes", {1: (32, 0), 4: (32, 1)}, "TILE USE_SHARED_MEMORY"),
+    ("product", {1: (0,), 4: (1,)}, "USE_SHARED_MEMORY"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "tiles", "toggles"), TILES, ids=lambda x: x if type(x) is str else ""
+)
+def test_tiles_follow_the_shared_memory_of_a_block(name, tiles, toggles):
+    found = {
+        kib: tuple(lowered(name, card(kib * KIB)).kernels[0].toggles[n] for n in toggles.split())
+        for kib in tiles
+    }
+
+    assert tiles == found
+
+
+def test_rows_that_a_block_has_no_room_for_are_stored_between_two_kernels():
+    templates = [
+        [k.data.template for k in lowered("rows of 256 f64", card(nbytes)).kernels]
+        for nbytes in (48 * KIB, 16 * KIB)
+    ]
+
+    assert templates == [["product_rows"], ["product", "row"]]
+
+
+# Kernels that differ on a small card from those of a large one.
+CHANGED = [
+    "product f16", "product few rows", "product and softmax", "product and wide softmax",
+    "product c64", "product c128", "transpose u8", "transposed sum", "transpose c128",
+    "tile of three",
+]  # fmt: skip
+SAME = ["map f32", "pixels", "softmax 3000", "columns", "norm large", "scan 2000", "scan 70000",
+        "scan columns", "windows of rows"]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kib", [1, 4, 16])
+@pytest.mark.parametrize("name", CHANGED)
+def test_no_device_changes_a_bit_of_tiles(name, kib):
+    _, arguments = given_case(name)
+    program, usual = lowered(name, card(kib * KIB)), lowered(name, H100)
+
+    assert bits(usual(*arguments)) == bits(program(*arguments))
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_kernels_that_fit_are_those_of_any_device(name):
+    assert lowered(name, card(4 * KIB)).source == lowered(name, H100).source
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "name", ["product and softmax", "product and wide softmax", "transposed sum"]
+)
+@pytest.mark.parametrize("kib", [4, 16])
+def test_fused_and_unfused_agree_on_each_device(name, kib):
+    function, arguments = given_case(name)
+    fused, device = ow.fuse(function), card(kib * KIB)
+    whole = fused.lower(*arguments, target=device)
+    apart = fused.unfused().lower(*arguments, target=device)
+
+    assert bits(whole(*arguments)) == bits(apart(*arguments))
+    assert whole.check(*arguments).ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("kib", "steps"), [(1, 0), (4, 8), (16, 32), (48, 64)])
+def test_a_product_that_its_block_repeats_fits_too(kib, steps):
+    x, w = np.sin(np.arange(8192.0)).astype(np.float32).reshape(2, 64, 64) / 8
+    repeated = ow.repeat(lambda x, w: np.maximum(x @ w, 0), 1).step
+    device = card(kib * KIB)
+    program = repeated.lower(x, w, target=device)
+    call = program.arguments((x, w), {})
+    run = Prepared(program.lowered, VerifyExecutor(), call.extents, call.arrays)
+    (kernel,) = program.kernels
+    expected = x
+    for _ in range(3):
+        expected = repeated.lower(expected, w, target=H100)(expected, w)
+
+    check_fits(program, device)
+    assert bool(kernel.data.carried) == (steps > 0)
+    if steps:
+        assert kernel.toggles["BLOCK_K"] == steps
+        (found,) = run(list(call.arrays.values()), {**call.env, TURNS: 3})
+        assert bits(expected) == bits(found)
+
+
+@pytest.mark.host
+def test_a_small_device_shares_a_scan_among_fewer_blocks_fused_or_not():
+    # room for the totals of eight parts, where a larger card takes 32
+    device, x = card(1600), np.sin(np.arange(70_000, dtype=np.float32))
+    fused = ow.fuse(lambda x: np.cumsum(x * 2) + np.maximum.accumulate(x * 2))
+    whole, apart = (f.lower(x, target=device) for f in (fused, fused.unfused()))
+
+    assert {k.data.plan.parts for k in apart.kernels if k.data.plan} == {8}
+    assert bits(whole(x)) == bits(apart(x))
+    assert whole.check(x).ok
+
+
+REFUSED = [
+    ("transpose", {"TILE": 64}, "TILE=64 cannot hold: it takes 16640 bytes of shared memory, and a "
+     "block on a card (sm_90a) has 15360 (of 16384); take a smaller TILE, or USE_SHARED_MEMORY=0"),
+    ("large product", {"BLOCK_K": 16}, "BLOCK_K=16 cannot hold: it takes 16896 bytes of shared "
+     "memory, and a block on a card (sm_90a) has 15360 (of 16384); take a smaller BLOCK_M, "
+     "BLOCK_N or BLOCK_K, or USE_SHARED_MEMORY=0"),
+    ("rows of 128", {"BLOCK_M": 32, "THREAD_M": 4}, "BLOCK_M=32 with THREAD_M=4 cannot hold: it "
+     "takes 22272 bytes"),
+    ("energy c128", {"USE_WARP_SHUFFLE": 0, "THREADS_PER_ROW": 1024}, "it takes 16400 bytes"),
+    ("energy c128", {"THREADS_PER_ROW": 2048}, "a power of two up to 1024"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "toggles", "message"), REFUSED)
+def test_an_override_that_the_device_has_no_room_for_is_refused(name, toggles, message):
+    with pytest.raises(ow.errors.ToggleError, match=re.escape(message)):
+        lowered(name, card(16 * KIB), **toggles)
+
+
+def test_parts_whose_totals_do_not_fit_are_refused():
+    fused = ow.fuse(np.cumsum).with_toggles(PARTS=1024)
+    with pytest.raises(ow.errors.ToggleError, match="PARTS=1024 cannot hold: it takes 8272 bytes"):
+        fused.lower(np.zeros(70_000), target=card(8 * KIB))
+
+
+def test_a_limit_that_needs_opting_in_is_said_to():
+    with pytest.raises(ow.errors.ToggleError) as found:
+        lowered("large product", H100, BLOCK_K=64)
+
+    assert "takes 67584 bytes" in str(found.value)
+    assert "has 49152 (all that needs no opting in, of 232448)" in str(found.value)
+
+
+def test_a_device_with_too_little_for_any_variant_is_refused_before_a_compiler_runs():
+    with pytest.raises(
+        ow.errors.ToggleError, match=r"no variant of the template row fits: it takes 16 "
+    ):
+        lowered("softmax 3000", card(KIB))
+
+
+def test_the_reason_of_a_smaller_tile_is_explained():
+    function, arguments = given_case("transpose")
+    fused = ow.fuse(function)
+    small = lowered("transpose", card(16 * KIB)).explain(*arguments)
+    usual = fused.lower(*arguments, target="sm_90a").explain(*arguments)
+
+    assert (
+        "4224 bytes of shared memory a block: TILE=64 would take 16640 bytes, and a block on a card "
+        "(sm_90a) has 15360 (of 16384)" in small.text
+    )
+    assert usual.text.endswith("16640 bytes of shared memory a block")
