@@ -165,14 +165,14 @@ def _temporaries(lowered: Lowered, extents: Extents) -> list[str]:
 def _kernel(kernel: Kernel) -> list[str]:
     """What a kernel is, its plan and its toggles."""
     lines = [f"{kernel.name}: {kernel.title[0].removeprefix('fused: ')}"]
-    lines.append(f"{kernel.title[1]}; {kernel.extents_text}")
+    shared = f"; {kernel.shared_bytes} bytes of shared memory a block" * bool(kernel.shared_bytes)
+    lines.append(f"{kernel.title[1]}; {kernel.extents_text}{shared}")
     if kernel.plan:
         lines.append(f"accumulation plan: {kernel.plan}")
     if kernel.toggles:
         lines.append(", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
-    if kernel.shared_bytes or kernel.fitted:
-        reason = f": {kernel.fitted}" if kernel.fitted else ""
-        lines.append(f"{kernel.shared_bytes} bytes of shared memory a block{reason}")
+    if kernel.fitted:
+        lines.append(f"chosen to fit: {kernel.fitted}")
     if kernel.overridden:
         lines.append(f"not in this template: {', '.join(kernel.overridden)}")
     return lines
