@@ -25,9 +25,11 @@ if _TYPE_CHECKING:
     from opweave import bounds
     from opweave._functions.fuse import fuse
     from opweave._functions.fused import Fused
-    from opweave._functions.oplist import kernel, load, store
     from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
+    from opweave._lists.codes import load, store
+    from opweave._lists.oplist import kernel
+    from opweave._lists.schedule import schedule
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
@@ -56,7 +58,8 @@ _LAZY = {
     name: module
     for module, names in {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
-        "_functions.oplist": "kernel load store", "_graphs.graph": "Graph",
+        "_lists.oplist": "kernel", "_lists.codes": "load store",
+        "_lists.schedule": "schedule", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
@@ -68,8 +71,8 @@ __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
     "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "regime", "relu", "repeat",
-    "rsqrt", "sanitize", "sanitize_source", "sigmoid", "silu", "softmax", "store", "tgamma",
-    "uninitialised",
+    "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax", "store",
+    "tgamma", "uninitialised",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ MOVED = {
     "opweave.fused": "opweave._functions.fuse",
     "opweave.named": "opweave._functions.named",
     "opweave.repeated": "opweave._functions.repeated",
+    "opweave._functions.oplist": "opweave._lists.oplist",
     "opweave.graphs": "opweave._graphs.graph",
     "opweave.runners": "opweave._graphs.runner",
     "opweave.compiler.driver": "opweave.compiler.pipeline.driver",

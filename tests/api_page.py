@@ -14,9 +14,9 @@ from typing import Any
 
 import opweave as ow
 from opweave import _sanitizer
-from opweave._functions.oplist import OpcodeKernel
 from opweave._functions.repeated import Repeated
 from opweave._graphs.runner import Runner
+from opweave._lists.oplist import OpcodeKernel
 from opweave._programs.bisect import Bisection
 from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView

@@ -42,8 +42,13 @@ class Fused(LikeGiven):
     __opweave_fused__ = True
 
     def __init__(
-        self, fn: Callable[..., Any], static: tuple[str, ...] = (), options: Options = Options()
+        self,
+        fn: Callable[..., Any],
+        static: tuple[str, ...] = (),
+        options: Options = Options(),
+        check: Callable[[Specialised], None] | None = None,
     ):
+        """``check`` refuses what a call was lowered to, before anything is compiled."""
         if not callable(fn):
             raise ArgumentError(f"fuse: expected a function, found {type(fn).__name__}")
         functools.update_wrapper(self, fn, updated=())
@@ -52,8 +57,8 @@ class Fused(LikeGiven):
         self.options = options
         self.static = static
         self.signature = Signature(fn, static)
-        self._preparing = Preparing(fn, self.signature, options)
-        self._calls = self._preparing.calls
+        self._preparing = Preparing(fn, self.signature, options, check)
+        self._calls = self.calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
         self._watched = Watched(self)

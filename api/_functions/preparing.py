@@ -30,9 +30,17 @@ class Preparing:
         specialised: what it was traced to.
         calls: those that are prepared.
         lock: held while one is.
+        check: refuses what a call was lowered to, if it is given.
     """
 
-    def __init__(self, fn: Callable[..., Any], signature: Signature, options: Options):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        signature: Signature,
+        options: Options,
+        check: Callable[[Specialised], None] | None = None,
+    ):
+        self.check = check
         self.fn = fn
         self.signature = signature
         self.options = options
@@ -65,6 +73,8 @@ class Preparing:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
+        if self.check is not None:
+            self.check(found)
         inputs, constants = found.variant.graph.inputs, constants_of(found, on_gpu)
         self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
         by_value = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
+from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import GraphError, NameRefusedError
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
@@ -39,6 +40,9 @@ class Program(Protocol):
     def function(self) -> GraphFunction:
         """The program as a function of its inputs."""
 
+    def node(self, operator: str, *operands: Any, **attrs: Any) -> Ref:
+        """A node, added to the program."""
+
 
 @dataclass(frozen=True)
 class Ref:
@@ -46,6 +50,22 @@ class Ref:
 
     name: str
     graph: Program | None = field(default=None, repr=False, compare=False)
+
+    def __opweave_apply__(
+        self, operator: Operator, operands: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> Ref:
+        """A node of the graph: so that operators, and op-code lists, can be called with values.
+
+        Raises:
+            GraphError: no graph knows the value, or no operator is registered as this one.
+        """
+        if self.graph is None:
+            raise GraphError(f"{operator.name}: {self.name!r} belongs to no graph")
+        if OPERATORS.get(operator.name) is not operator:
+            raise GraphError(f"{operator.name} is no registered operator: a graph's nodes are")
+        defaults = dict(operator.attrs)
+        given = {k: v for k, v in attrs.items() if k not in defaults or v != defaults[k]}
+        return self.graph.node(operator.name, *operands, **given)
 
 
 @dataclass(frozen=True)

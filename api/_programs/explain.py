@@ -96,12 +96,12 @@ def _text(
             "fast=True: contraction, approximate functions, no rounding to 16 bits within"
         )
     decisions = program.lowered.schedule.decisions
-    lines += _decided("not fused:", (d for d in decisions if not d.fused))
+    lines += decided("not fused:", (d for d in decisions if not d.fused))
     lines += counted("kernels:", (_kernel(view.data) for view in program.kernels))
-    return "\n".join([*lines, *_decided("fused:", (d for d in decisions if d.fused))])
+    return "\n".join([*lines, *decided("fused:", (d for d in decisions if d.fused))])
 
 
-def _decided(title: str, decisions: Iterable[Decision]) -> list[str]:
+def decided(title: str, decisions: Iterable[Decision]) -> list[str]:
     """Decisions by reason, with the pairs and lines that each concerns."""
     reasons: dict[str, Counter[str]] = {}
     for d in decisions:
@@ -202,9 +202,9 @@ def explain_parts(name: str, ran: RanLike, why: Exception) -> Explanation:
         f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
         f"launch(es) saved against one kernel per operator; {size(stored)} stored for lines that "
         "are not compiled",
-        *_decided("not fused:", (d for d in decisions if not d.fused)),
+        *decided("not fused:", (d for d in decisions if not d.fused)),
         *counted("kernels:", map(_kernel, kernels)),
-        *_decided("fused:", (d for d in decisions if d.fused)),
+        *decided("fused:", (d for d in decisions if d.fused)),
     ])  # fmt: skip
     return Explanation(
         tuple(k.name for k in kernels), saved, moved, before, tuple(map(str, decisions)), text,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from opweave._functions.fused import Fused
-from opweave._functions.oplist import OpcodeKernel
 from opweave._functions.parts import BREAKS
 from opweave._functions.repeated import Repeated
+from opweave._lists.oplist import OpcodeKernel
 from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.program import Program

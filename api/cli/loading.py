@@ -60,7 +60,7 @@ def _unknown(place: str, path: str, found: Any, part: str) -> str:
 def _is_own(module: Any, found: Any) -> bool:
     """True for what a user may have meant: callables of this module, no classes or imports."""
     home = getattr(found, "__module__", None)
-    ours = home in (getattr(module, "__name__", None), "opweave._functions.oplist")
+    ours = home in (getattr(module, "__name__", None), "opweave._lists.oplist")
     return callable(found) and not isinstance(found, type) and ours
 
 

@@ -1,0 +1,40 @@
+"""An op-code list as a Python function.
+
+A trace copies the function that it is given, with all that its module has; so what runs a list
+stands elsewhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from opweave._lists.codes import ListLike
+from opweave._lists.running import run_list
+
+
+def function_of(found: ListLike) -> Callable[..., Any]:
+    """The function that runs a list."""
+
+    def run(**given: Any) -> Any:
+        return returned(run_list(found, given))
+
+    return with_arguments(run, found.name, found.arguments)
+
+
+def with_arguments(
+    function: Callable[..., Any], name: str, arguments: Sequence[str]
+) -> Callable[..., Any]:
+    """A function of keywords under a name, with a signature of these arguments."""
+    made: Any = function
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    made.__name__ = name
+    made.__signature__ = inspect.Signature([inspect.Parameter(a, kind) for a in arguments])
+    return function
+
+
+def returned(results: Mapping[str, Any]) -> Any:
+    """What a function returns: one result, or a tuple of them."""
+    values = tuple(results.values())
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,58 @@
+"""Op-code lists in pickles: operators by their names, since type rules are functions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from opweave._lists.codes import Code, ListLike
+from opweave.compiler.ir.values import Where
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import BoundOperator
+from opweave.opcodes.errors import EditError
+
+
+class Row(NamedTuple):
+    """A ``BoundOperator``, its operator by name."""
+
+    operator: str
+    operands: tuple[Any, ...]
+    attrs: tuple[tuple[str, Any], ...]
+    label: str
+
+
+def rows_of(found: ListLike) -> tuple[Any, ...]:
+    """The op-codes of a list as they are pickled.
+
+    Raises:
+        EditError: an operator that nobody finds under its name.
+    """
+    return tuple(map(_row, found.codes))
+
+
+def _row(code: Code) -> Any:
+    if not isinstance(code, BoundOperator):
+        return code
+    if OPERATORS.get(code.name) is not code.operator:
+        raise EditError(f"{code.name}: another operator is registered under this name by now")
+    return Row(code.name, code.operands, code.attrs, code.label)
+
+
+def restored(kind: Any, rows: tuple[Any, ...], name: str, where: Where) -> Any:
+    """The list again.
+
+    Raises:
+        EditError: an operator that is not registered here.
+    """
+    return kind(tuple(map(_code, rows)), name, where)
+
+
+def _code(row: Any) -> Code:
+    if not isinstance(row, Row):
+        code: Code = row
+        return code
+    if row.operator not in OPERATORS:
+        raise EditError(
+            f"{row.operator}: no operator of this name is registered; import the module that "
+            "calls ow.operator for it first"
+        )
+    return BoundOperator(OPERATORS[row.operator], row.operands, row.attrs, row.label)
