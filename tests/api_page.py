@@ -17,6 +17,7 @@ from opweave import _sanitizer
 from opweave._functions.repeated import Repeated
 from opweave._graphs.runner import Runner
 from opweave._lists.oplist import OpcodeKernel
+from opweave._lists.schedule import ListSchedule
 from opweave._programs.bisect import Bisection
 from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
@@ -40,7 +41,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
     "Compile": {"ow.fuse": ow.fuse, "ow.Fused": ow.Fused, "ow.repeat": ow.repeat,
                 "Repeated": Repeated},
     "Read and change": {"ow.Program": ow.Program, "Kernel": KernelView, "ow.kernel": ow.kernel,
-                        "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel},
+                        "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
+                        "ow.schedule": ow.schedule, "ListSchedule": ListSchedule},
     "Understand": {"Explanation": Explanation, "ow.regime": ow.regime, "Regime": Regime},
     "Check": {"Report": Report, "Bisection": Bisection,
               **{f"ow.bounds.{n}": getattr(ow.bounds, n) for n in sorted(ow.bounds.__all__)}},

@@ -21,8 +21,8 @@ ABOUT = (
     "A chain of op-code lists of one operator each (multiply, add, tanh, subtract, exp, and "
     "again), which a fused function calls one after the other, and the same function in NumPy: "
     "function to source for sm_90a; nothing is compiled while the clock runs. A warm call of a "
-    "list of multiply and exp, and of the same as a fused function, on 16 elements, in rounds that "
-    "begin with one and with the other in turn; their ratio is the median of the rounds'."
+    "list of multiply and exp, and of the same as a fused function, on 16 elements, in rounds "
+    "that begin with one and with the other in turn; their ratio is the median of the rounds'."
 )
 FIGURES = (Figure("time", "lists", "milliseconds", "lists", xlog=2),)
 DEVICES = ("host",)  # sources for a GPU are made without one
