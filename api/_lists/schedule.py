@@ -83,7 +83,7 @@ def _adjacent(lists: Sequence[OpcodeKernel]) -> Callable[..., Any]:
     for found in lists[1:]:
         feeds.append(feeds_of(joined[-1], found, {}))
         joined.append(joined[-1].then(found))
-    notes = [_placing(name) for name in names_of(lists)]
+    notes = list(map(_placing, lists, names_of(lists)))
 
     def run(**given: Any) -> Any:
         made: dict[str, Any] = {}
@@ -102,11 +102,14 @@ def names_of(lists: Sequence[ListLike]) -> list[str]:
     return [f"{n}#{i}" if names.count(n) > 1 else n for i, n in enumerate(names)]
 
 
-def _placing(name: str) -> Callable[[ListLike, int, list[Any], int], None]:
-    """Note the list and the op-code of nodes, where they have the user's line."""
+def _placing(outer: ListLike, name: str) -> Callable[[ListLike, int, list[Any], int], None]:
+    """Note the list and the op-code of nodes, where they have the user's line.
+
+    ``name`` is that of the list; of one within it its own is taken.
+    """
 
     def note(found: ListLike, number: int, nodes: list[Any], first: int) -> None:
-        place = Where(name, number, number)
+        place = Where(name if found is outer else found.name, number, number)
         nodes[first:] = [replace(node, where=place) for node in nodes[first:]]
 
     return note

@@ -146,6 +146,36 @@ def test_out_and_keywords_are_as_of_a_function():
 
 
 @host
+def test_a_warm_call_binds_nothing_and_checks_nothing(monkeypatch):
+    k = listed("k", ow.load("x"), o.exp, ow.store())
+    k(X)
+    for owner, name in ((k.fused.signature, "bind"), (k, "_slowly"), (k, "_check_prepared")):
+        monkeypatch.setattr(owner, name, None)
+
+    assert bits(k(X)) == bits(k(X.copy()))
+
+
+@host
+def test_a_list_in_a_function_that_runs_in_parts_is_called_on_what_is_there(capsys):
+    def told(x):
+        y = scale(x)
+        print(float(y.sum()) > 1e9)
+        return shift(y, 1.0)
+
+    assert bits(ow.fuse(told)(X)) == bits(X * np.float32(2) + np.float32(1))
+    assert capsys.readouterr().out == "False\n"
+
+
+@host
+def test_a_list_of_numbers_alone_is_what_numpys_functions_make_of_them():
+    fused = ow.fuse(lambda x, s: x + shift(scale(s), 0.5))
+
+    plain = ow.fuse(lambda x, s: x + np.add(np.multiply(s, 2.0), 0.5))
+
+    assert bits(fused(X, 2.0)) == bits(plain(X, 2.0)) == bits(X + np.float64(4.5))
+
+
+@host
 def test_the_second_call_of_a_list_of_several_kernels_is_refused_too():
     for _ in range(2):
         with pytest.raises(e.EditError, match=f"columns: .* does not fit one kernel here {HERE}"):

@@ -235,6 +235,12 @@ def test_the_schedule_of_lists_names_kernels_op_codes_and_reasons():
     assert "scale_shift_norm_row_f32" in found.source
 
 
+def test_op_codes_of_a_list_in_a_list_have_their_own_place():
+    inner = listed("inner", ow.load("x"), o.exp, scale, ow.store())
+
+    assert ow.schedule([inner], X).members == (("inner:1 exp", "scale:1 multiply"),)
+
+
 def test_the_schedule_of_lists_that_do_not_fuse_says_why():
     found = ow.schedule(
         [scale, shift, columns], ((4, 6), "float32"), ((6,), np.float32), target="host"
