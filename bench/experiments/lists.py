@@ -88,10 +88,9 @@ def source(function: Callable[[Any], Any], x: np.ndarray) -> str:
 def warm(record: Record) -> None:
     """Calls of a list and of a fused function in turn."""
     x = np.linspace(-1, 1, 16, dtype=np.float32)
-    two = np.float32(2)
     runs = {
-        "a list": ow.kernel([ow.load("x"), o.multiply(two), o.exp, ow.store()]),
-        "a fused function": ow.fuse(lambda x: np.exp(x * two)),
+        "a list": ow.kernel([ow.load("x"), o.multiply(np.float32(2)), o.exp, ow.store()]),
+        "a fused function": ow.fuse(lambda x: np.exp(x * np.float32(2))),
     }
     is_quick = record.options.quick
     calls = QUICK_CALLS if is_quick else CALLS
