@@ -58,7 +58,7 @@ class Fused(LikeGiven):
         self.static = static
         self.signature = Signature(fn, static)
         self._preparing = Preparing(fn, self.signature, options, check)
-        self._calls = self.calls = self._preparing.calls
+        self._calls = self.prepared_calls = self._preparing.calls
         self._parts = Parts(fn, options, self._preparing.where)
         self.fallback = Fallback(self.given, self._preparing, self._parts)
         self._watched = Watched(self)

@@ -80,7 +80,7 @@ class OpcodeKernel:
         self.__signature__ = inspect.signature(self.__wrapped__)
         options = Options(library=False, fullgraph=True)  # a list is one kernel
         self.fused = Fused(self, (), options, self._check_prepared)
-        self._calls = self.fused.calls
+        self._calls = self.fused.prepared_calls
 
     def __str__(self) -> str:
         return "\n".join(f"{n:3} {line_of(c)}" for n, c in enumerate(self.codes))
