@@ -8,20 +8,18 @@ run in parts gives that code the arrays themselves, since it would ask a stand-i
 
 from __future__ import annotations
 
-import inspect
 import sys
 import types
 import warnings
-import weakref
 from collections.abc import Callable, Sequence, Set
 from enum import Enum
-from itertools import pairwise
 from types import FrameType
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Where
 from opweave.compiler.traced.unwatched import profiling
 from opweave.compiler.tracing.bytecode import names_in, nested_codes
+from opweave.compiler.tracing.called_by_python import Collector, is_called_by_python
 from opweave.compiler.tracing.capture import functions_of
 from opweave.compiler.tracing.purity import LOUD, Origin, is_pure_in_c, origin_of
 
@@ -31,8 +29,6 @@ ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 COMPUTING = (Origin.PURE, Origin.ARRAYS, Origin.LOOKING)
 # Our own code that has run under a profile function, by its identity.
 _ours: dict[int, types.CodeType] = {}
-# The phases that callbacks of the garbage collector are told.
-PHASES = ("start", "stop")
 
 
 class Side(Enum):
@@ -92,6 +88,7 @@ class Leaving:
         self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
         self.pauses = False  # code of ours runs, of which only a profiler of the user's is told
+        self.collector = Collector()
         self.runs_in: FrameType | None = None
         self._origins: dict[int, tuple[Origin, types.CodeType]] = {}
         self._known: dict[types.CodeType, bool] = {}
@@ -99,6 +96,7 @@ class Leaving:
     def __enter__(self) -> Leaving:
         self.runs_in = sys._getframe(1)
         self.before = sys.getprofile()
+        self.collector.watch()
         sys.setprofile(self.told)
         return self
 
@@ -109,6 +107,7 @@ class Leaving:
         """Set the profile function that was there before; a second call does nothing."""
         if self.runs_in is not None and sys.getprofile() in (self.told, None):  # else the user's
             restore(self.before)
+        self.collector.forget()
         self.runs_in = None
 
     def _is_elsewhere(self, frame: FrameType | None) -> bool:
@@ -118,7 +117,7 @@ class Leaving:
         itself has called the code that calls.
         """
         while frame is not None and frame is not self.runs_in:
-            if id(frame.f_globals) not in self.scopes and _is_called_by_python(frame):
+            if id(frame.f_globals) not in self.scopes and is_called_by_python(frame):
                 return True
             frame = frame.f_back
         if frame is None:
@@ -134,6 +133,8 @@ class Leaving:
                 return
         if id(frame.f_code) in _ours and arg is not warnings.warn:
             return  # most calls are such, and need no look
+        if self.collector.runs:
+            return  # of anybody's object, which the function has not called
         if event == "c_call":
             if not self.borders or self.borders[-1][1] is not Side.OTHERS:
                 self._called_in_c(frame, arg)
@@ -260,34 +261,6 @@ def restore(before: Any) -> None:
         return
     sys.setprofile(None)
     before.enable()  # of cProfile, which is no function
-
-
-def _is_called_by_python(frame: FrameType) -> bool:
-    """True for a handler of signals, ``gc.callbacks``, ``__del__`` and callbacks of references.
-
-    A handler is given a number and a frame, a callback a phase and a dict; or a dead reference.
-    """
-    code = frame.f_code
-    if code.co_name == "__del__":
-        return True
-    is_starred = bool(code.co_flags & inspect.CO_VARARGS)
-    if code.co_argcount + is_starred == 0:
-        return False
-    names, given = code.co_varnames[: code.co_argcount + is_starred], frame.f_locals
-    found = [v for n in names for v in _listed(given.get(n))]
-    return any(_is_dead_reference(one) for one in found[:2]) or any(
-        type(two) is FrameType
-        or (type(one) is str and one in PHASES and type(two) is dict and "generation" in two)
-        for one, two in pairwise(found)
-    )
-
-
-def _is_dead_reference(value: Any) -> bool:
-    return issubclass(type(value), weakref.ref) and value() is None
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return value if type(value) is tuple else (value,)
 
 
 def _name_in_c(function: Any) -> str:

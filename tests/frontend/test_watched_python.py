@@ -127,6 +127,31 @@ def many_lists(x):
 
 
 @pytest.mark.host
+def test_a_generator_of_others_that_is_collected_during_a_trace_comes_to_its_end():
+    def steps():
+        try:
+            yield 1
+        finally:
+            ended.append(len([str(n) for n in range(3)]))
+
+    fused, before, ended = ow.fuse(many_lists, fullgraph=True), gc.get_threshold(), []
+    gc.collect()
+    going = steps()
+    next(going)
+    holding = [going]
+    holding.append(holding)
+    del going, holding
+    try:
+        gc.set_threshold(4000)
+        np.testing.assert_array_equal(fused(X), X * 5000)
+    finally:
+        gc.set_threshold(*before)
+
+    assert ended == [3]
+    assert not [c for c in gc.callbacks if "opweave" in getattr(c, "__module__", "")]
+
+
+@pytest.mark.host
 def test_callbacks_of_references_that_die_during_a_trace_are_called():
     fused, before = ow.fuse(many_lists), gc.get_threshold()
     gc.collect()
