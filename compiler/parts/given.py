@@ -44,6 +44,9 @@ class TracedInteger(TracedScalar, int):  # type: ignore[misc]
         return int, (self.example,)
 
 
+TracedInteger.__name__ = "int"  # the name in texts of Python's errors
+
+
 class TracerOfGiven(Tracer):
     """Takes arrays and numbers that are there.
 

@@ -58,3 +58,31 @@ def test_a_container_of_the_arguments_is_returned_as_itself():
     for fn in (lambda x, d: d, lambda x, d: (np.sort(x), d)[1]):
         assert ow.fuse(fn)(X, given) is given
     assert ow.fuse(lambda x: (STATE, x))(X)[0] is STATE
+
+
+# Texts of Python's own errors name the class of a value.
+NAMED = {
+    "an array": lambda x: x + {},
+    "an array that is called": lambda x: x(),
+    "an extent": lambda x: len(x.shape[0]),
+    "an extent that is called": lambda x: x.size(),
+    "an extent and a text": lambda x: x.shape[0] + "a",
+    "a shape": lambda x: x.shape + 1,
+    "a number": lambda x: sorted([x.shape[0], "a"]),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("first", [lambda x: x, np.sort], ids=["whole", "in parts"])
+def test_texts_of_pythons_errors_name_pythons_classes(name, first):
+    def text(x):
+        x = first(x)
+        try:
+            return NAMED[name](x)
+        except TypeError as error:
+            return str(error), x * 2
+
+    if name != "an array":
+        does_the_same(text, X)
+    assert "Traced" not in ow.fuse(text)(X)[0]
