@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
     from opweave._functions.fuse import fuse
     from opweave._functions.fused import Fused
     from opweave._functions.oplist import kernel, load, store
+    from opweave._functions.raw import raw_kernel
     from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
     from opweave._programs.program import Program
@@ -56,7 +57,7 @@ _LAZY = {
     name: module
     for module, names in {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
-        "_functions.oplist": "kernel load store", "_graphs.graph": "Graph",
+        "_functions.oplist": "kernel load store", "_functions.raw": "raw_kernel", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
@@ -67,7 +68,7 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "regime", "relu", "repeat",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu", "repeat",
     "rsqrt", "sanitize", "sanitize_source", "sigmoid", "silu", "softmax", "store", "tgamma",
     "uninitialised",
 ]  # fmt: skip

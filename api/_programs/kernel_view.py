@@ -68,8 +68,8 @@ class KernelView:
     @cached_property
     def binary(self) -> Binary:
         """The compiled kernel: a cubin, or a shared object for the host."""
-        if self.data.template == "vendor":
-            raise ArgumentError(f"{self.name} is computed by a library: it has no binary")
+        if self.data.by_numpy:
+            raise ArgumentError(f"{self.name} is computed by NumPy: it has no binary")
         fast = self.program.fused.options.fast
         return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
 

@@ -181,9 +181,9 @@ class Program:
             if not 0 <= kernel < len(sources):
                 raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
             name = self.lowered.kernels[kernel].name
-            if self.lowered.kernels[kernel].template == "vendor":
+            if self.lowered.kernels[kernel].by_numpy:
                 raise ArgumentError(
-                    f"kernel={kernel}: {name} is a product that a library computes"
+                    f"kernel={kernel}: {name} is computed by NumPy, and has no source that is run"
                 )
             if name not in tokens_of(source):
                 raise ArgumentError(
@@ -194,7 +194,7 @@ class Program:
             sources[kernel] = source
             program = self.edited(replace(self.lowered, sources=tuple(sources)))
         for view in program.kernels:
-            if view.data.template != "vendor":
+            if not view.data.by_numpy:
                 view.binary  # noqa: B018  (building is the point)
         return program
 

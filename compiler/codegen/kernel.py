@@ -159,6 +159,16 @@ class Kernel:
         return GEOMETRY[self.template].threads(self.toggles)
 
     @property
+    def block(self) -> tuple[int, int, int]:
+        """Threads of a block, along three axes."""
+        return self.threads, 1, 1
+
+    @property
+    def by_numpy(self) -> bool:
+        """NumPy computes it, and nothing is compiled."""
+        return self.template == "vendor"
+
+    @property
     def opcodes(self) -> tuple[Line, ...]:
         """The flat op-code list, in the order of the source."""
         out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
@@ -229,6 +239,10 @@ class Kernel:
                 "for parts of the batch, or with larger tiles"
             )
         return found
+
+    def shared_bytes(self, extents: Extents) -> int:
+        """Dynamic shared memory of a block."""
+        return 0
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]

@@ -16,6 +16,7 @@ from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
+from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
 from opweave.compiler.traced.refused import check_operands, check_order, refusal_of
@@ -24,6 +25,7 @@ from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
 # Operators whose loops in NumPy compare with NaN, which is an error there.
@@ -95,6 +97,8 @@ class Tracer(SharedMemory):
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""
         where, operands = self.where(), resolved(operator, operands)
+        if isinstance(operator, CudaKernel):
+            return self._launched(operator, operands, where)
         if not any(isinstance(o, TracedArray) for o in operands):
             return self._apply_to_scalars(operator, operands, attrs or {})
         if operator.kind is Kind.COMPOSITE:
@@ -113,6 +117,12 @@ class Tracer(SharedMemory):
             if self.is_number(operands[0].value):
                 return self.apart(wrapped[0])
             self.relate(operands[0], wrapped[0])
+        return wrapped[0] if len(wrapped) == 1 else wrapped
+
+    def _launched(self, kernel: CudaKernel, operands: Sequence[Any], where: Where) -> Any:
+        self.check_length(where)
+        typed = [self._operand(kernel, o, where) for o in operands]
+        wrapped = tuple(map(self.wrapped, launched(self, kernel, operands, typed, where)))
         return wrapped[0] if len(wrapped) == 1 else wrapped
 
     def apart(self, view: TracedArray) -> TracedArray:
