@@ -257,10 +257,10 @@ def check_definition(kernel: CudaKernel) -> None:
                 raise ArgumentError(
                     f"{name}: {what} names {shown(wanted)}, which is no parameter: it has {listed}"
                 )
-    if not kernel.outputs:
-        raise ArgumentError(f"{name}: it has no outputs: name its results in outputs={{...}}")
     for p in kernel.parameters:
         _check_parameter(kernel, p)
+    if not kernel.outputs:
+        raise ArgumentError(f"{name}: it has no outputs: name its results in outputs={{...}}")
     _check_functions(kernel)
     _check_meaning(kernel)
 

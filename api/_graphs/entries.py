@@ -13,6 +13,8 @@ import numpy as np
 from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
+from opweave.opcodes.core import Operator
+from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import GraphError, NameRefusedError
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
@@ -53,16 +55,23 @@ class Entry:
     """One node of a graph.
 
     Attributes:
-        operator: a registered operator, or a transfer.
+        operator: a registered operator, a transfer, or the name of a kernel of one's own.
         operands: values by name, and numbers.
         attrs: of the operator; shape and dtype of an upload.
         where: the line that added it.
+        kernel: a kernel of ``ow.raw_kernel``, which no table has.
     """
 
     operator: str
     operands: tuple[Any, ...]
     attrs: Mapping[str, Any]
     where: Where
+    kernel: CudaKernel | None = None
+
+    @property
+    def row(self) -> Operator:
+        """What computes it."""
+        return self.kernel or OPERATORS[self.operator]
 
     @property
     def sources(self) -> list[str]:
@@ -103,7 +112,7 @@ class GraphFunction:
         held = dict(self.__signature__.bind(*args, **kwargs).arguments)
         for name, entry in self._nodes:
             operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
-            held[name] = OPERATORS[entry.operator](*operands, **entry.attrs)
+            held[name] = entry.row(*operands, **entry.attrs)
         return tuple(held[name] for name in self._outputs)
 
 

@@ -54,6 +54,15 @@ def cupy() -> Any:
     return module
 
 
+def raw_kernel(source: str, name: str, options: tuple[str, ...]) -> Any:
+    """A ``cupy.RawKernel``, which CuPy compiles itself.
+
+    Raises:
+        NoDeviceError: no CuPy, or no device.
+    """
+    return cupy().RawKernel(source, name, options=options)
+
+
 MOST_COUNTERS = 256
 # Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
 # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.
