@@ -57,8 +57,9 @@ _LAZY = {
     name: module
     for module, names in {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
-        "_functions.oplist": "kernel load store", "_functions.raw": "raw_kernel", "_graphs.graph": "Graph",
-        "_programs.program": "Program", "configuration": "config", "regimes": "regime",
+        "_functions.oplist": "kernel load store", "_functions.raw": "raw_kernel",
+        "_graphs.graph": "Graph", "_programs.program": "Program", "configuration": "config",
+        "regimes": "regime",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
     for name in names.split()
@@ -68,9 +69,9 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu", "repeat",
-    "rsqrt", "sanitize", "sanitize_source", "sigmoid", "silu", "softmax", "store", "tgamma",
-    "uninitialised",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
+    "repeat", "rsqrt", "sanitize", "sanitize_source", "sigmoid", "silu", "softmax", "store",
+    "tgamma", "uninitialised",
 ]  # fmt: skip
 
 

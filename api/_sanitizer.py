@@ -127,8 +127,8 @@ def sanitize_source(
 
 
 def sanitize(
-    fused: Fused | Repeated | RawKernel | Program, *args: Any, schedules: int = 8, target: str = "sm_80",
-    **kwargs: Any,
+    fused: Fused | Repeated | RawKernel | Program, *args: Any, schedules: int = 8,
+    target: str = "sm_80", **kwargs: Any,
 ) -> Report:  # fmt: skip
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
 

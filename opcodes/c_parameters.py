@@ -75,7 +75,7 @@ def parameters_of(source: str, name: str) -> tuple[CParameter, ...]:
     match = found[name]
     if not EXTERN_C.search(text, 0, match.end()):
         raise NameRefusedError(
-            f"raw_kernel: {name} (line {_line(text, match.start())}) is not declared extern \"C\", "
+            f'raw_kernel: {name} (line {_line(text, match.start())}) is not declared extern "C", '
             f'so its name in the binary is another: write extern "C" __global__ void {name}(...); '
             "of a template, write such a function that calls the instance"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from opweave._functions.fused import Fused
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.opcodes.cached import cached_property
-from opweave.opcodes.cuda_kernels import CudaKernel, check_definition, described
+from opweave.opcodes.cuda_definitions import declared
+from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import ArgumentError
 
 
@@ -25,6 +26,7 @@ def raw_kernel(
     shared: Any = 0,
     extents: Mapping[str, Callable[..., Any]] = {},
     dtypes: Mapping[str, Any] = {},
+    zeros: Sequence[str] = (),
     rtol: float | None = None,
     atol: float = 0.0,
 ) -> RawKernel:
@@ -48,6 +50,7 @@ def raw_kernel(
         shared: bytes of dynamic shared memory of a block, or a function of shapes.
         extents: whole numbers that follow from shapes, by their parameter.
         dtypes: dtypes of parameters whose C type says none.
+        zeros: outputs that begin as zeros; of others nobody knows what is there.
         rtol, atol: how far ``check`` lets results be from the meaning's; by default 1e-5 of
             float32, 1e-12 of float64, 1e-2 of float16, and nothing of integers.
 
@@ -56,12 +59,11 @@ def raw_kernel(
         DTypeError: a parameter whose type is none of NumPy's.
         ArgumentError: what is declared does not fit the parameter list, or no GPU takes it.
     """
-    fields = described(
-        source, name, outputs, grid, block, shared, extents, numpy, dtypes, (rtol, atol)
-    )
-    kernel = RawKernel(**fields)
-    check_definition(kernel)
-    return kernel
+    given = {
+        "outputs": outputs, "grid": grid, "numpy": numpy, "block": block, "shared": shared,
+        "extents": extents, "dtypes": dtypes, "zeros": zeros, "rtol": rtol, "atol": atol,
+    }  # fmt: skip
+    return declared(RawKernel, source, name, given)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -89,9 +91,10 @@ class RawKernel(CudaKernel):
             return self.__signature__.bind(*operands, **named).args
         except TypeError as error:
             listed = ", ".join(p.text for p in self.operands)
+            found = len(operands) + len(named)
             raise ArgumentError(
-                f"{self.c_name}: {error}: expected {len(self.operands)} operands ({listed}), found "
-                f"{len(operands) + len(named)}"
+                f"{self.c_name}: {error}: expected {len(self.operands)} operands ({listed}), "
+                f"found {found}"
             ) from None
 
     @cached_property

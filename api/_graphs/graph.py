@@ -28,6 +28,7 @@ from opweave._graphs.entries import (
     Typed,
     check_free_name,
     plain,
+    row_of,
 )  # fmt: skip
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
@@ -38,7 +39,6 @@ from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.core import Kind
 from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import GraphError, OpweaveError
 
@@ -107,22 +107,9 @@ class Graph:
         Raises:
             GraphError: no such operator, the name is taken, or an operand is neither.
         """
-        if isinstance(operator, CudaKernel):
-            fresh = name or self._fresh(operator.c_name)
-            return self._add(fresh, operator.name, operands, attrs, operator)
-        if operator not in OPERATORS:
-            near = difflib.get_close_matches(str(operator), OPERATORS, 1)
-            raise GraphError(
-                f"no operator is registered as {shown(operator)}"
-                + (f": did you mean {near[0]!r}?" if near else "; see opweave.OPERATORS")
-            )
-        row = OPERATORS[operator]
-        if row.kind in (Kind.MOVE, Kind.CREATE) or row.tables or row.notes_faults:
-            raise GraphError(
-                f"{operator} is the compiler's own, whose operands its tracer makes and checks: "
-                "write that part as a function and fuse it"
-            )
-        return self._add(name or self._fresh(operator), operator, operands, attrs)
+        row, stem = row_of(operator)
+        kernel = row if isinstance(row, CudaKernel) else None
+        return self._add(name or self._fresh(stem), row.name, operands, attrs, kernel)
 
     def _fresh(self, stem: str) -> str:
         numbers = range(len(self.entries) + 1)

@@ -74,9 +74,7 @@ def compare(bounds: Sequence[Bound], outputs: Sequence[Any], *, relaxed: bool) -
     return report
 
 
-def run_judged(
-    lowered: Lowered, call: Any, executor: Any
-) -> tuple[list[Bound], list[Any]]:
+def run_judged(lowered: Lowered, call: Any, executor: Any) -> tuple[list[Bound], list[Any]]:
     """Bounds of a program's outputs, and what they are; the same of what kernels that someone
     wrote take and make, which are held to their meanings one by one."""
     graph, places = lowered.graph, boundaries(lowered.graph)
@@ -94,9 +92,7 @@ def run_judged(
         for o, a in zip(lowered.graph.outputs, outputs, strict=True)
         if isinstance(o, Value) and o.id in places
     }
-    found = run_bounded(
-        lowered.graph, call.on_host, call.known, call.extents, call.kind, known
-    )
+    found = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind, known)
     many = len(graph.outputs) > 1
     names = [f"out{n}" if many else "out" for n in range(len(graph.outputs))]
     names += [name for name, _ in more.values()]

@@ -1,4 +1,4 @@
-"""A kernel for somebody else's program: one text that NVRTC compiles alone, and how to launch it."""
+"""A kernel for somebody else's program: a text that NVRTC compiles alone, and a launcher."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
-
 
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Param
@@ -25,9 +24,8 @@ NOTE = """{title}
 
 {launcher}
 
-The numbers are those of the extents that the program was lowered for; a grid and extents for others
-are those of another program.  CuPy compiles with -ftz=true: denormal numbers are taken for zero,
-which strict arithmetic keeps."""
+The numbers are those of the extents that the program was lowered for: lower it again for others.
+CuPy compiles with -ftz=true, so this is not strict about denormal numbers: they become zero."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +109,14 @@ def _launcher(
     values |= {i.value.id: i.value for i in graph.inputs}
     yield "import cupy, numpy"
     yield f"kernel = cupy.RawKernel(source, {kernel.name!r}, options={OPTIONS})"
-    _, rows, _ = kernel.elements(extents)
-    memory = {
-        "partials": lambda: f'cupy.empty({partial_bytes(kernel, rows)}, "uint8")',
-        "counter": lambda: f'cupy.zeros({counters(kernel, rows)}, "uint32")',
-        "faults": lambda: 'cupy.zeros(1, "uint64")',
-    }
+    zeroed = {kernel.params[n].name for n, _ in kernel.zeroed(extents)}
     for p in kernel.params:
         if p.kind == "output":
             shape = tuple(extent_of(e, extents) for e in values[p.source].shape)
-            yield f"{p.name} = cupy.empty({shape}, {values[p.source].dtype.numpy_name!r})"
-        elif p.kind in memory:
-            yield f"{p.name} = {memory[p.kind]()}"
+            make = "zeros" if p.name in zeroed else "empty"
+            yield f"{p.name} = cupy.{make}({shape}, {values[p.source].dtype.numpy_name!r})"
+        elif p.kind in ("partials", "counter", "faults"):
+            yield f"{p.name} = {_workspace(kernel, p.kind, extents)}"
     names = {p.source: p.name for p in kernel.params if p.kind in ("input", "output")}
     index = "int64" if kernel.toggles.get("USE_64BIT_INDEX") else "int32"
     given = ", ".join(_argument(p, names, values, index, extents) for p in kernel.params)
@@ -130,6 +124,16 @@ def _launcher(
         yield f"kernel.max_dynamic_shared_size_bytes = {shared}"
     more = f", shared_mem={shared}" if shared else ""
     yield f"kernel({grid}, {kernel.block}, ({given},){more})"
+
+
+def _workspace(kernel: Kernel, kind: str, extents: Extents) -> str:
+    """Memory that a kernel needs for itself."""
+    _, rows, _ = kernel.elements(extents)
+    if kind == "faults":
+        return 'cupy.zeros(1, "uint64")'
+    if kind == "counter":
+        return f'cupy.zeros({counters(kernel, rows)}, "uint32")'
+    return f'cupy.empty({partial_bytes(kernel, rows)}, "uint8")'
 
 
 def _argument(

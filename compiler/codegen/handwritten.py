@@ -16,8 +16,9 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, Operand, Scalar, Value, count, extent_of
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.core import Phase
-from opweave.opcodes.cuda_kernels import MOST_SHARED, CudaKernel, Launched, Shaped
+from opweave.opcodes.cuda_kernels import CudaKernel, Launched, Shaped
 from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.opcodes.launch_limits import MOST_SHARED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,13 @@ class HandwrittenKernel(Kernel):
             Line(Phase.SIGNATURE, self.name, signature, where=self.node.where),
             Line(Phase.CLOSE, "close", "the source as it was written"),
         )
+
+    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
+        """Slots of the outputs that begin as zeros, and their bytes."""
+        made = zip(self.row.made, self.node.results, strict=True)
+        sizes = {p.name: count(v.shape, extents) * v.dtype.itemsize for p, v in made}
+        slots = ((n, p.name) for n, p in enumerate(self.params) if p.name in self.row.zeros)
+        return tuple((n, sizes[name]) for n, name in slots)
 
     def is_empty(self, extents: Extents) -> bool:
         return all(count(r.shape, extents) == 0 for r in self.node.results)

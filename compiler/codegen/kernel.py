@@ -244,6 +244,10 @@ class Kernel:
         """Dynamic shared memory of a block."""
         return 0
 
+    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
+        """Slots of arrays that must be zero before a launch, and their bytes."""
+        return ()
+
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
 

@@ -160,21 +160,6 @@ class Builder:
         self.nodes.append(node)
         return result
 
-    def launched(
-        self, operator: Operator, operands: Sequence[Operand], shapes: Sequence[Shape],
-        numbers: tuple[tuple[str, Any], ...], where: Where,
-    ) -> tuple[Value, ...]:  # fmt: skip
-        """Append a kernel that someone wrote, return its results.
-
-        ``numbers`` are those that its shapes or its grid ask for, by name.
-        """
-        _, kinds = operator.type_rule((), ())
-        made = zip(kinds, shapes, strict=True)
-        results = tuple(self.new_value(dtype, shape) for dtype, shape in made)
-        read = tuple(self._resolved_operand(o) for o in operands)
-        self.nodes.append(Node(operator, read, results, (("numbers", numbers),), where))
-        return results
-
     def coordinate(self, shape: Shape, dtype: DType, where: Where) -> Value:
         """Append the places along the first axis of a shape that has no other, return them."""
         result = self.new_value(dtype, shape)

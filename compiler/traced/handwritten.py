@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.reshaping import symbol_of
 from opweave.compiler.ir.expr import evaluate, literal
+from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
 from opweave.opcodes.c_parameters import CParameter
+from opweave.opcodes.core import Operator
 from opweave.opcodes.cuda_kernels import CudaKernel, Shaped
 from opweave.opcodes.dtypes import BOOL, DType
 from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError, ShapeError
@@ -24,10 +25,10 @@ _tried: dict[Any, None] = {}
 
 
 def launched(
-    tracer: TracerLike, kernel: CudaKernel, operands: Sequence[Any], typed: Sequence[Any],
+    tracer: TracerLike, kernel: Operator, operands: Sequence[Any], typed: Sequence[Any],
     where: Where,
-) -> tuple[Value, ...]:  # fmt: skip
-    """Append the kernel to the graph, return its results.
+) -> Any:  # fmt: skip
+    """Append the kernel to the graph, return its results as the user's function sees them.
 
     Args:
         operands: as the user gave them.
@@ -37,42 +38,50 @@ def launched(
         ArgumentError, DTypeError: an operand that the parameter is not for.
         ShapeError: no shape, or a meaning that gives another one.
     """
+    assert isinstance(kernel, CudaKernel)
     at = f" ({where})" if where.file else ""
     try:
-        return _launched(tracer, kernel, operands, typed, where)
+        wrapped = tuple(map(tracer.wrapped, _launched(tracer, kernel, operands, typed, where)))
     except OpweaveError as error:
         if at and at not in str(error):
             raise type(error)(f"{error}{at}") from error.__cause__
         raise
+    return wrapped[0] if len(wrapped) == 1 else wrapped
 
 
 def _launched(
     tracer: TracerLike, kernel: CudaKernel, operands: Sequence[Any], typed: Sequence[Any],
     where: Where,
 ) -> tuple[Value, ...]:  # fmt: skip
-    builder = tracer.builder
-    found = {
-        p.name: _operand(kernel, p, item) for p, item in zip(kernel.operands, typed, strict=True)
+    builder, names = tracer.builder, [p.name for p in kernel.operands]
+    pairs = zip(kernel.operands, typed, strict=True)
+    found = {p.name: _operand(kernel, p, item) for p, item in pairs}
+    given = dict(zip(names, operands, strict=True))
+    asked = [name for name in names if name in kernel.named_numbers]
+    numbers = {name: tracer.concrete(given[name]) for name in asked}
+    seen = {**given, **_shaped(tracer, found), **numbers}
+    shapes = [_shape(tracer, kernel, p.name, seen) for p in kernel.made]
+    made = [(p.name, p.dtype) for p in kernel.made if p.dtype is not None]
+    results = tuple(builder.new_value(d, s) for (_, d), s in zip(made, shapes, strict=True))
+    seen |= _shaped(tracer, {n: v for (n, _), v in zip(made, results, strict=True)})
+    found |= {
+        p.name: _number(tracer, kernel, p, seen) for p in kernel.given if p.name in kernel.extents
     }
-    seen: dict[str, Any] = {
-        name: _shaped(tracer, builder.resolved(item))
+    _try_meaning(tracer, kernel, found, shapes)
+    items = map(found.__getitem__, kernel.params)
+    read = tuple(builder.resolved(o) if isinstance(o, Value) else o for o in items)
+    attrs = (("numbers", tuple(numbers.items())),)
+    builder.nodes.append(Node(kernel, read, results, attrs, where))
+    return results
+
+
+def _shaped(tracer: TracerLike, found: Mapping[str, Operand]) -> dict[str, Any]:
+    """What functions of shapes see of the arrays."""
+    return {
+        name: Shaped(tuple(map(tracer.extent, item.shape)), item.dtype.numpy)
         for name, item in found.items()
         if isinstance(item, Value)
     }
-    given = {p.name: item for p, item in zip(kernel.operands, operands, strict=True)}
-    asked = kernel.named_numbers
-    numbers = {name: tracer.concrete(given[name]) for name in given if name in asked}
-    seen |= {p.name: given[p.name] for p in kernel.operands if p.name not in seen} | numbers
-    shapes = [_shape(tracer, kernel, p.name, seen) for p in kernel.made]
-    for p, shape in zip(kernel.made, shapes, strict=True):
-        assert p.dtype is not None
-        seen[p.name] = Shaped(tuple(map(tracer.extent, shape)), p.dtype.numpy)
-    for p in kernel.given:
-        if p.name in kernel.extents:
-            found[p.name] = _number(tracer, kernel, p, seen)
-    _try_meaning(tracer, kernel, found, shapes)
-    read = [found[p.name] for p in kernel.given]
-    return builder.launched(kernel, read, shapes, tuple(numbers.items()), where)
 
 
 def _operand(kernel: CudaKernel, p: CParameter, item: Any) -> Operand:
@@ -115,10 +124,6 @@ def _takes(dtype: DType, kind: Any) -> bool:
     if isinstance(kind, DType):
         return kind.numpy == dtype.numpy or (kind is BOOL and dtype.kind in "iu")
     return dtype.kind in {int: "iuf", float: "f"}.get(kind, "")
-
-
-def _shaped(tracer: TracerLike, value: Value) -> Shaped:
-    return Shaped(tuple(map(tracer.extent, value.shape)), value.dtype.numpy)
 
 
 def _shape(tracer: TracerLike, kernel: CudaKernel, name: str, seen: Mapping[str, Any]) -> Shape:

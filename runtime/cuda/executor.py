@@ -27,6 +27,7 @@ from opweave.runtime.calls.steps import Launch, counters, number_types, partial_
 from opweave.runtime.cuda.device_loops import DeviceLoop
 from opweave.runtime.cuda.device_plans import DeviceCallPlan
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.cuda.starting import starter
 from opweave.runtime.process import locks
 
 
@@ -64,9 +65,6 @@ def raw_kernel(source: str, name: str, options: tuple[str, ...]) -> Any:
 
 
 MOST_COUNTERS = 256
-# Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
-# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.
-PLAIN_SHARED, MOST_DYNAMIC_SHARED = 48 * 1024, 8
 # Compute capability -> architecture that we compile for; a cubin runs within its major version.
 ARCH_BY_CAPABILITY = {
     "75": "sm_75", "80": "sm_80", "86": "sm_80", "87": "sm_80", "89": "sm_89", "90": "sm_90a",
@@ -190,17 +188,10 @@ class CudaExecutor:
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
         function = self._function(binary, kernel.name)
-        grid, block = kernel.grid(extents), kernel.block
-        shared = kernel.shared_bytes(extents)
-        more = {"shared_mem": shared} if shared else {}
-        if shared > PLAIN_SHARED:
-            self.cupy.cuda.driver.funcSetAttribute(function.ptr, MOST_DYNAMIC_SHARED, shared)
         device, state = self.cupy.cuda.Device(self.index), self.state
-        what = f"{kernel.name}: launch of {grid} blocks of {prod(block)} threads"
-
-        def start(args: tuple[Any, ...]) -> None:
-            with device:
-                function(grid, block, args, **more)
+        start = starter(kernel, function, extents, device, self.cupy.cuda)
+        grid = kernel.grid(extents)
+        what = f"{kernel.name}: launch of {grid} blocks of {prod(kernel.block)} threads"
 
         def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
             state.check()

@@ -46,6 +46,7 @@ class Launching:
     packed: Callable[[Sequence[int]], bytes]
     arrays: Sequence[np.ndarray[Any, Any]]
     places: Sequence[int]
+    extents: Extents
 
 
 class VerifyExecutor(HostExecutor):
@@ -95,7 +96,7 @@ class VerifyExecutor(HostExecutor):
                     made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
-            self.run(Launching(kernel, binary, geometry, packed, arrays, places))
+            self.run(Launching(kernel, binary, geometry, packed, arrays, places, extents))
             if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
@@ -144,7 +145,15 @@ def _sanitized(launch: Launching) -> list[Fault]:
     """Launch a kernel that was built to be checked, and return what was seen."""
     kernel, arrays = launch.kernel, launch.arrays
     params = [kernel.params[slot] for slot in launch.places]
-    unwritten = [p.kind in ("output", "partials") for p in params]
+    zeroed = dict(kernel.zeroed(launch.extents))
+    for slot, array in zip(launch.places, arrays, strict=True):
+        if slot in zeroed:
+            array[...] = 0
+    fresh = ("output", "partials")
+    unwritten = [
+        p.kind in fresh and slot not in zeroed
+        for p, slot in zip(params, launch.places, strict=True)
+    ]
     memory, where = memories(arrays, [p.name for p in params], unwritten)
     held = [(memory[piece], array) for piece, array in zip(where, arrays, strict=True)]
 

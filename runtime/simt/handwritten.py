@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from opweave.opcodes.cuda_kernels import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.opcodes.errors import ArgumentError, CompileError
+from opweave.opcodes.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy, pointer

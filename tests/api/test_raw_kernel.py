@@ -36,12 +36,12 @@ RACE = """extern "C" __global__ void turned(const float* x, float* out) {
 
 
 def declared(source=SAXPY, name="saxpy", **changed):
-    fields = dict(
-        outputs={"out": lambda x: x.shape},
-        extents={"n": lambda x: x.size},
-        grid=lambda out: -(-out.size // 256),
-        numpy=lambda a, x, y: a * x + y,
-    )
+    fields = {
+        "outputs": {"out": lambda x: x.shape},
+        "extents": {"n": lambda x: x.size},
+        "grid": lambda out: -(-out.size // 256),
+        "numpy": lambda a, x, y: a * x + y,
+    }
     return ow.raw_kernel(source, name, **{**fields, **changed})
 
 
@@ -85,8 +85,11 @@ def test_it_is_a_node_whose_neighbours_are_fused(target):
     names = [kernel.name for kernel in program.kernels]
     expected = between(2.0, X, Y)
 
-    assert names[1] == "saxpy" and "extremes" in names and len(names) == 6
-    assert SAXPY in program.source and COLUMNS in program.source
+    assert names[1] == "saxpy"
+    assert "extremes" in names
+    assert len(names) == 6
+    assert SAXPY in program.source
+    assert COLUMNS in program.source
     for found, wanted in zip(program(2.0, X, Y), expected, strict=True):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -163,7 +166,8 @@ def test_a_check_runs_the_source_and_names_the_kernel_that_is_wrong():
     with pytest.raises(e.CheckError, match=r"saxpy\.out: 1200 elements, \d+ elements WRONG"):
         fused.check(X, Y)
     found = fused.bisect(X, Y)
-    assert found.culprit.operator == "kernel_saxpy" and found.culprit.before == 1
+    assert found.culprit.operator == "kernel_saxpy"
+    assert found.culprit.before == 1
 
 
 @pytest.mark.host
@@ -195,7 +199,8 @@ def test_what_is_shown():
     text = str(saxpy.explain(2.0, X, Y))
     fused = ow.fuse(lambda x, y: saxpy(2.0, np.exp(x), y)).lower(X, Y)
 
-    assert "saxpy: handwritten: saxpy" in text and "block (256, 1, 1)" in text
+    assert "saxpy: handwritten: saxpy" in text
+    assert "block (256, 1, 1)" in text
     assert "float a, const float* x" in str(program.kernels[0])
     assert "exp -> kernel_saxpy: not fused, a kernel that someone wrote" in str(
         fused.lowered.schedule.decisions[0]
@@ -203,43 +208,78 @@ def test_what_is_shown():
     assert repr(saxpy).startswith("<kernel saxpy(float a, ")
 
 
+HISTOGRAM = r"""
+extern "C" __global__ void counts(const int* bins, int* total, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(total + bins[i], 1);
+}
+"""
+
+
+def counting(**more):
+    return ow.raw_kernel(
+        HISTOGRAM,
+        "counts",
+        outputs={"total": lambda bins: 16},
+        extents={"n": lambda bins: bins.size},
+        grid=lambda bins: -(-bins.size // 256),
+        numpy=lambda bins: np.bincount(bins.ravel(), minlength=16).astype(np.int32),
+        **more,
+    )
+
+
+@pytest.mark.host
+def test_outputs_that_begin_as_zeros():
+    bins = np.random.default_rng(0).integers(0, 16, 1000).astype(np.int32)
+    counts = counting(zeros=("total",))
+    twice = ow.fuse(lambda bins: counts(bins) + counts(bins // 2))
+
+    assert counts.check(bins).ok
+    assert twice.check(bins).ok
+    assert ow.sanitize(twice, bins, schedules=2).ok
+    with pytest.raises(e.LaunchError, match="counts:4: uninitialised"):
+        counting().check(bins)
+
+
 # Refusals
 
 
 REFUSED = [
     ("another name", e.NameRefusedError, "no __global__ function called 'axpy': it has saxpy",
-     dict(name="axpy")),
+     {'name': "axpy"}),
     ("no C name", e.NameRefusedError, "write extern \"C\" __global__ void saxpy",
-     dict(source=SAXPY.replace('extern "C"', ""))),
-    ("no text", e.ArgumentError, "expected CUDA C", dict(source=b"x")),
+     {'source': SAXPY.replace('extern "C"', "")}),
+    ("no text", e.ArgumentError, "expected CUDA C", {'source': b"x"}),
     ("meaning of two", e.ArgumentError, r"takes 2 parameters \(a, x\), a call of the kernel 3",
-     dict(numpy=lambda a, x: a * x)),
+     {'numpy': lambda a, x: a * x}),
     ("meaning with other names", e.ArgumentError, "same names in the same order",
-     dict(numpy=lambda a, y, x: a * x + y)),
-    ("no meaning", e.ArgumentError, "numpy=None: expected a function", dict(numpy=None)),
+     {'numpy': lambda a, y, x: a * x + y}),
+    ("no meaning", e.ArgumentError, "numpy=None: expected a function", {'numpy': None}),
     ("undeclared output", e.ArgumentError, "parameter out .*may write there, and no output",
-     dict(outputs={})),
+     {'outputs': {}}),
     ("output of no parameter", e.ArgumentError, "outputs names 'z', which is no parameter",
-     dict(outputs={"z": lambda x: x.shape})),
+     {'outputs': {"z": lambda x: x.shape}}),
     ("const output", e.ArgumentError, "parameter x .*line 4.*an output is a pointer",
-     dict(outputs={"x": lambda y: y.shape, "out": lambda y: y.shape})),
+     {'outputs': {"x": lambda y: y.shape, "out": lambda y: y.shape}}),
     ("extent of a float", e.ArgumentError, "parameter a .*an extent is an integer",
-     dict(extents={"a": lambda x: 1, "n": lambda x: x.size})),
+     {'extents': {"a": lambda x: 1, "n": lambda x: x.size}}),
     ("shape of an unknown", e.ArgumentError, r"outputs\['out'\] asks for 'z'",
-     dict(outputs={"out": lambda z: z.shape})),
+     {'outputs': {"out": lambda z: z.shape}}),
     ("no function", e.ArgumentError, r"outputs\['out'\]: expected a function",
-     dict(outputs={"out": (3, 4)})),
-    ("grid of 0", e.ArgumentError, "grid=0: expected numbers from 1", dict(grid=0)),
-    ("grid of text", e.ArgumentError, "grid='x': expected a number", dict(grid="x")),
-    ("too many blocks", e.ArgumentError, "grid=.*65536", dict(grid=(1, 65536))),
-    ("too many threads", e.ArgumentError, "at most 1024 threads", dict(block=(64, 32))),
-    ("no threads", e.ArgumentError, "block=0", dict(block=0)),
-    ("shared memory", e.ArgumentError, "bytes up to 232448", dict(shared=1 << 20)),
-    ("negative tolerance", e.ArgumentError, "rtol=-1", dict(rtol=-1)),
+     {'outputs': {"out": (3, 4)}}),
+    ("grid of 0", e.ArgumentError, "grid=0: expected numbers from 1", {'grid': 0}),
+    ("grid of text", e.ArgumentError, "grid='x': expected a number", {'grid': "x"}),
+    ("too many blocks", e.ArgumentError, "grid=.*65536", {'grid': (1, 65536)}),
+    ("too many threads", e.ArgumentError, "at most 1024 threads", {'block': (64, 32)}),
+    ("no threads", e.ArgumentError, "block=0", {'block': 0}),
+    ("shared memory", e.ArgumentError, "bytes up to 232448", {'shared': 1 << 20}),
+    ("zeros of no output", e.ArgumentError, r"zeros=\['x'\]: expected names of outputs",
+     {'zeros': ("x",)}),
+    ("negative tolerance", e.ArgumentError, "rtol=-1", {'rtol': -1}),
     ("a type of its own", e.DTypeError, "parameter x .*none of NumPy's: name the dtype",
-     dict(source=SAXPY.replace("const float* x", "const My* x"))),
+     {'source': SAXPY.replace("const float* x", "const My* x")}),
     ("a half by value", e.DTypeError, "a number by value",
-     dict(source=SAXPY.replace("float a", "half a"))),
+     {'source': SAXPY.replace("float a", "half a")}),
 ]  # fmt: skip
 
 
@@ -305,7 +345,9 @@ def test_shared_memory_is_held_to_the_devices():
     kernel = declared(shared=100 << 10)
 
     kernel.lower(2.0, X, Y, target="sm_90a").kernels[0].raw_kernel()
-    with pytest.raises(e.LaunchError, match="shared=102400: expected a number of bytes up to 65536"):
+    with pytest.raises(
+        e.LaunchError, match="shared=102400: expected a number of bytes up to 65536"
+    ):
         kernel.lower(2.0, X, Y, target="sm_75")(2.0, X, Y)
 
 
@@ -316,7 +358,8 @@ def test_a_source_that_does_not_compile():
     np.testing.assert_array_equal(kernel(1.0, X, Y), X + Y)  # the source does not run
     with pytest.raises(e.CompileError, match="kernel saxpy") as error:
         kernel.check(1.0, X, Y)
-    assert error.value.line == 6 and "q" in error.value.source.split("\n")[5]
+    assert error.value.line == 6
+    assert "q" in error.value.source.split("\n")[5]
 
 
 @pytest.mark.nvrtc

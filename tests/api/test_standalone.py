@@ -43,7 +43,8 @@ def test_the_source_compiles_without_our_headers(template, tmp_path):
     assert '#include "' not in made.source
     options = {"std": "c++17", "fma": False, "ftz": True}
     cubin = nvrtc.compile_cuda(made.source, "sm_90a", options, tmp_path)
-    assert cubin[:4] == b"\x7fELF" and made.name.encode() in cubin
+    assert cubin[:4] == b"\x7fELF"
+    assert made.name.encode() in cubin
 
 
 class CuPy(types.SimpleNamespace):
@@ -70,7 +71,8 @@ def launched(made, monkeypatch, **arrays):
     monkeypatch.setitem(__import__("sys").modules, "cupy", cupy)
     names = {"source": made.source, **arrays}
     exec(made.launcher, names)
-    assert made.launcher in made.__doc__ and "-ftz=true" in made.__doc__
+    assert made.launcher in made.__doc__
+    assert "-ftz=true" in made.__doc__
     assert cupy.kernels == [(made.source, made.name, made.options)]
     (launch,) = cupy.launches
     return launch, names
@@ -78,13 +80,17 @@ def launched(made, monkeypatch, **arrays):
 
 @pytest.mark.parametrize("template", FOUND)
 def test_the_launcher_passes_what_the_kernel_takes(template, monkeypatch):
-    view, variant = FOUND[template]
+    view, _variant = FOUND[template]
     made, params = view.raw_kernel(), view.data.params
     given = {p.name: np.ones((3, 4, 5)) for p in params if p.kind == "input"}
     given |= {p.name: 2 for p in params if p.kind == "scalar"}
     (grid, block, args, shared, _), names = launched(made, monkeypatch, **given)
 
-    assert (grid, block, shared) == (view.data.grid(view.program.found.extents), view.data.block, 0)
+    assert (grid, block, shared) == (
+        view.data.grid(view.program.found.extents),
+        view.data.block,
+        0,
+    )
     assert len(args) == len(params)
     for arg, p in zip(args, params, strict=True):
         if p.kind in ("input", "output", "partials", "counter", "faults"):
@@ -97,11 +103,13 @@ def test_a_launcher_in_words(monkeypatch):
     x = np.ones((30, 40), np.float32)
     program = ow.fuse(lambda x, s: np.exp(x.T) + s).lower(x[:, ::2], 2.5, target="sm_90a")
     made = program.kernels[0].raw_kernel()
-    (grid, block, args, *_), names = launched(made, monkeypatch, x=x[:, ::2], s=2.5)
+    (_grid, _block, args, *_), names = launched(made, monkeypatch, x=x[:, ::2], s=2.5)
 
     assert made.launcher.count("\n") < 6
-    assert names["out"].size == 600 and names["out"].dtype == np.float32
-    assert args[1] == np.float32(2.5) and type(args[1]) is np.float32
+    assert names["out"].size == 600
+    assert names["out"].dtype == np.float32
+    assert args[1] == np.float32(2.5)
+    assert type(args[1]) is np.float32
     assert 2 in args[3:] or 40 in args[3:]  # the strides of the array that is passed
 
 

@@ -37,7 +37,8 @@ def test_a_launch(launches):
     assert (name, grid, block) == ("scaled", (4, 2, 1), (32, 4, 1))
     assert [type(a) for a in args] == [Array, np.float32, Array, np.int64]
     assert [*args] == [x, 2.5, made, 400]
-    assert made.shape == (40, 10) and made.dtype == np.float32
+    assert made.shape == (40, 10)
+    assert made.dtype == np.float32
 
 
 def test_extents_give_the_grid_of_each_call(launches):
@@ -55,7 +56,8 @@ def test_neighbours_are_launched_around_it_and_temporaries_are_planned(launches)
     names = [name for name, *_ in launches]
     (_, _, _, args) = launches[1]
 
-    assert len(names) == 3 and names[1] == "scaled"
+    assert len(names) == 3
+    assert names[1] == "scaled"
     assert type(args[2]) is np.uint64  # a place in the arena, behind that of its operand
 
 
@@ -68,7 +70,7 @@ def test_calls_become_a_graph(launches):
         fused(x, out=out)
     at = launches.index("begin")
 
-    assert [launch[0] for launch in launches[at + 1 : at + 3]][0] == "scaled"
+    assert next(launch[0] for launch in launches[at + 1 : at + 3]) == "scaled"
     assert launches[at + 3 :] == ["end", "replay"]
 
 
@@ -101,7 +103,42 @@ def test_dynamic_shared_memory_is_asked_for(launches, monkeypatch):
 
 
 def test_a_raw_kernel_of_cupys(launches):
-    made = kernel().lower(np.ones((4, 5), np.float32), 1.0, target="sm_90a").kernels[0].raw_kernel()
+    made = (
+        kernel().lower(np.ones((4, 5), np.float32), 1.0, target="sm_90a").kernels[0].raw_kernel()
+    )
     sys.modules["cupy"].RawKernel = lambda *args, **options: (args, options)
 
     assert made.load() == ((SOURCE, "scaled"), {"options": made.options})
+
+
+def test_zeros_are_set_on_the_stream_before_the_launch(launches, monkeypatch):
+    runtime = sys.modules["cupy"].cuda.runtime
+    monkeypatch.setattr(runtime, "memsetAsync", lambda *args: launches.append(args), raising=False)
+    own = ow.raw_kernel(
+        SOURCE, "scaled", outputs={"out": lambda x: x.shape}, extents={"n": lambda x: x.size},
+        grid=1, numpy=lambda x, a: a * x, zeros=("out",),
+    )  # fmt: skip
+    made = own(Array(np.ones((4, 5), np.float32)), 2.0)
+
+    assert launches[0] == (made.data.ptr, 0, 80, 3)
+    assert launches[1][0] == "scaled"
+
+
+def test_headers_of_the_toolkit_are_found_in_wheels(tmp_path, monkeypatch):
+    from opweave.runtime.binaries import nvrtc
+
+    folder = tmp_path / "nvidia" / "cu13" / "include"
+    folder.mkdir(parents=True)
+    (folder / "cuda_fp16.h").write_text("#define TWO 2.0f\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    nvrtc.toolkit.cache_clear()
+    text = "#include <cuda_fp16.h>" + SOURCE.replace("a * x", "TWO * x").replace(
+        "scaled", "headed"
+    )
+    own = ow.raw_kernel(
+        text, "headed", outputs={"out": lambda x: x.shape}, extents={"n": lambda x: x.size},
+        grid=1, numpy=lambda x, a: 2 * x,
+    )  # fmt: skip
+
+    own.lower(np.ones((4, 5), np.float32), 2.0, target="sm_80").compile()
+    nvrtc.toolkit.cache_clear()
