@@ -66,7 +66,7 @@ class _Bounds:
         env: Mapping[str, Any],
         extents: Mapping[str, int],
         executor: str,
-        known: Mapping[int, Array],
+        known: Mapping[int, Array] = {},
     ):
         self.graph = graph
         self.known = known
