@@ -43,6 +43,11 @@ def check_definition(kernel: CudaKernel) -> None:
         raise ArgumentError(f"{name}: {len(known)} parameters: expected {MOST_PARAMETERS} at most")
     if not kernel.zeros <= set(kernel.outputs):
         raise ArgumentError(f"{name}: zeros={sorted(kernel.zeros)}: expected names of outputs")
+    arrays = [p.name for p in kernel.operands if p.is_pointer]
+    if not set(kernel.same) <= set(arrays):
+        raise ArgumentError(
+            f"{name}: same={list(kernel.same)}: expected names among {', '.join(arrays)}"
+        )
     for p in kernel.parameters:
         _check_parameter(kernel, p)
     if not kernel.outputs:
@@ -141,6 +146,7 @@ def declared(kind: type[Kernel], source: Any, c_name: Any, given: Mapping[str, A
         "params": tuple(p.name for p in parameters if p.name not in outputs),
         "block": check_block(f"{c_name}: block", fields["block"]),
         "zeros": frozenset(fields["zeros"]),
+        "same": tuple(fields["same"]),
     }
     own = {"source": source, "c_name": c_name, "blocks": blocks, "meaning": meaning}
     kernel = kind(parameters=parameters, **own, **fields)

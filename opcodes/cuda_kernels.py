@@ -72,6 +72,7 @@ class CudaKernel(Operator):
         meaning: the NumPy function of the operands.
         rtol, atol: how far results may be from the meaning's.
         zeros: outputs that begin as zeros.
+        same: arrays among the operands that have one shape.
     """
 
     shape_rule: ShapeRule = field(default=ShapeRule(no_pairs, _no_rule), compare=False)
@@ -87,6 +88,7 @@ class CudaKernel(Operator):
     rtol: float | None = None
     atol: float = 0.0
     zeros: frozenset[str] = frozenset()
+    same: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

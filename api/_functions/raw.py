@@ -26,6 +26,7 @@ def raw_kernel(
     shared: Any = 0,
     extents: Mapping[str, Callable[..., Any]] = {},
     dtypes: Mapping[str, Any] = {},
+    same: Sequence[str] = (),
     zeros: Sequence[str] = (),
     rtol: float | None = None,
     atol: float = 0.0,
@@ -50,6 +51,7 @@ def raw_kernel(
         shared: bytes of dynamic shared memory of a block, or a function of shapes.
         extents: whole numbers that follow from shapes, by their parameter.
         dtypes: dtypes of parameters whose C type says none.
+        same: operands that must have one shape; calls with others are refused.
         zeros: outputs that begin as zeros; of others nobody knows what is there.
         rtol, atol: how far ``check`` lets results be from the meaning's; by default 1e-5 of
             float32, 1e-12 of float64, 1e-2 of float16, and nothing of integers.
@@ -61,7 +63,8 @@ def raw_kernel(
     """
     given = {
         "outputs": outputs, "grid": grid, "numpy": numpy, "block": block, "shared": shared,
-        "extents": extents, "dtypes": dtypes, "zeros": zeros, "rtol": rtol, "atol": atol,
+        "extents": extents, "dtypes": dtypes, "same": same, "zeros": zeros, "rtol": rtol,
+        "atol": atol,
     }  # fmt: skip
     return declared(RawKernel, source, name, given)
 

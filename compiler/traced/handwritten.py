@@ -56,6 +56,7 @@ def _launched(
     builder, names = tracer.builder, [p.name for p in kernel.operands]
     pairs = zip(kernel.operands, typed, strict=True)
     found = {p.name: _operand(kernel, p, item) for p, item in pairs}
+    _meet(tracer, kernel, found)
     given = dict(zip(names, operands, strict=True))
     asked = [name for name in names if name in kernel.named_numbers]
     numbers = {name: tracer.concrete(given[name]) for name in asked}
@@ -73,6 +74,25 @@ def _launched(
     attrs = (("numbers", tuple(numbers.items())),)
     builder.nodes.append(Node(kernel, read, results, attrs, where))
     return results
+
+
+def _meet(tracer: TracerLike, kernel: CudaKernel, found: Mapping[str, Operand]) -> None:
+    """Let operands that must have one shape have it, in later calls too.
+
+    Raises:
+        ShapeError: they have not.
+    """
+    builder = tracer.builder
+    arrays = {name: item for name, item in found.items() if isinstance(item, Value)}
+    for name in kernel.same[1:]:
+        first, other = (arrays[n].shape for n in (kernel.same[0], name))
+        shown = [tuple(map(builder.example, shape)) for shape in (first, other)]
+        if shown[0] != shown[1]:
+            raise ShapeError(
+                f"{kernel.c_name}: {kernel.same[0]} and {name} must have one shape, found "
+                f"{shown[0]} and {shown[1]}"
+            )
+        builder.become([first], [other])
 
 
 def _shaped(tracer: TracerLike, found: Mapping[str, Operand]) -> dict[str, Any]:
@@ -122,7 +142,7 @@ def _operand(kernel: CudaKernel, p: CParameter, item: Any) -> Operand:
 def _takes(dtype: DType, kind: Any) -> bool:
     """True for a number that a parameter takes as it is, as NumPy joins it to an array."""
     if isinstance(kind, DType):
-        return kind.numpy == dtype.numpy or (kind is BOOL and dtype.kind in "iu")
+        return kind.numpy == dtype.numpy or kind is BOOL
     return dtype.kind in {int: "iuf", float: "f"}.get(kind, "")
 
 

@@ -111,6 +111,7 @@ def test_extents_and_numbers_differ_without_a_new_trace():
 def test_a_call_on_arrays():
     np.testing.assert_array_equal(saxpy(2.0, X, Y), np.float32(2) * X + Y)
     np.testing.assert_array_equal(saxpy(y=Y, a=1, x=X), X + Y)
+    np.testing.assert_array_equal(saxpy(True, X, Y), X + Y)
     assert saxpy(2.0, X[:0], Y[:0]).shape == (0, 40)
     np.testing.assert_array_equal(iota(5), [5, 4, 3, 2, 1])
     np.testing.assert_array_equal(iota(3), [3, 2, 1])
@@ -241,6 +242,20 @@ def test_outputs_that_begin_as_zeros():
         counting().check(bins)
 
 
+@pytest.mark.host
+def test_operands_of_one_shape():
+    kernel = declared(same=("x", "y"))
+    fused = ow.fuse(lambda x, y: kernel(2.0, np.exp(x), y))
+
+    np.testing.assert_allclose(fused(X, Y), 2 * np.exp(X) + Y, rtol=1e-4, atol=1e-5)
+    with pytest.raises(
+        e.ShapeError, match=r"x and y must have one shape, .*\(30, 40\) and \(3, 40\)"
+    ):
+        fused(X, Y[:3])
+    np.testing.assert_allclose(fused(X[:3], Y[:3]), fused(X, Y)[:3])
+    assert len(fused.traces) == 1
+
+
 # Refusals
 
 
@@ -273,6 +288,8 @@ REFUSED = [
     ("too many threads", e.ArgumentError, "at most 1024 threads", {'block': (64, 32)}),
     ("no threads", e.ArgumentError, "block=0", {'block': 0}),
     ("shared memory", e.ArgumentError, "bytes up to 232448", {'shared': 1 << 20}),
+    ("same of no array", e.ArgumentError, r"same=\['a'\]: expected names among x, y",
+     {'same': ("a",)}),
     ("zeros of no output", e.ArgumentError, r"zeros=\['x'\]: expected names of outputs",
      {'zeros': ("x",)}),
     ("negative tolerance", e.ArgumentError, "rtol=-1", {'rtol': -1}),
