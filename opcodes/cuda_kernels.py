@@ -17,6 +17,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.c_parameters import CParameter
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError, ShapeError
 from opweave.opcodes.launch_limits import MOST_BLOCKS, Three, check_shared, three
@@ -97,22 +98,22 @@ class CudaKernel(Operator):
     def __repr__(self) -> str:
         return f"<kernel {self.c_name}({', '.join(p.text for p in self.parameters)})>"
 
-    @property
+    @cached_property
     def given(self) -> tuple[CParameter, ...]:
         """The parameters that an operand of the graph's node is for: all but the outputs."""
         return tuple(p for p in self.parameters if p.name not in self.outputs)
 
-    @property
+    @cached_property
     def operands(self) -> tuple[CParameter, ...]:
         """The parameters that a call gives."""
         return tuple(p for p in self.given if p.name not in self.extents)
 
-    @property
+    @cached_property
     def made(self) -> tuple[CParameter, ...]:
         """The parameters of the outputs, in order."""
         return tuple(p for p in self.parameters if p.name in self.outputs)
 
-    @property
+    @cached_property
     def __signature__(self) -> inspect.Signature:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(p.name, kind) for p in self.operands])
@@ -176,7 +177,7 @@ class CudaKernel(Operator):
             text = f"{type(error).__name__}: {error}"
             raise ArgumentError(f"{self.c_name}: {what} raised {text}") from error
 
-    @property
+    @cached_property
     def named_numbers(self) -> frozenset[str]:
         """Numbers that shapes, grid or shared memory ask for, which belong to the guard."""
         functions = (*self.outputs.values(), self.blocks, self.shared)
