@@ -4,7 +4,7 @@ The seed is a hash of the names and contents of the package's and the tests' fil
 same tree gives the same shares, with and without git.  Each command is printed before it runs, and
 again if it fails: it repeats the share on any tree.  Exit status 1 if one failed.
 
-    python -m tests.shares [--seed N] [--list] [fuzz] [mutants] [slow]
+    python -m tests.shares [--seed N] [--hold-cells] [--list] [fuzz] [mutants] [slow]
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("runs", nargs="*", help=f"of {', '.join(LONG)}; default: all")
     parser.add_argument("--seed", type=int, help="default: of the tree")
+    parser.add_argument("--hold-cells", action="store_true", help="of slow, see docs/testing.md")
     parser.add_argument("--list", action="store_true", help="print the commands, run nothing")
     options = parser.parse_args(arguments)
     if unknown := set(options.runs) - LONG.keys():
@@ -84,11 +85,16 @@ def main(arguments: list[str] | None = None) -> int:
     failed = [
         shown
         for name in options.runs or LONG
-        if not run(shown := shlex.join(["python", *LONG[name](seed)]), options.list)
+        if not run(shown := command(name, seed, options.hold_cells), options.list)
     ]
     for shown in failed:
         print(f"failed; to repeat it: {shown}")
     return 1 if failed else 0
+
+
+def command(name: str, seed: int, hold_cells: bool) -> str:
+    held = ["--hold-cells"] if hold_cells and name == "slow" else []
+    return shlex.join(["python", *LONG[name](seed), *held])
 
 
 def run(shown: str, only_list: bool) -> bool:

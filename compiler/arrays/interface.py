@@ -64,7 +64,7 @@ class TracerLike(Protocol):
         holds_made, made: arrays that NumPy would make are traced; the function made one.
         selects: what a mask selects may stay the whole array.
         asks_truth: each comparison of numbers is part of the guard.
-        catches: the function may catch errors.
+        catches, catches_index: the function may catch errors; an IndexError.
         watches: errors are looked for in what NumPy computes while tracing.
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
     """
@@ -80,6 +80,7 @@ class TracerLike(Protocol):
     selects: bool
     asks_truth: bool
     catches: bool
+    catches_index: bool
     watches: bool
     numbers: list[Expr]
     divisors: list[tuple[Expr, Expr]]

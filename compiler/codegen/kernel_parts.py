@@ -115,6 +115,11 @@ class Load(Addressed):
         """The registers of a whole row."""
         return f"{self.register.removesuffix('_v')}_row"
 
+    @property
+    def reader(self) -> str:
+        """The function that reads a chunk of a row; an array may be read in several ways."""
+        return f"{self.register.removesuffix('_v')}_load"
+
 
 @dataclass(frozen=True)
 class Store(Addressed):

@@ -24,7 +24,7 @@ from opweave.compiler.parts.outliving import OUTLIVING
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.bytecode import asks_truth, catches, names_in
+from opweave.compiler.tracing.bytecode import asks_truth, catches, catches_index, names_in
 from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.containers import is_container
 from opweave.compiler.tracing.interface import ChangesLike, Seen
@@ -193,6 +193,7 @@ class LazySight:
 
     def copies(self, code: types.CodeType) -> None:
         self.tracer.catches |= catches(code)
+        self.tracer.catches_index |= catches_index(code)
         names = OF_NUMBERS.union(TRUTHS) & names_in(code)
         self.tracer.asks_truth |= asks_truth(code) or bool(names)
 

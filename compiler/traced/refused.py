@@ -100,7 +100,13 @@ def check_operands(
     Raises:
         PowerError: integers to a negative power.
         ShapeError: a reduction of nothing; whether there is something becomes part of the guard.
+        UnsupportedError: a kernel would tell of places without an element, when it is too late.
     """
+    if operator.notes_faults and tracer.catches_index:
+        raise tracer.noted(UnsupportedError(
+            f"{operator.name} at places that arrays give, where the function may catch the "
+            f"IndexError ({tracer.where()}); compare the places with the shape instead"
+        ))  # fmt: skip
     if operator.name == "power":
         check_power(tracer, *operands)
     if operator.needs_nonempty and tracer.catches:

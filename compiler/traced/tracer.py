@@ -40,12 +40,13 @@ class Tracer(SharedMemory):
         asks_truth: the function may ask whether something is True, and not only whether it is
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
+        catches_index: it may catch those of places without an element, which NumPy looks for.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
     """
 
     selects = True
     array_class: type = np.ndarray
-    asks_truth = catches = False
+    asks_truth = catches = catches_index = False
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import dis
 import types
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -89,6 +90,22 @@ def catches(code: types.CodeType) -> bool:
     names = (instruction.opname for instruction in dis.get_instructions(code))
     inner = (catches(c) for c in code.co_consts if isinstance(c, types.CodeType))
     return "PUSH_EXC_INFO" in names or any(inner)
+
+
+# Names of classes that an IndexError is of, and of what takes them in a ``with``.
+INDEX_ERRORS = frozenset({"IndexError", "LookupError", "Exception", "BaseException", "suppress"})
+
+
+@cache
+def catches_index(code: types.CodeType) -> bool:
+    """True for code that may catch an IndexError: by its name, or in an ``except`` of all."""
+    if catches(code) and not INDEX_ERRORS.isdisjoint(names_in(code)):
+        return True
+    return any(
+        (one.opname, then.opname) == ("PUSH_EXC_INFO", "POP_TOP")
+        for inner in nested_codes(code)
+        for one, then in pairwise(dis.get_instructions(inner))
+    )
 
 
 @cache

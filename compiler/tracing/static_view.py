@@ -20,7 +20,7 @@ from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer
-from opweave.compiler.tracing.bytecode import asks_identity, asks_truth, catches
+from opweave.compiler.tracing.bytecode import asks_identity, asks_truth, catches, catches_index
 from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.errstates import checked
 from opweave.compiler.tracing.interface import ChangesLike, Seen, Sight
@@ -110,6 +110,7 @@ class Traced:
     def copies(self, code: types.CodeType) -> None:
         tracer = self.tracer
         tracer.catches |= catches(code)
+        tracer.catches_index |= catches_index(code)
         tracer.asks_truth |= asks_truth(code)
         tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
 

@@ -1,5 +1,7 @@
 """A place that there is not is refused once, though nobody reads what stands there."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,62 @@ def test_a_place_that_there_is_not_is_caught_once():
     x = np.arange(2.0)
     for i in (np.array([0, 1]), np.array([0, 9])):
         np.testing.assert_array_equal(ow.fuse(caught)(x, i), caught(x, i))
+
+
+def taken_or(x, i):
+    try:
+        return np.take(x, i) * 2
+    except Exception:
+        return x * 5
+
+
+def indexed_or(x, i):
+    try:
+        return x[i] * 2
+    except:  # noqa: E722
+        return x * 5
+
+
+def suppressed(x, i):
+    y = x * 5
+    with contextlib.suppress(LookupError):
+        y = x[i] * 2
+    return y
+
+
+def helped(x, i):
+    def found(k):
+        return (x + 1)[k]
+
+    try:
+        return found(i)
+    except IndexError:
+        return x
+
+
+def of_another_class(x, i):
+    try:
+        return x[i] * 2
+    except ValueError:
+        return x * 5
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [taken_or, indexed_or, suppressed, helped])
+def test_a_function_that_catches_an_index_error_gets_it(function):
+    fused = ow.fuse(function)
+    x = np.arange(3.0)
+    for i in (np.array([0, 1]), np.array([0, 9]), np.array([-4, 0]), np.array([2, 1])):
+        np.testing.assert_array_equal(fused(x, i), function(x, i))
+    with pytest.raises(e.UnsupportedError, match="may catch the IndexError"):
+        ow.fuse(function, fullgraph=True)(x, np.array([0, 1]))
+
+
+@pytest.mark.host
+def test_a_function_that_catches_no_index_error_is_whole():
+    fused = ow.fuse(of_another_class, fullgraph=True)
+    with np.errstate(all="ignore"), pytest.raises(IndexError):
+        fused(np.arange(3.0), np.array([9]))
 
 
 def largest(x):

@@ -132,10 +132,16 @@ def whole_anew(x):
     return y, z, y[2:]
 
 
+def rows_of_joined(x):
+    """A row that reads one array in two windows, and holds both."""
+    twice, turned = np.concatenate([x, x], axis=1), np.roll(x, 3, axis=1)
+    return twice - twice.max(axis=1, keepdims=True), ow.softmax(turned)
+
+
 CASES = {f.__name__: f for f in (
     corners, apart, rolled, joined, stacked, padded, repeated, taken, along, arguments_of,
     triangles, counted, softmax_of_picked, embedded, shifted_rows, boundaries, through_names,
-    casts, whole_anew,
+    casts, whole_anew, rows_of_joined,
 )}  # fmt: skip
 LAYOUTS = {
     "C": lambda x: x,

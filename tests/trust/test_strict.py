@@ -15,7 +15,7 @@ def bits(array):
 
 
 def bits_of_parts(array):
-    """Of a sum of two NaN, a compiler may take either's sign: all NaN are one."""
+    """The sign and payload of a NaN are left open (docs/trust.md, row 3): all NaN are one."""
     array = np.ascontiguousarray(array)
     parts = array.view(array.real.dtype)
     is_float = parts.dtype.kind == "f"
@@ -49,8 +49,10 @@ ROWS = [layer_norm, rms_norm, softmax, scaled_norm, columns]
 
 
 @pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("int16", "uint8", "uint32")])
-def test_every_operator_keeps_its_bits_behind_another(name):
-    one, two = maps(1, name), maps(2, name, name)
+@pytest.mark.parametrize("part", range(6))
+def test_every_operator_keeps_its_bits_behind_another(name, part):
+    """``part`` of the operators: each sixth."""
+    one, two = maps(1, name)[part::6], maps(2, name, name)[part::6]
     one = [r for r in one if r.name != "reciprocal" or dtypes.of(name).kind in "fc"]
     two = [r for r in two if r.name != "power" or dtypes.of(name).kind in "fc"]
     scale = np.logical_not if name == "bool" else (lambda v: v * 3 + 1)
@@ -60,8 +62,7 @@ def test_every_operator_keeps_its_bits_behind_another(name):
         fused = ow.fuse(lambda x, y: apply(*([scale(x), y] if pair else [scale(x)])))  # noqa: B023
         labels = [r.name for r in rows for _ in range(results_of(r))]
         for label, a, b in zip(labels, fused(x, y), fused.unfused()(x, y), strict=True):
-            of = bits_of_parts if dtypes.of(name).is_complex else bits
-            assert of(a) == of(b), label
+            assert bits_of_parts(a) == bits_of_parts(b), label
 
 
 @pytest.mark.parametrize("name", FLOATS)

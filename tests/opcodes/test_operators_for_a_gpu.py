@@ -1,0 +1,51 @@
+"""Every operator of every kind of dtype, as lowered for a GPU and run in verify mode."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.core import Kind
+from tests.opcodes.test_operators import skip_raising, without_zero
+from tests.support.data import applied, chunks, maps, values
+
+REDUCTIONS = [r for r in OPERATORS.values() if r.kind is Kind.REDUCE]
+X = np.random.default_rng(4).random((5, 37), np.float32)
+WIDE = np.random.default_rng(5).random((1, 150_000), np.float32)
+pytestmark = pytest.mark.host
+
+
+def agrees(function, *operands, target="sm_80"):
+    program = ow.fuse(function).lower(*operands, target=target)
+
+    assert program.check(*operands).ok
+    return {kernel.data.template for kernel in program.kernels}
+
+
+@pytest.mark.parametrize("name", ["bool", "int64", "uint8", "float32", "complex64"])
+@pytest.mark.parametrize("arity", [1, 2, 3])
+def test_elementwise_operators_agree_with_numpy(name, arity):
+    rows = skip_raising(maps(arity, *[name] * arity), name)
+    operands = [without_zero(name, values(name, 60, seed=n))[:40] for n in range(arity)]
+    for some in chunks(rows, 16):
+        assert agrees(applied(some), *operands) == {"map"}
+
+
+@pytest.mark.parametrize("name", ["int64", "uint8", "float32", "complex64"])
+def test_reductions_of_rows_agree_with_numpy(name):
+    x = values(name, 400)[-222:].reshape(6, 37)
+    rows = [r for r in REDUCTIONS if dtypes.of(name).kind in r.identity]
+
+    assert rows
+    assert agrees(lambda x: tuple(r(x, axis=1) for r in rows), x) == {"row"}
+
+
+@pytest.mark.parametrize(("template", "function", "operands", "target"), [
+    ("columns", lambda x: np.tanh(x - x.sum(0)), (X,), "host"),
+    ("product_rows", lambda x: ow.softmax(np.abs(x @ x.T)), (X,), "sm_80"),
+    ("scan", lambda x: np.cumsum(np.exp(x), 1), (X,), "sm_80"),
+    ("scan_columns", lambda x: np.cumsum(x - 1, 0), (X,), "sm_80"),
+    ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_80"),
+])  # fmt: skip
+def test_operators_fuse_into_a_template(template, function, operands, target):
+    assert template in agrees(function, *operands, target=target)
