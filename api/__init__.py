@@ -25,6 +25,7 @@ if _TYPE_CHECKING:
     from opweave import bounds
     from opweave._functions.fuse import fuse
     from opweave._functions.fused import Fused
+    from opweave._functions.raw import raw_kernel
     from opweave._functions.repeated import repeat
     from opweave._graphs.graph import Graph
     from opweave._lists.codes import load, store
@@ -58,6 +59,7 @@ _LAZY = {
     name: module
     for module, names in {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
+        "_functions.raw": "raw_kernel",
         "_lists.oplist": "kernel", "_lists.codes": "load store",
         "_lists.schedule": "schedule", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
@@ -70,9 +72,9 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "regime", "relu", "repeat",
-    "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax", "store",
-    "tgamma", "uninitialised",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
+    "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
+    "store", "tgamma", "uninitialised",
 ]  # fmt: skip
 
 

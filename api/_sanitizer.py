@@ -24,6 +24,7 @@ from opweave.runtime.simt.handwritten import Handwritten, Uninitialised
 
 if TYPE_CHECKING:
     from opweave._functions.fused import Fused
+    from opweave._functions.raw import RawKernel
     from opweave._functions.repeated import Repeated
     from opweave._programs.program import Program
 
@@ -126,16 +127,16 @@ def sanitize_source(
 
 
 def sanitize(
-    fused: Fused | Repeated | Program, *args: Any, schedules: int = 8, target: str = "sm_80",
-    **kwargs: Any,
+    fused: Fused | Repeated | RawKernel | Program, *args: Any, schedules: int = 8,
+    target: str = "sm_80", **kwargs: Any,
 ) -> Report:  # fmt: skip
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
 
     A kernel that repeats a step by itself takes three turns.
 
     Args:
-        fused: a fused function, what ``repeat`` made of one, or a program that was lowered from
-            either and perhaps edited.
+        fused: a fused function, what ``repeat`` made of one, a kernel of ``raw_kernel``, or a
+            program that was lowered from one of these and perhaps edited.
         args, kwargs: its arguments; NumPy arrays.
         schedules: orders to run: forward, reverse, then seeded random ones.
         target: the architecture to lower for.
@@ -185,9 +186,12 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
         ArgumentError: neither of the two, CuPy arrays, or a program for the host.
     """
     from opweave._functions.fused import Fused
+    from opweave._functions.raw import RawKernel
     from opweave._functions.repeated import Repeated
     from opweave._programs.program import Program
 
+    if isinstance(fused, RawKernel):
+        fused = fused.fused
     if any(map(is_cupy, args)):
         raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
     if isinstance(fused, Fused | Repeated):

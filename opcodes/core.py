@@ -55,6 +55,7 @@ class Kind(Enum):
     MOVE = "move"
     CREATE = "create"
     COMPOSITE = "composite"
+    HANDWRITTEN = "handwritten"  # a whole kernel that someone wrote
 
 
 # A test holds the rows of our own tables to the rules, so that no import has to.

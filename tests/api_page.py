@@ -14,6 +14,7 @@ from typing import Any
 
 import opweave as ow
 from opweave import _sanitizer
+from opweave._functions.raw import RawKernel
 from opweave._functions.repeated import Repeated
 from opweave._graphs.runner import Runner
 from opweave._lists.oplist import OpcodeKernel
@@ -23,6 +24,7 @@ from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.rates import Regime
 from opweave._programs.report import Report
+from opweave._programs.standalone import Standalone
 from opweave.opcodes.registry import BUILT_IN
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
@@ -51,6 +53,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "SanitizerReport": _sanitizer.Report},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda},
+    "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
+                            "Standalone": Standalone},
     "Settings": {"ow.config": type(ow.config)},
 }  # fmt: skip
 # Members of classes; of a class that is not here, all that have a docstring.
@@ -58,7 +62,9 @@ MEMBERS = {
     "ow.Fused": "lower explain check bisect reference with_toggles unfused traces clear_cache",
     "ow.Program": "target kernels source graph verify check bisect reference compile bounds explain",
     "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
-    "insert replace remove check reference",
+    "insert replace remove raw_kernel check reference",
+    "RawKernel": "lower check explain",
+    "Standalone": "load",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.
 PLAIN = {

@@ -230,12 +230,15 @@ class Fused(LikeGiven):
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
 
+        Where NumPy stands in for a kernel of ``ow.raw_kernel``, what was lowered for sm_80 is
+        checked instead, in verify mode: its source runs then.
+
         Returns a report; its text names the error in ULP and in units of the bound.
 
         Raises:
             CheckError: a result lies outside its bound.
         """
-        return self.lower(*args, target=target, **kwargs).check(*args, **kwargs)
+        return self._checked(args, kwargs, target).check(*args, **kwargs)
 
     @folded
     def bisect(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
@@ -246,7 +249,14 @@ class Fused(LikeGiven):
         Returns:
             A ``Bisection``: ``ok``, and the ``culprit`` with its operator, line and judgement.
         """
-        return self.lower(*args, target=target, **kwargs).bisect(*args, **kwargs)
+        return self._checked(args, kwargs, target).bisect(*args, **kwargs)
+
+    def _checked(self, args: Any, kwargs: Any, target: str | Device | None) -> Program:
+        """The program that a check runs."""
+        program = self.lower(*args, target=target, **kwargs)
+        if target is None and program.stands_in:
+            return self.lower(*args, target="sm_80", **kwargs)
+        return program
 
     @folded
     def reference(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import keyword
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,8 @@ import numpy as np
 from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
-from opweave.opcodes.core import Operator
+from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import GraphError, NameRefusedError
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
@@ -73,16 +75,23 @@ class Entry:
     """One node of a graph.
 
     Attributes:
-        operator: a registered operator, or a transfer.
+        operator: a registered operator, a transfer, or the name of a kernel of one's own.
         operands: values by name, and numbers.
         attrs: of the operator; shape and dtype of an upload.
         where: the line that added it.
+        kernel: a kernel of ``ow.raw_kernel``, which no table has.
     """
 
     operator: str
     operands: tuple[Any, ...]
     attrs: Mapping[str, Any]
     where: Where
+    kernel: CudaKernel | None = None
+
+    @property
+    def row(self) -> Operator:
+        """What computes it."""
+        return self.kernel or OPERATORS[self.operator]
 
     @property
     def sources(self) -> list[str]:
@@ -123,7 +132,7 @@ class GraphFunction:
         held = dict(self.__signature__.bind(*args, **kwargs).arguments)
         for name, entry in self._nodes:
             operands = [held[o.name] if isinstance(o, Ref) else o for o in entry.operands]
-            held[name] = OPERATORS[entry.operator](*operands, **entry.attrs)
+            held[name] = entry.row(*operands, **entry.attrs)
         return tuple(held[name] for name in self._outputs)
 
 
@@ -153,3 +162,26 @@ def plain(what: str, value: Any) -> Any:
     raise GraphError(
         f"{what}={shown(value)}: expected a number, a text, a dtype, None, or a tuple of them"
     )
+
+
+def row_of(operator: Any) -> tuple[Operator, str]:
+    """The operator that a node is of, and a name for its values.
+
+    Raises:
+        GraphError: no such operator, or one that only the compiler makes.
+    """
+    if isinstance(operator, CudaKernel):
+        return operator, operator.c_name
+    if operator not in OPERATORS:
+        near = difflib.get_close_matches(str(operator), OPERATORS, 1)
+        raise GraphError(
+            f"no operator is registered as {shown(operator)}"
+            + (f": did you mean {near[0]!r}?" if near else "; see opweave.OPERATORS")
+        )
+    row = OPERATORS[operator]
+    if row.kind in (Kind.MOVE, Kind.CREATE) or row.tables or row.notes_faults:
+        raise GraphError(
+            f"{operator} is the compiler's own, whose operands its tracer makes and checks: "
+            "write that part as a function and fuse it"
+        )
+    return row, operator

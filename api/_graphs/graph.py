@@ -28,6 +28,7 @@ from opweave._graphs.entries import (
     Typed,
     check_free_name,
     plain,
+    row_of,
 )  # fmt: skip
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
@@ -38,7 +39,7 @@ from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.core import Kind
+from opweave.opcodes.cuda_kernels import CudaKernel
 from opweave.opcodes.errors import GraphError, OpweaveError
 
 if TYPE_CHECKING:
@@ -96,33 +97,28 @@ class Graph:
         return self._add(name or self._fresh("out"), DOWNLOAD, (value,), {})
 
     @folded
-    def node(self, operator: str, *operands: Any, name: str | None = None, **attrs: Any) -> Ref:
+    def node(
+        self, operator: str | CudaKernel, *operands: Any, name: str | None = None, **attrs: Any
+    ) -> Ref:
         """An operator of values, which may be added later if they are given by name, and numbers.
+
+        An operator is its name in the table, or a kernel of ``ow.raw_kernel``.
 
         Raises:
             GraphError: no such operator, the name is taken, or an operand is neither.
         """
-        if operator not in OPERATORS:
-            near = difflib.get_close_matches(str(operator), OPERATORS, 1)
-            raise GraphError(
-                f"no operator is registered as {shown(operator)}"
-                + (f": did you mean {near[0]!r}?" if near else "; see opweave.OPERATORS")
-            )
-        row = OPERATORS[operator]
-        if row.kind in (Kind.MOVE, Kind.CREATE) or row.tables or row.notes_faults:
-            raise GraphError(
-                f"{operator} is the compiler's own, whose operands its tracer makes and checks: "
-                "write that part as a function and fuse it"
-            )
-        return self._add(name or self._fresh(operator), operator, operands, attrs)
+        row, stem = row_of(operator)
+        kernel = row if isinstance(row, CudaKernel) else None
+        return self._add(name or self._fresh(stem), row.name, operands, attrs, kernel)
 
     def _fresh(self, stem: str) -> str:
         numbers = range(len(self.entries) + 1)
         return next(n for k in numbers if (n := f"{stem}_{k}") not in self.entries)
 
     def _add(
-        self, name: str, operator: str, operands: Sequence[Any], attrs: Mapping[str, Any]
-    ) -> Ref:
+        self, name: str, operator: str, operands: Sequence[Any], attrs: Mapping[str, Any],
+        kernel: CudaKernel | None = None,
+    ) -> Ref:  # fmt: skip
         check_free_name(name, "value")
         if name in self.entries:
             raise GraphError(f"{name!r} is taken by {self.entries[name]}: give it another name")
@@ -130,7 +126,7 @@ class Graph:
         for operand in found:
             self._check_operand(operator, operand)
         kept = {key: plain(f"{operator}: {key}", value) for key, value in attrs.items()}
-        self.entries[name] = Entry(operator, found, kept, users_line())
+        self.entries[name] = Entry(operator, found, kept, users_line(), kernel)
         return Ref(name, self)
 
     def _check_operand(self, operator: str, operand: Any) -> None:
@@ -243,7 +239,7 @@ class Graph:
     def _applied(entry: Entry, operands: Sequence[Any]) -> Any:
         if entry.operator == DOWNLOAD:
             return operands[0]
-        made = OPERATORS[entry.operator](*operands, **entry.attrs)
+        made = entry.row(*operands, **entry.attrs)
         if isinstance(made, tuple):
             raise GraphError(f"{entry.operator} has {len(made)} results: a node has one")
         if not is_traced_array(made):
@@ -260,7 +256,7 @@ class Graph:
         yield f"def {self.name}({', '.join(self.inputs)}):"
         for name in order:
             entry = self.entries[name]
-            yield f"    {name} = opcodes.{entry}"
+            yield f"    {name} = {'opcodes.' * (entry.kernel is None)}{entry}"
         returned = [self.entries[name].sources[0] for name in self.outputs]
         yield f"    return {', '.join(returned)}{',' * (len(returned) == 1)}"
 

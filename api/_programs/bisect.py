@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opweave._programs.interface import Arguments, ProgramLike
-from opweave._programs.report import bound_of
+from opweave._programs.report import run_judged
 from opweave.bounds import Judgement, judge
-from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import drop_dead
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
-from opweave.runtime.simt.guarded import Poisoning
 
 # Values that are stored by one set of kernels: few enough to compile, and to stop early.
 AT_A_TIME = 16
@@ -101,9 +99,6 @@ def _judged(
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found
     lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)
-    outputs = call.run(lowered, Poisoning(program.executor(call)))
-    bounds = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind)
-    return [
-        judge(bound_of("result", value, bound), output)
-        for value, bound, output in zip(lowered.graph.outputs, bounds, outputs, strict=True)
-    ]
+    bounds, outputs = run_judged(lowered, call, program.executor(call))
+    pairs = zip(bounds[: len(values)], outputs, strict=False)
+    return [judge(replace(bound, name="result"), output) for bound, output in pairs]

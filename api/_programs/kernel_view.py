@@ -6,6 +6,7 @@ from typing import Any
 
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
+from opweave._programs.standalone import Standalone, standalone
 from opweave.compiler.codegen.flat import flat
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
@@ -55,6 +56,19 @@ class KernelView:
         """
         return flat(self.source, self.data.toggles)
 
+    def raw_kernel(self) -> Standalone:
+        """The kernel for another program: one text, grid, block, and a launcher for CuPy.
+
+        ``.source`` includes nothing of opweave's, ``.load()`` is a ``cupy.RawKernel`` of it, and
+        ``__doc__`` has the lines that launch it.
+
+        Raises:
+            ArgumentError: the program is for the host.
+        """
+        program = self.program
+        extents = program.found.extents
+        return standalone(self.data, self.source, program.lowered.graph, extents)
+
     @property
     def opcodes(self) -> tuple[Line, ...]:
         """The flat op-code list."""
@@ -68,8 +82,8 @@ class KernelView:
     @cached_property
     def binary(self) -> Binary:
         """The compiled kernel: a cubin, or a shared object for the host."""
-        if self.data.template == "vendor":
-            raise ArgumentError(f"{self.name} is computed by a library: it has no binary")
+        if self.data.by_numpy:
+            raise ArgumentError(f"{self.name} is computed by NumPy: it has no binary")
         fast = self.program.fused.options.fast
         return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
-from opweave._programs.report import Report, bound_of, compare
+from opweave._programs.report import Report, bound_of, compare, run_judged
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -22,7 +22,6 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
-from opweave.runtime.simt.guarded import Poisoning
 
 
 class Program:
@@ -42,6 +41,12 @@ class Program:
     def target(self) -> str:
         """The architecture, or "host"."""
         return self.lowered.device.arch
+
+    @property
+    def stands_in(self) -> bool:
+        """NumPy computes what kernels that someone wrote mean; their sources do not run."""
+        kernels = self.lowered.kernels
+        return any(k.template == "handwritten" and k.by_numpy for k in kernels)
 
     @property
     def kernels(self) -> tuple[KernelView, ...]:
@@ -138,8 +143,7 @@ class Program:
         call = self.arguments(args, kwargs)
         fast = self.fused.options.fast
         executor = self.executor(call) if schedule is None else VerifyExecutor(schedule, fast)
-        outputs = call.run(self.lowered, Poisoning(executor))
-        return compare(self._bounds(call, call.kind), outputs, relaxed=fast)
+        return compare(*run_judged(self.lowered, call, executor), relaxed=fast)
 
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
@@ -181,9 +185,9 @@ class Program:
             if not 0 <= kernel < len(sources):
                 raise ArgumentError(f"kernel={kernel}: the program has {len(sources)} kernels")
             name = self.lowered.kernels[kernel].name
-            if self.lowered.kernels[kernel].template == "vendor":
+            if self.lowered.kernels[kernel].by_numpy:
                 raise ArgumentError(
-                    f"kernel={kernel}: {name} is a product that a library computes"
+                    f"kernel={kernel}: {name} is computed by NumPy, and has no source that is run"
                 )
             if name not in tokens_of(source):
                 raise ArgumentError(
@@ -194,7 +198,7 @@ class Program:
             sources[kernel] = source
             program = self.edited(replace(self.lowered, sources=tuple(sources)))
         for view in program.kernels:
-            if view.data.template != "vendor":
+            if not view.data.by_numpy:
                 view.binary  # noqa: B018  (building is the point)
         return program
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from opweave.bounds import Bound, Judgement, judge
+from opweave.compiler.bounds.bounds import run_bounded
+from opweave.compiler.bounds.handwritten_bounds import boundaries
 from opweave.compiler.ir.values import Value
+from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.errors import CheckError
+from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.simt.guarded import Poisoning
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,32 @@ def compare(bounds: Sequence[Bound], outputs: Sequence[Any], *, relaxed: bool) -
     if not report.ok and not relaxed:
         raise CheckError(f"a result lies outside its derived bound\n{report}")
     return report
+
+
+def run_judged(lowered: Lowered, call: Any, executor: Any) -> tuple[list[Bound], list[Any]]:
+    """Bounds of a program's outputs, and what they are; the same of what kernels that someone
+    wrote take and make, which are held to their meanings one by one."""
+    graph, places = lowered.graph, boundaries(lowered.graph)
+    returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+    more = {n: pair for n, pair in places.items() if n not in returned}
+    if more:
+        shown = replace(graph, outputs=(*graph.outputs, *(v for _, v in more.values())))
+        boxed = graph.boxed | {*range(len(graph.outputs), len(shown.outputs))}
+        shown = replace(shown, boxed=frozenset(boxed))
+        schedule = replace(lowered.schedule, graph=shown)
+        lowered = replace(lowered, graph=shown, schedule=schedule)
+    outputs = call.run(lowered, Poisoning(executor))
+    known = {
+        o.id: np.asarray(a.get() if is_cupy(a) else a)
+        for o, a in zip(lowered.graph.outputs, outputs, strict=True)
+        if isinstance(o, Value) and o.id in places
+    }
+    found = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind, known)
+    many = len(graph.outputs) > 1
+    names = [f"out{n}" if many else "out" for n in range(len(graph.outputs))]
+    names += [name for name, _ in more.values()]
+    rows = zip(names, lowered.graph.outputs, found, strict=True)
+    return [bound_of(name, value, made) for name, value, made in rows], outputs
 
 
 def bound_of(name: str, output: Any, found: Any) -> Bound:

@@ -155,7 +155,7 @@ def write_kernels(parts: Sequence[Part], targets: Sequence[str], folder: Path) -
     for part in parts:
         for target in targets:
             for kernel in part.fused.lower(*part.arguments, target=target).kernels:
-                if kernel.data.template == "vendor":
+                if kernel.data.by_numpy:
                     continue  # a product that a library computes has no source
                 path = folder / f"{kernel.name}.{target}.cu"
                 try:

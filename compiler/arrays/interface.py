@@ -57,6 +57,7 @@ class TracerLike(Protocol):
 
     Attributes:
         builder: of the graph.
+        env: numbers of the call that is traced, by name.
         inputs, borrowed: values that are arguments, and views of them.
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
@@ -69,6 +70,7 @@ class TracerLike(Protocol):
     """
 
     builder: Builder
+    env: dict[str, Any]
     inputs: set[int]
     borrowed: set[int]
     mapped: set[int]

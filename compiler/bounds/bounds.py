@@ -19,6 +19,7 @@ from opweave.compiler.bounds.accumulated_bounds import accumulated, multiplied
 from opweave.compiler.bounds.complex_bounds import expanded
 from opweave.compiler.bounds.complex_parts import Parts
 from opweave.compiler.bounds.error_propagation import Bounded, carried_errors
+from opweave.compiler.bounds.handwritten_bounds import by_meaning
 from opweave.compiler.bounds.rounding import largest, spacing
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.graph import Graph, Node
@@ -47,12 +48,14 @@ def run_bounded(
     env: Mapping[str, Any],
     extents: Mapping[str, int],
     executor: str,
+    known: Mapping[int, Array] = {},
 ) -> list[Any]:
     """Wide values with error bounds of every output; a scalar output is its plain value.
 
     ``executor`` is "cuda" or "host": whose ULP table counts.  The graph carries its plans.
+    ``known``: what kernels that someone wrote took and made, by the value's id.
     """
-    return _Bounds(graph, arrays, env, extents, executor).outputs()
+    return _Bounds(graph, arrays, env, extents, executor, known).outputs()
 
 
 class _Bounds:
@@ -63,8 +66,11 @@ class _Bounds:
         env: Mapping[str, Any],
         extents: Mapping[str, int],
         executor: str,
+        known: Mapping[int, Array] = {},
     ):
         self.graph = graph
+        self.known = known
+        self.judged: dict[int, Any] = {}  # of kernels that someone wrote, by their meaning
         self.env = env
         self.extents = extents
         self.executor = executor
@@ -102,10 +108,12 @@ class _Bounds:
         ]
 
     def _whole(self, value: Value) -> Bounded:
-        held: Bounded | Parts = self.held[value.id]
+        held: Bounded | Parts = self.judged.get(value.id) or self.held[value.id]
         return held.whole() if isinstance(held, Parts) else held
 
     def _node(self, node: Node) -> list[Any]:
+        if node.is_handwritten:
+            return self._handwritten(node)
         if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
             return expanded(self, node)
         return self.real_node(node)
@@ -128,6 +136,13 @@ class _Bounds:
         if node.is_product:
             return [multiplied(node, operands[0], operands[1], values[0], self.extents)]
         return self._mapped(node, operands, values)
+
+    def _handwritten(self, node: Node) -> list[Any]:
+        places = self.held, self.known, self.env, self.extents
+        found = by_meaning(node, *places, self._widened)
+        for value, (expected, _) in zip(node.results, found, strict=True):
+            self.judged[value.id] = expected
+        return [made for _, made in found]
 
     def _mapped(self, node: Node, operands: list[Bounded], values: list[Array]) -> list[Bounded]:
         errors = carried_errors(node, operands, values, lambda moved: self._apply(node, moved))

@@ -19,6 +19,7 @@ from opweave.compiler.codegen.assemble_scans import (
     ScanPartsAssembler,
 )
 from opweave.compiler.codegen.assembler import Assembler
+from opweave.compiler.codegen.handwritten import HandwrittenAssembler
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.codegen.walks import Walk
@@ -36,6 +37,7 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
     "product": ProductAssembler,
     "product_rows": ProductRowsAssembler,
     "vendor": VendorAssembler,
+    "handwritten": HandwrittenAssembler,
 }
 
 

@@ -163,6 +163,16 @@ class Kernel:
         return GEOMETRY[self.template].threads(self.toggles)
 
     @property
+    def block(self) -> tuple[int, int, int]:
+        """Threads of a block, along three axes."""
+        return self.threads, 1, 1
+
+    @property
+    def by_numpy(self) -> bool:
+        """NumPy computes it, and nothing is compiled."""
+        return self.template == "vendor"
+
+    @property
     def opcodes(self) -> tuple[Line, ...]:
         """The flat op-code list, in the order of the source."""
         out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
@@ -233,6 +243,14 @@ class Kernel:
                 "for parts of the batch, or with larger tiles"
             )
         return found
+
+    def dynamic_bytes(self, extents: Extents) -> int:
+        """Dynamic shared memory of a block."""
+        return 0
+
+    def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
+        """Slots of arrays that must be zero before a launch, and their bytes."""
+        return ()
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from opweave.compiler.codegen.gate import check_kernel
+from opweave.compiler.codegen.handwritten import HandwrittenKernel
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.toggles.choose import TOGGLES
 from opweave.templates import TEMPLATES
@@ -64,6 +65,8 @@ def render(kernel: Kernel) -> str:
         NameRefusedError: the kernel holds what may not enter a source.
     """
     check_kernel(kernel)
+    if isinstance(kernel, HandwrittenKernel):
+        return kernel.source
     template = _environment().get_template(f"{kernel.template}.cu.j2")
     meanings = {t.name: t.meaning for t in TOGGLES[kernel.template]}
 

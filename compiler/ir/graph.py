@@ -94,6 +94,11 @@ class Node:
         return self.operator.kind is Kind.CONTRACT
 
     @property
+    def is_handwritten(self) -> bool:
+        """A whole kernel that someone wrote; its operator is a ``CudaKernel``."""
+        return self.operator.kind is Kind.HANDWRITTEN
+
+    @property
     def is_view(self) -> bool:
         return self.operator.kind is Kind.MOVE
 

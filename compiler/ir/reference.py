@@ -39,6 +39,9 @@ def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, A
 
 def numpy_attributes(node: Node, extents: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as the NumPy function takes them."""
+    if node.is_handwritten:
+        shapes = (tuple(extent_of(e, extents) for e in r.shape) for r in node.results)
+        return {"shapes": tuple(shapes)}
     out = {k: v for k, v in node.attrs if not (k == "dtype" and v is None)}
     if "extent" in out:
         out["extent"] = extent_of(out["extent"], extents)

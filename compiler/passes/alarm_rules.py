@@ -294,4 +294,5 @@ RULES: dict[Kind, Rule] = {
     Kind.REDUCE: of_reduction,
     Kind.SCAN: of_reduction,
     Kind.CONTRACT: of_matmul,
+    Kind.HANDWRITTEN: loose,
 }

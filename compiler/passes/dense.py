@@ -1,4 +1,7 @@
-"""Reshaped values lie densely in rows: what does not is copied before."""
+"""What is reshaped, or read by a kernel that someone wrote, lies densely in rows.
+
+What does not is copied before.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ def over_dense(graph: Graph) -> Graph:
     """Reshape only what lies densely in rows, and a copy of anything else.
 
     y = reshape(x.T, (n,))  ->  t = copy(x.T); y = reshape(t, (n,))
+    y = kernel(x.T)         ->  t = copy(x.T); y = kernel(t)
 
     After all passes that put one value in the place of another: an input in the place of a map of
     it may lie in any order.
@@ -22,11 +26,12 @@ def over_dense(graph: Graph) -> Graph:
     fresh = count(next_id(graph))
     nodes: list[Node] = []
     for node in graph.nodes:
-        if node.operator.name == "reshape" and node.values[0].id not in dense:
-            (source,) = node.values
-            copied = replace(source, id=next(fresh))
-            nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
-            node = replace(node, operands=(copied,))
+        if node.operator.name == "reshape" or node.is_handwritten:
+            for source in {v.id: v for v in node.values if v.id not in dense}.values():
+                copied = replace(source, id=next(fresh))
+                nodes.append(Node(OPERATORS["copy"], (source,), (copied,), (), node.where))
+                operands = tuple(copied if o == source else o for o in node.operands)
+                node = replace(node, operands=operands)
         if not node.is_view or node.operator.name == "reshape" or _keeps_rows(node, dense):
             dense |= {r.id for r in node.results}
         nodes.append(node)

@@ -20,6 +20,7 @@ from opweave.opcodes.shapes import broadcast_shape
 # Operand pointers, scalars, extents and strides all go through the 4 KiB parameter space.
 MOST_OPERANDS = 64
 MOST_NUMBERS = 192
+HANDWRITTEN = "a kernel that someone wrote stays as it was written"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ def form_of(graph: Graph, members: set[int]) -> Form | str:
         return "a value is read in another order than it is made in: it is stored first"
     if any(v.id in made for n in nodes for v in n.tables):
         return "a value is read at computed places: it is stored first"
+    if any(n.is_handwritten for n in nodes):
+        return Form("handwritten", ()) if len(nodes) == 1 else HANDWRITTEN
     mixing = [n for n in nodes if n.operator.mixes]
     if any(n.is_product or n.operator.mixes for n in nodes) and any(
         n.tables or n.is_coordinate or n.operator.notes_faults for n in nodes

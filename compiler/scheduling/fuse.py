@@ -17,6 +17,7 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.index_values import apart, together
 from opweave.compiler.scheduling.forms import (
+    HANDWRITTEN,
     MOST_NUMBERS,
     MOST_OPERANDS,
     Form,
@@ -47,8 +48,16 @@ ROLES: dict[tuple[Kind, Kind], str] = {
 }
 # Why a pair is not listed.
 UNLISTED: dict[Kind, str] = {
-    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first"
+    Kind.CONTRACT: "an operand of a product is read by every tile that needs it: stored first",
+    Kind.HANDWRITTEN: HANDWRITTEN,
 }
+
+
+def _unlisted(producer: Kind, consumer: Kind) -> str:
+    """Why a pair has no role."""
+    return HANDWRITTEN if producer is Kind.HANDWRITTEN else UNLISTED.get(consumer, "")
+
+
 SIBLING = "siblings: both read the same operand"
 
 
@@ -172,7 +181,7 @@ class _Groups:
                 kinds = (self.graph.nodes[producer].operator.kind, node.operator.kind)
                 through_view = value.id in self.graph.views
                 role = None if through_view else ROLES.get(kinds)
-                reason = "read in another order" if through_view else UNLISTED.get(kinds[1], "")
+                reason = "read in another order" if through_view else _unlisted(*kinds)
                 changed |= self._try(producer, consumer, role, reason)
         return changed
 

@@ -37,6 +37,7 @@ TOGGLES: dict[str, tuple[Toggle, ...]] = {
     # its rows of a block are those of the tile
     "product_rows": (*COMMON, *PRODUCT, SHUFFLE, *PLAN, *rows.IN_REGISTERS),
     "vendor": (),
+    "handwritten": (),
 }
 KNOWN = {t.name: t for table in TOGGLES.values() for t in table}
 PLAN_TOGGLES = {

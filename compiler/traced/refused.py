@@ -8,13 +8,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.arrays.traced_operators import COMPARISONS, is_traced_array
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import PowerError, ShapeError, TraceError, UnsupportedError
 from opweave.opcodes.shapes import normal_axes
+
+# Operators whose results are truths.
+COMPARED = frozenset(name for _, name in COMPARISONS)
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:

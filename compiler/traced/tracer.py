@@ -10,15 +10,15 @@ import numpy as np
 from opweave.compiler.arrays.complexes import defined
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
-from opweave.compiler.arrays.traced_operators import COMPARISONS
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
+from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
-from opweave.compiler.traced.refused import check_operands, check_order, refusal_of
+from opweave.compiler.traced.refused import COMPARED, check_operands, check_order, refusal_of
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.shared_memory import SharedMemory
 from opweave.compiler.traced.unwatched import unwatched
@@ -28,8 +28,6 @@ from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, Unsu
 
 # Operators whose loops in NumPy compare with NaN, which is an error there.
 COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
-# Operators whose results are truths.
-COMPARED = frozenset(name for _, name in COMPARISONS)
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
 
@@ -96,7 +94,8 @@ class Tracer(SharedMemory):
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""
         where, operands = self.where(), resolved(operator, operands)
-        if not any(isinstance(o, TracedArray) for o in operands):
+        is_kernel = operator.kind is Kind.HANDWRITTEN
+        if not (is_kernel or any(isinstance(o, TracedArray) for o in operands)):
             return self._apply_to_scalars(operator, operands, attrs or {})
         if operator.kind is Kind.COMPOSITE:
             return self._composite(operator, operands, attrs or {})
@@ -108,8 +107,9 @@ class Tracer(SharedMemory):
         if (found := defined(operator, operands, typed)) is not None:
             self.suspects += [o for o in typed if isinstance(o, Value)]
             return found
-        results = self.builder.apply(operator, typed, attrs, where)
-        wrapped = tuple(map(self.wrapped, results))
+        if is_kernel:
+            return launched(self, operator, operands, typed, where)
+        wrapped = tuple(map(self.wrapped, self.builder.apply(operator, typed, attrs, where)))
         if operator.kind is Kind.MOVE:
             if self.is_number(operands[0].value):
                 return self.apart(wrapped[0])

@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from opweave.compiler.codegen.handwritten import HandwrittenKernel
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import clang_ir, hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
-from opweave.runtime.binaries.dialect import gapped
+from opweave.runtime.binaries.dialect import gapped, host_source
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
@@ -169,8 +170,11 @@ def build_kernel(
     Raises:
         CompileError: with ``opcode``, ``line``, numbered ``source`` and ``log``.
     """
+    text = source
+    if isinstance(kernel, HandwrittenKernel) and on_host(arch, mode):
+        text, mode = host_source(source, kernel.name), "sanitize"  # as CUDA, not with our helpers
     try:
-        return builder().build(source, kernel.name, arch, fast=fast, mode=mode, cached=cached)
+        return builder().build(text, kernel.name, arch, fast=fast, mode=mode, cached=cached)
     except CompileError as error:
         raise explained(error, kernel, source) from None
 
@@ -195,7 +199,7 @@ def provenance(kernel: Kernel, source: str) -> dict[int, str]:
 def explained(error: CompileError, kernel: Kernel, source: str) -> CompileError:
     """The error with its op-code, the line, and the numbered source."""
     lines = provenance(kernel, source)
-    pattern = r"(?:<stdin>|stdin\.cpp|default_program)[:(](\d+)"
+    pattern = rf"(?:<stdin>|stdin\.cpp|default_program|{re.escape(KERNEL_FILE)})[:(](\d+)"
     numbers = [int(n) for n in re.findall(pattern, error.log)]
     number = next((n for n in numbers if n in lines), numbers[0] if numbers else None)
     opcode = lines.get(number or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import suppress
 from functools import cache
@@ -38,6 +39,18 @@ def options(*, fast: bool) -> dict[str, Any]:
     return COMMON | (FAST if fast else STRICT)
 
 
+def folders(source: str, include: Path) -> list[str]:
+    """Where NVRTC looks for headers: also in wheels, if a source asks for others than ours."""
+    return [str(include), *(toolkit() if re.search(r"#\s*include\s*<", source) else ())]
+
+
+@cache
+def toolkit() -> tuple[str, ...]:
+    """Folders of CUDA's headers in wheels, such as ``nvidia/cu13/include``."""
+    found = (Path(folder).glob("nvidia/*/include/cuda_fp16.h") for folder in sys.path if folder)
+    return tuple(str(path.parent) for paths in found for path in paths)
+
+
 def compile_cuda(source: str, arch: str, chosen: dict[str, Any], include: Path) -> bytes:
     """Compile to a cubin.
 
@@ -53,7 +66,7 @@ def compile_cuda(source: str, arch: str, chosen: dict[str, Any], include: Path) 
             "(no GPU needed), or 'opweave[cuda13]' with CuPy"
         ) from None
     try:
-        made = ProgramOptions(arch=arch, include_path=[str(include)], **chosen)
+        made = ProgramOptions(arch=arch, include_path=folders(source, include), **chosen)
         return bytes(Program(source, "c++", made).compile("cubin").code)
     except Exception as error:  # cuda.core raises several types; the log is in the text
         text = str(error)
@@ -80,7 +93,8 @@ def ptx(source: str, arch: str, chosen: dict[str, Any], include: Path) -> str:
         from cuda.core import ProgramOptions
     except ImportError:
         raise NoCompilerError("PTX needs NVRTC: run pip install 'opweave[nvrtc]'") from None
-    options = ProgramOptions(arch=arch, include_path=[str(include)], **chosen).as_bytes("nvrtc")
+    made = ProgramOptions(arch=arch, include_path=folders(source, include), **chosen)
+    options = made.as_bytes("nvrtc")
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"default_program", 0, None, None)
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:

@@ -81,6 +81,9 @@ class Prepared:
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
 
     def _prepare_steps(self, lowered: Lowered) -> None:
+        for kernel in lowered.kernels:
+            if not kernel.is_empty(self.extents):
+                kernel.grid(self.extents)  # a launch that no device takes is refused first
         self._build(lowered)
         self.steps = tuple(
             step_of(kernel, self._launcher(kernel, source), self.layouts, self.executor.packer)
@@ -100,7 +103,7 @@ class Prepared:
         pairs = [
             (kernel, source)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
-            if kernel.template != "vendor" and not kernel.is_empty(self.extents)
+            if not kernel.by_numpy and not kernel.is_empty(self.extents)
         ]
         if len(pairs) > 1:
             at_once(self.executor.build, pairs)
@@ -108,7 +111,7 @@ class Prepared:
     def _launcher(self, kernel: Kernel, source: str) -> Launch | None:
         if kernel.is_empty(self.extents):
             return None
-        if kernel.template == "vendor":
+        if kernel.by_numpy:
             return by_library(kernel, self.layouts)
         return self.executor.launcher(kernel, source, self.extents)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.codegen.handwritten import HandwrittenKernel
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Param
 from opweave.compiler.ir.expr import evaluate
@@ -19,6 +20,8 @@ from opweave.runtime.calls.layouts import Layouts
 
 # (packed arguments, the arrays behind their pointers) -> started
 Launch = Callable[[Any, Sequence[Any]], None]
+# (arrays, numbers) -> the result is written
+ByLibrary = Callable[[Sequence[Any], Sequence[Any]], Any]
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
     name: f"{code}{8 - struct.calcsize('<' + code)}x"
@@ -112,13 +115,46 @@ def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[A
     return multiply
 
 
+def meaning_by_numpy(kernel: HandwrittenKernel, layouts: Layouts) -> ByLibrary:
+    """A function of arrays and numbers that computes what a kernel that someone wrote means."""
+    kinds = [(p.kind, p.source) for p in kernel.params]
+    shapes = tuple(layouts.shape_of(r)[0] for r in kernel.node.results)
+
+    def compute(arrays: Sequence[Any], numbers: Sequence[Any]) -> Any:
+        left, rest = iter(arrays), iter(numbers)
+        given, made = [], []
+        for kind, source in kinds:
+            if kind == "scalar":
+                given.append(source.dtype.numpy.type(next(rest)))
+            elif kind == "input":
+                given.append(layouts.viewed(next(left), source))
+            else:
+                made.append(next(left))
+        found = kernel.row.by_numpy(*given, shapes=shapes)
+        for target, result in zip(made, found if len(made) > 1 else (found,), strict=True):
+            target[...] = result
+
+    return compute
+
+
+def computed_by_numpy(kernel: Kernel, layouts: Layouts) -> ByLibrary:
+    """A function of a kernel's arrays and numbers that computes it by NumPy."""
+    if isinstance(kernel, HandwrittenKernel):
+        return meaning_by_numpy(kernel, layouts)
+    multiply = product_by_library(kernel, layouts)
+    return lambda arrays, numbers: multiply(arrays)
+
+
 def by_library(kernel: Kernel, layouts: Layouts) -> Launch:
     """The same as a launch; it warns of nothing, as kernels do not."""
-    multiply = product_by_library(kernel, layouts)
+    compute = computed_by_numpy(kernel, layouts)
+    slots = [n for n, param in enumerate(kernel.params) if param.kind == "scalar"]
+    formats = [(8 * n, "<" + FORMATS[kernel.params[n].ctype]) for n in slots]
 
-    def launch(slots: bytes, arrays: Sequence[Any]) -> None:
+    def launch(packed: bytes, arrays: Sequence[Any]) -> None:
+        numbers = [struct.unpack_from(format, packed, at)[0] for at, format in formats]
         with np.errstate(all="ignore"):
-            multiply(arrays)
+            compute(arrays, numbers)
 
     return launch
 
@@ -168,7 +204,7 @@ def workspace(kernel: Kernel, extents: Extents) -> tuple[int, int]:
 def number_types(kernel: Kernel) -> list[Any]:
     """The type of NumPy's in which CuPy passes each parameter on; None for pointers."""
     registers = {d.register: d.numpy.type for d in dtypes.ALL if d.register == d.storage}
-    index = np.int64 if kernel.toggles["USE_64BIT_INDEX"] else np.int32
+    index = np.int64 if kernel.toggles.get("USE_64BIT_INDEX") else np.int32
     kinds = {"extent": index, "stride": index}
     return [
         registers[param.ctype] if param.kind == "scalar" else kinds.get(param.kind)

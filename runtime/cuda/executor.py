@@ -10,6 +10,7 @@ import statistics
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from opweave.runtime.calls.steps import Launch, counters, number_types, partial_
 from opweave.runtime.cuda.device_loops import DeviceLoop
 from opweave.runtime.cuda.device_plans import DeviceCallPlan
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.cuda.starting import starter
 from opweave.runtime.process import locks
 
 
@@ -51,6 +53,15 @@ def cupy() -> Any:
     if count == 0:
         raise NoDeviceError("no CUDA device is visible; see CUDA_VISIBLE_DEVICES")
     return module
+
+
+def raw_kernel(source: str, name: str, options: tuple[str, ...]) -> Any:
+    """A ``cupy.RawKernel``, which CuPy compiles itself.
+
+    Raises:
+        NoDeviceError: no CuPy, or no device.
+    """
+    return cupy().RawKernel(source, name, options=options)
 
 
 MOST_COUNTERS = 256
@@ -177,13 +188,10 @@ class CudaExecutor:
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
         function = self._function(binary, kernel.name)
-        grid, block = kernel.grid(extents), (kernel.threads, 1, 1)
         device, state = self.cupy.cuda.Device(self.index), self.state
-        what = f"{kernel.name}: launch of {grid} blocks of {block[0]} threads"
-
-        def start(args: tuple[Any, ...]) -> None:
-            with device:
-                function(grid, block, args)
+        start = starter(kernel, function, extents, device, self.cupy.cuda)
+        grid = kernel.grid(extents)
+        what = f"{kernel.name}: launch of {grid} blocks of {prod(kernel.block)} threads"
 
         def launch(args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
             state.check()

@@ -24,7 +24,7 @@ from opweave.compiler.ir.values import Extents
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.steps import Step, product_by_library, scalar_value, workspace
+from opweave.runtime.calls.steps import Step, computed_by_numpy, scalar_value, workspace
 from opweave.runtime.host.blas import native_product
 from opweave.runtime.host.launcher import HostLaunch
 from opweave.runtime.host.native import NativeSteps, Patch
@@ -215,15 +215,21 @@ class HostCallPlan:
             if native:
                 parts.append(NativeSteps(list(group), self.words.arena))
             else:
-                parts += [self._by_library(step) for step, *_ in group]
+                parts += [self._by_library(step, patches) for step, patches, _ in group]
         return parts
 
-    def _by_library(self, step: Step) -> Part:
-        multiply = product_by_library(step.kernel, self.prepared.layouts)
+    def _by_library(self, step: Step, patches: Sequence[Patch]) -> Part:
+        compute = computed_by_numpy(step.kernel, self.prepared.layouts)
         places = [self._array(value) for _, value, _ in step.pointers]
+        word_of = {patch.at: 8 * patch.word for patch in patches}
+        numbers = [(word_of[8 * n], "<" + step.formats[n]) for n, _ in step.scalars]
 
-        def run(words: bytes, every: Sequence[Any]) -> None:
-            multiply([every[place] for place in places])
+        size = max((at + 8 for at, _ in numbers), default=0)
+
+        def run(words: Any, every: Sequence[Any]) -> None:
+            held = ctypes.string_at(words, size)
+            found = [struct.unpack_from(format, held, at)[0] for at, format in numbers]
+            compute([every[place] for place in places], found)
 
         return run
 

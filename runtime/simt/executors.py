@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.codegen.handwritten import HandwrittenKernel
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.values import Extents
 from opweave.opcodes.allowed import shown
@@ -22,6 +23,7 @@ from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checked import Checked
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import Geometry, run_verify
+from opweave.runtime.simt.findings import findings
 from opweave.runtime.simt.guarded import PATTERN, Guarded, aligned_empty, poisoned
 from opweave.runtime.simt.regions import memories
 
@@ -44,6 +46,7 @@ class Launching:
     packed: Callable[[Sequence[int]], bytes]
     arrays: Sequence[np.ndarray[Any, Any]]
     places: Sequence[int]
+    extents: Extents
 
 
 class VerifyExecutor(HostExecutor):
@@ -78,7 +81,8 @@ class VerifyExecutor(HostExecutor):
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
-        geometry = Geometry(kernel.grid(extents), (kernel.threads, 1, 1), self.schedule)
+        shared = kernel.dynamic_bytes(extents)
+        geometry = Geometry(kernel.grid(extents), kernel.block, self.schedule, shared)
         kinds = ("input", "output", *LATE)
         places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
         counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
@@ -92,7 +96,7 @@ class VerifyExecutor(HostExecutor):
                     made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
-            self.run(Launching(kernel, binary, geometry, packed, arrays, places))
+            self.run(Launching(kernel, binary, geometry, packed, arrays, places, extents))
             if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
@@ -100,6 +104,10 @@ class VerifyExecutor(HostExecutor):
 
     def run(self, launch: Launching) -> None:
         """Launch one kernel on copies of its arrays."""
+
+        if isinstance(launch.kernel, HandwrittenKernel):
+            _refuse(launch, _sanitized(launch))
+            return
 
         def slots(copies: Sequence[Guarded]) -> bytes:
             return launch.packed([copy.address for copy in copies])
@@ -130,19 +138,45 @@ class SanitizeExecutor(VerifyExecutor):
         self.seen: list[Seen] = []
 
     def run(self, launch: Launching) -> None:
-        kernel, arrays = launch.kernel, launch.arrays
-        params = [kernel.params[slot] for slot in launch.places]
-        unwritten = [p.kind in ("output", "partials") for p in params]
-        memory, where = memories(arrays, [p.name for p in params], unwritten)
-        held = [(memory[piece], array) for piece, array in zip(where, arrays, strict=True)]
+        self.seen.append(Seen(launch.kernel, launch.geometry, _sanitized(launch)))
 
-        def slots() -> bytes:
-            return launch.packed([piece.address_of(array) for piece, array in held])
 
-        faults = run_sanitized(Checked.of(launch.binary), launch.geometry, slots, memory)
-        self.seen.append(Seen(kernel, launch.geometry, faults))
-        for piece, array in held:
-            piece.write_back(array)
+def _sanitized(launch: Launching) -> list[Fault]:
+    """Launch a kernel that was built to be checked, and return what was seen."""
+    kernel, arrays = launch.kernel, launch.arrays
+    params = [kernel.params[slot] for slot in launch.places]
+    zeroed = dict(kernel.zeroed(launch.extents))
+    for slot, array in zip(launch.places, arrays, strict=True):
+        if slot in zeroed:
+            array[...] = 0
+    fresh = ("output", "partials")
+    unwritten = [
+        p.kind in fresh and slot not in zeroed
+        for p, slot in zip(params, launch.places, strict=True)
+    ]
+    memory, where = memories(arrays, [p.name for p in params], unwritten)
+    held = [(memory[piece], array) for piece, array in zip(where, arrays, strict=True)]
+
+    def slots() -> bytes:
+        return launch.packed([piece.address_of(array) for piece, array in held])
+
+    faults = run_sanitized(Checked.of(launch.binary), launch.geometry, slots, memory)
+    for piece, array in held:
+        piece.write_back(array)
+    return faults
+
+
+def _refuse(launch: Launching, faults: list[Fault]) -> None:
+    """Raise what was seen of a kernel that someone wrote.
+
+    Raises:
+        LaunchError: it has races, or leaves its arrays.
+    """
+    assert isinstance(launch.kernel, HandwrittenKernel)
+    name, source = launch.kernel.name, launch.kernel.source
+    found = findings(faults, name, launch.geometry, source)
+    if found:
+        raise LaunchError("\n".join(map(str, found)))
 
 
 def _in_order(kernel: Kernel, places: Sequence[int]) -> list[int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from opweave.opcodes.errors import ArgumentError, CompileError
+from opweave.opcodes.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy, pointer
@@ -20,10 +20,6 @@ from opweave.runtime.simt.fibres import Geometry
 from opweave.runtime.simt.guarded import aligned_empty
 from opweave.runtime.simt.regions import Memory, memories
 
-MOST_THREADS = 1024
-MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-MOST_BLOCK = (1024, 1024, 64)
-MOST_SHARED = 227 * 1024  # shared memory of a block on sm_90, more than on any other
 MOST_PARAMETERS = 128
 KINDS = {"i": "signed integer", "u": "unsigned integer", "f": "float", "s": "struct"}
 # Names of C types, by the kinds of NumPy dtypes.
@@ -64,9 +60,7 @@ class Handwritten:
     def __init__(
         self, source: str, kernel: str, grid: Any, block: Any, args: Any, shared_bytes: int
     ):
-        blocks, threads = _three("grid", grid, MOST_BLOCKS), _three("block", block, MOST_BLOCK)
-        if math.prod(threads) > MOST_THREADS:
-            raise ArgumentError(f"block={block!r}: expected at most {MOST_THREADS} threads")
+        blocks, threads = three("grid", grid, MOST_BLOCKS), check_block("block", block)
         if math.prod(blocks) >= 2**31:
             raise ArgumentError(f"grid={grid!r}: expected fewer than 2**31 blocks")
         if not isinstance(shared_bytes, int) or not 0 <= shared_bytes <= MOST_SHARED:
@@ -139,21 +133,6 @@ def _built(source: str, kernel: str) -> Any:
             source=numbered,
             log=error.log,
         ) from None
-
-
-def _three(name: str, given: Any, most: Sequence[int]) -> tuple[int, int, int]:
-    extents = given if isinstance(given, (tuple, list)) else (given,)
-    try:
-        numbers = [n.__index__() for n in extents]
-    except (AttributeError, TypeError):
-        numbers = []
-    if not 1 <= len(numbers) <= 3 or isinstance(given, bool):
-        raise ArgumentError(f"{name}={given!r}: expected a number, or up to three")
-    x, y, z = (*numbers, 1, 1)[:3]
-    for n, limit in zip((x, y, z), most, strict=True):
-        if not 1 <= n <= limit:
-            raise ArgumentError(f"{name}={given!r}: expected numbers from 1 to {tuple(most)}")
-    return x, y, z
 
 
 def _check_array(array: np.ndarray[Any, Any], parameter: _Parameter, where: str) -> None:

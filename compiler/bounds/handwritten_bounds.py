@@ -1,0 +1,88 @@
+"""Kernels that someone wrote, as far as bounds go: nothing is known of how they round.
+
+A kernel is held to its meaning, for the very operands that it got, within the tolerance that its
+author states.  What comes after it goes on from what it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.bounds.complex_parts import Parts
+from opweave.compiler.bounds.error_propagation import Bounded
+from opweave.compiler.ir.expr import evaluate
+from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.literals import converted
+from opweave.compiler.ir.reference import numpy_attributes
+from opweave.compiler.ir.values import Operand, Value
+from opweave.opcodes.cuda_kernels import CudaKernel
+from opweave.opcodes.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+Widened = Callable[[Any, DType], Array]
+
+
+def boundaries(graph: Graph) -> dict[int, tuple[str, Value]]:
+    """What kernels that someone wrote take and make, by its id: a name for it, and the value.
+
+    An argument, or a view of one, is known without.
+    """
+    found: dict[int, tuple[str, Value]] = {}
+    for node in graph.nodes:
+        if not isinstance(node.operator, CudaKernel):
+            continue
+        row = node.operator
+        for declared, items in ((row.given, node.operands), (row.made, node.results)):
+            for p, item in zip(declared, items, strict=True):
+                if isinstance(item, Value) and graph.base(item).id not in graph.arguments:
+                    found.setdefault(item.id, (f"{row.c_name}.{p.name}", item))
+    return found
+
+
+def by_meaning(
+    node: Node, held: Mapping[int, Any], known: Mapping[int, Array], env: Mapping[str, Any],
+    extents: Mapping[str, int], widened: Widened,
+) -> list[tuple[Any, Any]]:  # fmt: skip
+    """Of each result what the meaning gives, with its tolerance, and what the kernel made.
+
+    The latter is exact where ``known`` has it; else it is the former.
+    """
+    row = node.operator
+    assert isinstance(row, CudaKernel)
+
+    def own(item: Operand) -> Any:
+        if not isinstance(item, Value):
+            return converted(evaluate(item.expr, env), item.dtype)
+        found = known[item.id] if item.id in known else held[item.id].value
+        return np.asarray(found, item.dtype.numpy)
+
+    made = row.by_numpy(*map(own, node.operands), **numpy_attributes(node, extents))
+    results = made if len(node.results) > 1 else (made,)
+    blurred = not all(v.id in known or _is_exact(held[v.id]) for v in node.values)
+    out = []
+    for value, array in zip(node.results, results, strict=True):
+        rtol, atol = row.tolerance(value.dtype)
+        sizes = np.abs(np.asarray(array).astype(np.complex128))
+        error = np.where(np.isfinite(sizes), rtol * sizes + atol, atol)
+        error = np.full(error.shape, np.inf) if blurred else error
+        expected = _bounded(array, value.dtype, error, widened)
+        if value.id in known:
+            nothing = np.zeros(np.shape(array))
+            out.append((expected, _bounded(known[value.id], value.dtype, nothing, widened)))
+        else:
+            out.append((expected, expected))
+    return out
+
+
+def _is_exact(found: Bounded | Parts) -> bool:
+    whole = found.whole() if isinstance(found, Parts) else found
+    return not np.any(whole.error)
+
+
+def _bounded(array: Any, dtype: DType, error: Array, widened: Widened) -> Any:
+    if not dtype.is_complex:
+        return Bounded(widened(array, dtype), error)
+    return Parts(*(Bounded(widened(p, dtype.part), error) for p in (array.real, array.imag)))

@@ -1,0 +1,48 @@
+"""How a loaded kernel is started on a GPU: its grid, shared memory, and what begins as zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.ir.values import Extents
+from opweave.runtime.calls.arrays import pointer
+
+# Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:
+# CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the CUDA driver API.
+PLAIN_SHARED, MOST_DYNAMIC_SHARED = 48 * 1024, 8
+
+
+def starter(
+    kernel: Kernel, function: Any, extents: Extents, device: Any, cuda: Any
+) -> Callable[[tuple[Any, ...]], None]:
+    """A function of the packed arguments that starts a kernel on the current stream.
+
+    Args:
+        function: the loaded kernel.
+        device: the arrays' own.
+        cuda: CuPy's module.
+    """
+    grid, block = kernel.grid(extents), kernel.block
+    shared, zeroed = kernel.dynamic_bytes(extents), kernel.zeroed(extents)
+    more = {"shared_mem": shared} if shared else {}
+
+    def start(args: tuple[Any, ...]) -> None:
+        with device:
+            function(grid, block, args, **more)
+
+    def start_with_more(args: tuple[Any, ...]) -> None:
+        """Besides: attributes are those of a context, zeros are set on the stream."""
+        with device:
+            if shared > PLAIN_SHARED:
+                cuda.driver.funcSetAttribute(function.ptr, MOST_DYNAMIC_SHARED, shared)
+            for slot, nbytes in zeroed:
+                given = args[slot]
+                at = int(given) if isinstance(given, np.integer) else pointer(given)
+                cuda.runtime.memsetAsync(at, 0, nbytes, cuda.get_current_stream().ptr)
+        start(args)
+
+    return start_with_more if zeroed or shared > PLAIN_SHARED else start
