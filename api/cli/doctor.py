@@ -6,10 +6,11 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import Any
 
+from opweave._programs.units import size
 from opweave.cli import installed
 from opweave.cli.caching import counted
 from opweave.cli.probes import Found, probe
-from opweave.cli.terminal import duration, heading, print_json, print_table, progress, size
+from opweave.cli.terminal import duration, heading, print_json, print_table, progress
 
 NO_COMPILER = "pip install 'opweave[host]' (or install g++ or clang++)"
 LABELS = {"host": "host kernel", "nvrtc": "NVRTC kernel", "gpu": "GPU kernel"}
