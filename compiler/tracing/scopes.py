@@ -10,15 +10,13 @@ from typing import Any
 
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.places import Missing, are_same
-from opweave.compiler.tracing.questions import stands_in
+from opweave.compiler.tracing.questions import StandIn, stands_in
 
 
-class Outside:
+class Outside(StandIn):
     """A module as a traced function sees it: those of its names that are known to be read."""
 
     __slots__ = ("_found", "_known", "_names", "_sight")
-    __opweave_stands__ = True
-    _found: types.ModuleType
     _known: set[str]
     _names: dict[str, Any]
     _sight: Sight
@@ -29,10 +27,6 @@ class Outside:
         slots = {"_found": found, "_names": names, "_known": known, "_sight": sight}
         for name, value in slots.items():
             object.__setattr__(self, name, value)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return types.ModuleType
 
     def __getattr__(self, name: str) -> Any:
         if name == "__dict__":
