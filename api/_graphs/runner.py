@@ -168,11 +168,7 @@ class Runner:
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, backend.device)
         constants = tuple(map(backend.upload, constants_of(found, False)))
-        by_value = {
-            item.value.id: array
-            for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
-        }
-        prepared = Prepared(found.lowered, backend.executor, found.extents, by_value, constants)
+        prepared = Prepared(found.lowered, backend.executor, found.extents, arrays, constants)
         self._shared = shared_outputs(prepared)
         if self.mode == "replay":
             assert backend.replay is not None
