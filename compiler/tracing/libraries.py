@@ -6,7 +6,6 @@ an import inside of it, ``sys.modules``.  So ``xp is np`` has Python's answer.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import importlib
 import inspect
@@ -105,17 +104,6 @@ def _creators() -> dict[int, str]:
 def creator_name(found: Any) -> str | None:
     """The name of a function of NumPy's that makes arrays; None of anything else."""
     return _creators().get(id(found))
-
-
-def importer(sight: Sight) -> Callable[..., Any]:
-    """``__import__`` as a copied function sees it: it returns stand-ins of loaded modules."""
-
-    def imported(
-        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-    ) -> Any:
-        return sight.plain(builtins.__import__(name, globals, locals, fromlist, level))
-
-    return imported
 
 
 # Functions that give modules.
