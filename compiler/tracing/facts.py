@@ -37,7 +37,7 @@ ADDED = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__"})
 IMMUTABLE = 1 << 8
 
 
-class Watched:
+class Versioned:
     """What a class or a scope has; looked at where its version is another."""
 
     __slots__ = ("field", "found", "owner", "read", "version")
@@ -85,7 +85,7 @@ class Facts(Checked):
     def __init__(self) -> None:
         self.added = 0
         self.checks: list[Check] = []
-        self.watched: list[Watched] = []
+        self.watched: list[Versioned] = []
         self._checked: set[tuple[int, str]] = set()
         self._names: dict[int, Names] = {}
 
@@ -162,7 +162,7 @@ class Facts(Checked):
             self._watch(type(cls), lambda: _members(type(cls)))
 
     def _watch(self, owner: Any, read: Callable[[], Mapping[Any, Any]]) -> None:
-        self.watched.append(Watched(owner, read))
+        self.watched.append(Versioned(owner, read))
         self._grown()
 
 

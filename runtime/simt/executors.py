@@ -19,7 +19,7 @@ from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import Geometry, run_verify
 from opweave.runtime.simt.guarded import PATTERN, Guarded, aligned_empty, poisoned
@@ -108,7 +108,7 @@ class VerifyExecutor(HostExecutor):
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenLaunch:
     """What the checker saw of one launch."""
 
     kernel: Kernel
@@ -127,7 +127,7 @@ class SanitizeExecutor(VerifyExecutor):
 
     def __init__(self, schedule: int = 0, fast: bool = False):
         super().__init__(schedule, fast)
-        self.seen: list[Seen] = []
+        self.seen: list[SeenLaunch] = []
 
     def run(self, launch: Launching) -> None:
         kernel, arrays = launch.kernel, launch.arrays
@@ -139,8 +139,8 @@ class SanitizeExecutor(VerifyExecutor):
         def slots() -> bytes:
             return launch.packed([piece.address_of(array) for piece, array in held])
 
-        faults = run_sanitized(Checked.of(launch.binary), launch.geometry, slots, memory)
-        self.seen.append(Seen(kernel, launch.geometry, faults))
+        faults = run_sanitized(CheckedKernel.of(launch.binary), launch.geometry, slots, memory)
+        self.seen.append(SeenLaunch(kernel, launch.geometry, faults))
         for piece, array in held:
             piece.write_back(array)
 
