@@ -90,8 +90,7 @@ class Repetition:
         variant = Variant(found.variant.trace, graph, found.variant.static)
         device = found.lowered.device
         lowered = lowered_for(variant, found.extents, found.spans, device, self.options)
-        arrays = dict(zip(one.inputs, (*like, *one.constants), strict=True))
-        return Prepared(lowered, one.executor, found.extents, arrays, one.constants)
+        return Prepared(lowered, one.executor, found.extents, like, one.constants)
 
 
 def _longest(prepared: Prepared) -> int:

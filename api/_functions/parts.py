@@ -137,8 +137,8 @@ class Parts:
         inputs = variant.graph.inputs
         spans = {i.value.id: t.span for i, t in zip(inputs, segment.types, strict=True)}
         lowered = lowered_for(variant, extents, spans, device, self.options)
-        by_value = {i.value.id: a for i, a in zip(inputs, segment.arrays, strict=True)}
-        return Prepared(lowered, executor, extents, by_value, replay=self.options.replay), lowered
+        arrays, replay = segment.arrays, self.options.replay
+        return Prepared(lowered, executor, extents, arrays, replay=replay), lowered
 
     def _variant(self, segment: Segment, extents: Mapping[str, int]) -> Variant:
         self.compiled += 1

@@ -75,13 +75,10 @@ class Preparing:
         found = self.found_for(call, device, config.recompile_limit)
         if self.check is not None:
             self.check(found)
-        inputs, constants = found.variant.graph.inputs, constants_of(found, on_gpu)
+        constants = constants_of(found, on_gpu)
         self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
-        by_value = {
-            item.value.id: array for item, array in zip(inputs, [*given, *constants], strict=True)
-        }
         prepared = Prepared(
-            found.lowered, executor, found.extents, by_value, constants, self.options.replay
+            found.lowered, executor, found.extents, given, constants, self.options.replay
         )
         variant = found.variant
         return Ready(

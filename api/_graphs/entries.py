@@ -21,7 +21,7 @@ from opweave.opcodes.errors import GraphError, NameRefusedError
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
 
 
-class Program(Protocol):
+class GraphLike(Protocol):
     """A program in the making, see ``graph.py``."""
 
     name: str
@@ -51,7 +51,7 @@ class Ref:
     """A value by its name; ``graph`` is None where only the name was given."""
 
     name: str
-    graph: Program | None = field(default=None, repr=False, compare=False)
+    graph: GraphLike | None = field(default=None, repr=False, compare=False)
 
     def __opweave_apply__(
         self, operator: Operator, operands: Sequence[Any], attrs: Mapping[str, Any]
@@ -120,7 +120,7 @@ class GraphFunction:
 
     __opweave_apart__ = True  # each result is an array of its own
 
-    def __init__(self, graph: Program):
+    def __init__(self, graph: GraphLike):
         computed = (n for n in graph.order if graph.entries[n].operator not in (UPLOAD, DOWNLOAD))
         self._nodes = [(name, graph.entries[name]) for name in computed]
         self._outputs = [graph.entries[name].sources[0] for name in graph.outputs]

@@ -19,7 +19,7 @@ import numpy as np
 
 from opweave._functions.fused import Fused
 from opweave._functions.preparing import constants_of
-from opweave._graphs.entries import Program, Typed
+from opweave._graphs.entries import GraphLike, Typed
 from opweave._tracebacks import fold
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Options
@@ -65,7 +65,7 @@ class Runner:
     """
 
     def __init__(
-        self, graph: Program, mode: str = "graph", *, fused: bool = True, cached: bool = True,
+        self, graph: GraphLike, mode: str = "graph", *, fused: bool = True, cached: bool = True,
         device: str | None = None, fast: bool = False, staging: bool = True,
     ):  # fmt: skip
         if mode not in MODES:
@@ -168,11 +168,7 @@ class Runner:
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, backend.device)
         constants = tuple(map(backend.upload, constants_of(found, False)))
-        by_value = {
-            item.value.id: array
-            for item, array in zip(found.variant.graph.inputs, [*arrays, *constants], strict=True)
-        }
-        prepared = Prepared(found.lowered, backend.executor, found.extents, by_value, constants)
+        prepared = Prepared(found.lowered, backend.executor, found.extents, arrays, constants)
         self._shared = shared_outputs(prepared)
         if self.mode == "replay":
             assert backend.replay is not None

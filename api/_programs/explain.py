@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
+from opweave._programs.units import size
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.parts.lazy import Break
@@ -17,11 +18,13 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
-from opweave.compiler.scheduling.work import Work, work_of
+from opweave.compiler.scheduling.work import work_of
 from opweave.runtime.host.plans import planned
 
 # As much as a person reads at once.
 COLUMNS, LINES = 100, 60
+# Kernels, and the extents that they ran for.
+Run = tuple[Lowered, Extents]
 
 
 @dataclass(frozen=True)
@@ -64,41 +67,81 @@ class Explanation:
         return shortened(self.text)
 
 
+class _Against(NamedTuple):
+    """Kernels against one kernel for each operator."""
+
+    launches_saved: int
+    bytes_moved: int
+    bytes_unfused: int
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> _Against:
+        saved = moved = before = 0
+        for lowered, extents in runs:
+            unfused = fuse(lowered.schedule.graph, enabled=False)
+            saved += len(unfused.groups) - len(lowered.schedule.groups)
+            moved += sum(w.bytes for w in work_of(lowered.schedule, extents))
+            before += sum(w.bytes for w in work_of(unfused, extents))
+        return cls(saved, moved, before)
+
+
 def explain(program: ProgramLike, call: Any) -> Explanation:
     """Explain a program for given arguments."""
+    lowered = program.lowered
     extents = program.variant.extents(symbol_extents(list(call.types.values())))
-    schedule = program.lowered.schedule
-    unfused = fuse(schedule.graph, enabled=False)
-    work = work_of(schedule, extents)
-    moved = sum(w.bytes for w in work)
-    before = sum(w.bytes for w in work_of(unfused, extents))
-    decisions = tuple(map(str, schedule.decisions))
-    saved = len(unfused.groups) - len(schedule.groups)
-    names = tuple(k.name for k in program.kernels)
-    text = _text(program, extents, work, saved, before)
-    sources = program.lowered.sources
-    return Explanation(names, saved, moved, before, decisions, text, sources=sources)
-
-
-def _text(
-    program: ProgramLike, extents: Extents, work: Sequence[Work], saved: int, before: int
-) -> str:
-    total = sum(work, Work())
+    runs = [(lowered, extents)]
+    against, work = _Against.of(runs), work_of(lowered.schedule, extents)
     lines = [
         f"{program.graph.name} for {program.target}: {len(program.kernels)} kernel(s)",
-        f"memory traffic {size(total.bytes)} instead of {size(before)}, "
-        f"{saved} launch(es) saved against one kernel per operator",
-        *_temporaries(program.lowered, extents),
-        str(Regime.of(work, Rates.of(program.lowered.device))),
+        f"memory traffic {size(against.bytes_moved)} instead of {size(against.bytes_unfused)}, "
+        f"{against.launches_saved} launch(es) saved against one kernel per operator",
+        *_temporaries(lowered, extents),
+        str(Regime.of(work, Rates.of(lowered.device))),
     ]
     if program.fused.options.fast:
         lines.append(
             "fast=True: contraction, approximate functions, no rounding to 16 bits within"
         )
-    decisions = program.lowered.schedule.decisions
-    lines += decided("not fused:", (d for d in decisions if not d.fused))
-    lines += counted("kernels:", (_kernel(view.data) for view in program.kernels))
-    return "\n".join([*lines, *decided("fused:", (d for d in decisions if d.fused))])
+    return _explained(runs, against, lines)
+
+
+def explain_parts(name: str, ran: RanLike, why: Exception) -> Explanation:
+    """Explain a function that ran in parts: its kernels, and the lines between them.
+
+    ``why`` it is no whole: what it reads from outside, too.
+    """
+    runs = [(lowered, prepared.extents) for prepared, lowered in ran.segments]
+    against, kernels = _Against.of(runs), sum(len(lowered.kernels) for lowered, _ in runs)
+    stored = sum(line.nbytes for line in ran.breaks if line.ran)
+    lines = [
+        f"{name} runs in parts: {kernels} kernel(s), {len(ran.breaks)} line(s) between them "
+        "that are not compiled",
+        *counted("not compiled:", ([_broken(line)] for line in ran.breaks)),
+        *([] if ran.breaks else [f"  {why}"]),
+        "fuse(..., fullgraph=True) refuses such lines and says what to write instead",
+        f"memory traffic of the kernels {size(against.bytes_moved)} instead of "
+        f"{size(against.bytes_unfused)}, {against.launches_saved} launch(es) saved against one "
+        f"kernel per operator; {size(stored)} stored for lines that are not compiled",
+    ]
+    return _explained(runs, against, lines, ran.breaks)
+
+
+def _explained(
+    runs: Sequence[Run], against: _Against, lines: Sequence[str], breaks: tuple[Break, ...] = ()
+) -> Explanation:
+    """An explanation that begins with some lines; kernels and decisions follow."""
+    kernels = [kernel for lowered, _ in runs for kernel in lowered.kernels]
+    decisions = [d for lowered, _ in runs for d in lowered.schedule.decisions]
+    text = "\n".join([
+        *lines,
+        *decided("not fused:", (d for d in decisions if not d.fused)),
+        *counted("kernels:", map(_kernel, kernels)),
+        *decided("fused:", (d for d in decisions if d.fused)),
+    ])  # fmt: skip
+    return Explanation(
+        tuple(k.name for k in kernels), *against, tuple(map(str, decisions)), text, breaks,
+        tuple(source for lowered, _ in runs for source in lowered.sources),
+    )  # fmt: skip
 
 
 def decided(title: str, decisions: Iterable[Decision]) -> list[str]:
@@ -178,52 +221,6 @@ def _kernel(kernel: Kernel) -> list[str]:
     return lines
 
 
-def explain_parts(name: str, ran: RanLike, why: Exception) -> Explanation:
-    """Explain a function that ran in parts: its kernels, and the lines between them.
-
-    ``why`` it is no whole: what it reads from outside, too.
-    """
-    lowered = [found for _, found in ran.segments]
-    kernels = [kernel for found in lowered for kernel in found.kernels]
-    decisions = [d for found in lowered for d in found.schedule.decisions]
-    saved = moved = before = 0
-    for prepared, found in ran.segments:
-        unfused = fuse(found.schedule.graph, enabled=False)
-        saved += len(unfused.groups) - len(found.schedule.groups)
-        moved += sum(w.bytes for w in work_of(found.schedule, prepared.extents))
-        before += sum(w.bytes for w in work_of(unfused, prepared.extents))
-    stored = sum(line.nbytes for line in ran.breaks if line.ran)
-    text = "\n".join([
-        f"{name} runs in parts: {len(kernels)} kernel(s), {len(ran.breaks)} line(s) between them "
-        "that are not compiled",
-        *counted("not compiled:", ([_broken(line)] for line in ran.breaks)),
-        *([] if ran.breaks else [f"  {why}"]),
-        "fuse(..., fullgraph=True) refuses such lines and says what to write instead",
-        f"memory traffic of the kernels {size(moved)} instead of {size(before)}, {saved} "
-        f"launch(es) saved against one kernel per operator; {size(stored)} stored for lines that "
-        "are not compiled",
-        *decided("not fused:", (d for d in decisions if not d.fused)),
-        *counted("kernels:", map(_kernel, kernels)),
-        *decided("fused:", (d for d in decisions if d.fused)),
-    ])  # fmt: skip
-    return Explanation(
-        tuple(k.name for k in kernels), saved, moved, before, tuple(map(str, decisions)), text,
-        ran.breaks, tuple(source for found in lowered for source in found.sources),
-    )  # fmt: skip
-
-
 def _broken(line: Break) -> str:
     stored = f"; {size(line.nbytes)} are stored for it, in a launch of their own"
     return f"{line.where}: {line.what}" + stored * line.ran
-
-
-def size(count: int) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(3 * 2**20)
-    ('512 B', '3.0 MiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    power = min((int(count).bit_length() - 1) // 10, 4)
-    return f"{count / (1 << 10 * power):.1f} {'KMGT'[power - 1]}iB"

@@ -84,8 +84,8 @@ class Arguments:
 
     def run(self, lowered: Lowered, executor: Any) -> list[Any]:
         """The outputs of some kernels for these arguments."""
-        prepared = Prepared(lowered, executor, self.extents, self.arrays)
-        return prepared(list(self.arrays.values()), self.env)
+        arrays = list(self.arrays.values())
+        return Prepared(lowered, executor, self.extents, arrays)(arrays, self.env)
 
 
 class RanLike(Protocol):

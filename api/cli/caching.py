@@ -7,7 +7,8 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from opweave.cli.terminal import duration, print_json, print_table, size
+from opweave._programs.units import size
+from opweave.cli.terminal import duration, print_json, print_table
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, RequestError
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache

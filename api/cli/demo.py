@@ -13,9 +13,10 @@ import numpy as np
 
 import opweave as ow
 from opweave._functions.fused import Fused
+from opweave._programs.units import size
 from opweave.cli import pictures
 from opweave.cli.measure import Measured, Testbed, best_testbed, measure
-from opweave.cli.terminal import duration, print_json, print_table, progress, size
+from opweave.cli.terminal import duration, print_json, print_table, progress
 from opweave.compiler.ir.device import device_for
 from opweave.opcodes.errors import FileError, RequestError
 

@@ -6,10 +6,11 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import Any
 
+from opweave._programs.units import size
 from opweave.cli import installed
 from opweave.cli.caching import counted
-from opweave.cli.probes import Found, probe
-from opweave.cli.terminal import duration, heading, print_json, print_table, progress, size
+from opweave.cli.probes import Probed, probe
+from opweave.cli.terminal import duration, heading, print_json, print_table, progress
 
 NO_COMPILER = "pip install 'opweave[host]' (or install g++ or clang++)"
 LABELS = {"host": "host kernel", "nvrtc": "NVRTC kernel", "gpu": "GPU kernel"}
@@ -51,9 +52,9 @@ def examined() -> dict[str, Any]:
     }
 
 
-def _absent(name: str) -> Found:
+def _absent(name: str) -> Probed:
     missing = {"nvrtc": "cuda-core is not installed", "gpu": "CuPy is not installed"}
-    return Found(name, False, 0.0, f"not tried: {missing[name]}")
+    return Probed(name, False, 0.0, f"not tried: {missing[name]}")
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ TOOLS = ("nvdisasm", "cuobjdump")
 
 
 @dataclass(frozen=True)
-class Part:
+class Item:
     """One thing that may be there: its version or path, or the command that adds it."""
 
     name: str
@@ -48,18 +48,21 @@ class Part:
     add: str = ""
 
 
-def parts() -> list[Part]:
+def parts() -> list[Item]:
     """Python, opweave, and every package and tool that opweave can use."""
-    out = [Part("python", platform.python_version()), Part("opweave", opweave.__version__)]
+    out = [
+        Item("python", platform.python_version()),
+        Item("opweave", opweave.__version__),
+    ]
     for name, distributions, add in PACKAGES:
         found = next(filter(None, map(installed, distributions)), "")
-        out.append(Part(name, found, "" if found else add))
+        out.append(Item(name, found, "" if found else add))
     for name in TOOLS:
         path = ""
         with suppress(NoCompilerError):
             path = tool(name)
         known = installed(f"nvidia-cuda-{name}") if "nvidia" in Path(path).parts else ""
-        out.append(Part(name, known or path, "" if path else "pip install 'opweave[nvrtc]'"))
+        out.append(Item(name, known or path, "" if path else "pip install 'opweave[nvrtc]'"))
     return out
 
 
@@ -71,15 +74,15 @@ def installed(distribution: str) -> str:
         return ""
 
 
-def compilers() -> list[Part]:
+def compilers() -> list[Item]:
     """Every host compiler that is there: what it calls itself, and where."""
     out = []
     for name in ("g++", "c++", "clang++"):
         path = shutil.which(name)
         if path:
-            out.append(Part(name, f"{_first_line(path)} ({path})"))
+            out.append(Item(name, f"{_first_line(path)} ({path})"))
     if importlib.util.find_spec("ziglang") is not None:
-        out.append(Part("zig", f"ziglang {installed('ziglang')}, a wheel"))
+        out.append(Item("zig", f"ziglang {installed('ziglang')}, a wheel"))
     return out
 
 

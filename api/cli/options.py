@@ -193,14 +193,7 @@ def parser() -> Parser:
     commands = _add(made, "command", COMMANDS, common)
     shown = commands["inspect"].add_mutually_exclusive_group()
     for name, says in SHOWN.items():
-        shown.add_argument(
-            f"--{name}",
-            dest="shown",
-            action="store_const",
-            const=name,
-            default="source",
-            help=says,
-        )
+        shown.add_argument(f"--{name}", const=name, help=says, **INSTEAD)
     _add(commands["cache"], "action", ACTIONS, common)
     return made
 

@@ -21,7 +21,7 @@ MOST_SECONDS = 180.0
 
 
 @dataclass(frozen=True)
-class Found:
+class Probed:
     """What a probe found.
 
     Attributes:
@@ -39,7 +39,7 @@ class Found:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def probe(name: str) -> Found:
+def probe(name: str) -> Probed:
     """Run a probe in a fresh process; never raises."""
     command = [sys.executable, "-P", "-m", "opweave.cli.probes", name]
     with tempfile.TemporaryDirectory(prefix="opweave-doctor-") as folder:
@@ -51,20 +51,20 @@ def probe(name: str) -> Found:
                 timeout=MOST_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return Found(name, False, 0.0, f"no answer within {MOST_SECONDS:g} s")
+            return Probed(name, False, 0.0, f"no answer within {MOST_SECONDS:g} s")
         except OSError as error:
-            return Found(name, False, 0.0, f"{sys.executable} does not start: {error}")
+            return Probed(name, False, 0.0, f"{sys.executable} does not start: {error}")
     return read(name, ran)
 
 
-def read(name: str, ran: subprocess.CompletedProcess[str]) -> Found:
+def read(name: str, ran: subprocess.CompletedProcess[str]) -> Probed:
     """What a finished probe printed; a crash by a signal has no last words."""
     try:
         data = json.loads(ran.stdout.splitlines()[-1])
-        return Found(name, data["ok"], data["seconds"], data["detail"], data["facts"])
+        return Probed(name, data["ok"], data["seconds"], data["detail"], data["facts"])
     except (ValueError, IndexError, KeyError, TypeError):
         said = ran.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        return Found(
+        return Probed(
             name, False, 0.0, f"the process ended with status {ran.returncode}: {said[0]}"
         )
 

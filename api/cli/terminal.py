@@ -131,15 +131,3 @@ def duration(seconds: float) -> str:
         if seconds < most:
             return f"{seconds / length:.2g} {unit}"
     return f"{seconds / 86400:.0f} d"
-
-
-def size(count: int) -> str:
-    """Bytes for people.
-
-    >>> size(512), size(3 * 2**20)
-    ('512 B', '3.0 MiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    power = min((count.bit_length() - 1) // 10, 4)
-    return f"{count / (1 << 10 * power):.1f} {'KMGT'[power - 1]}iB"

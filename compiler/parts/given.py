@@ -29,7 +29,7 @@ from opweave.opcodes.errors import ArgumentError, DTypeError, SubclassError, Uns
 Describe = Callable[[str, Any], Any]
 
 
-class TracedInteger(TracedScalar, int):  # type: ignore[misc]
+class TracedInteger(TracedScalar, int):
     """A number that follows from extents of arrays that are there.
 
     Its expression lets one kernel serve arrays of other extents.  To all else it is an integer,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import operator as operator_module
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import BuiltinMethodType
 from typing import Any
@@ -15,6 +14,7 @@ from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_tra
 from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.compiler.traced.refused import ASKED
 from opweave.compiler.traced.ufuncs import named_once
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
@@ -64,6 +64,17 @@ class ArrayMethod:
             f".{name}", lambda: array._method(name, args, kwargs),
             lambda *a, **k: getattr(array._array(), name)(*a, **k), args, kwargs,
         )  # fmt: skip
+
+
+def _or_by_numpy(
+    what: str, traced: Callable[..., Any], of: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A method that is traced; ``of`` computes it by NumPy where no kernel can."""
+
+    def method(self: LazyArray, *args: Any) -> Any:
+        return self._or_eagerly(what, lambda: traced(self, *args), of, (self, *args))
+
+    return method
 
 
 class LazyArray(TracedArray):
@@ -151,11 +162,9 @@ class LazyArray(TracedArray):
             lambda array, key: array[key], (self, key),
         ))  # fmt: skip
 
-    def __iter__(self) -> Iterator[Any]:
-        found: Iterator[Any] = self._or_eagerly(
-            "iteration", lambda: super(LazyArray, self).__iter__(), iter, (self,)
-        )
-        return found
+    __iter__ = _or_by_numpy("iteration", TracedArray.__iter__, iter)
+    __matmul__ = _or_by_numpy("@", TracedArray.__matmul__, operator_module.matmul)
+    __rmatmul__ = _or_by_numpy("@", TracedArray.__rmatmul__, lambda a, other: other @ a)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tracer = self.tracer
@@ -191,23 +200,7 @@ class LazyArray(TracedArray):
             error = None  # its frames would hold this frame
         return self
 
-    def __matmul__(self, other: Any) -> Any:
-        return self._or_eagerly(
-            "@",
-            lambda: super(LazyArray, self).__matmul__(other),
-            operator_module.matmul,
-            (self, other),
-        )
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self._or_eagerly(
-            "@",
-            lambda: super(LazyArray, self).__rmatmul__(other),
-            operator_module.matmul,
-            (other, self),
-        )
-
-    def __imatmul__(self, other: Any) -> Any:
+    def __imatmul__(self, other: Any) -> Any:  # type: ignore[misc]
         if not self.tracer.leaked:
             with suppress(*BREAKS):
                 return super()._assigned(self @ other, "__imatmul__")
@@ -230,17 +223,11 @@ class LazyArray(TracedArray):
         if name in ("shape", "strides", "dtype"):
             self.tracer.reshaped(self._array())
 
-    def __reduce__(self) -> Any:
-        return self._or_eagerly(".__reduce__", self._pickled, lambda a: a.__reduce__(), (self,))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        args = (self, protocol)
-        return self._or_eagerly(
-            ".__reduce__", self._pickled, lambda a, p: a.__reduce_ex__(p), args
-        )
-
-    def _pickled(self) -> Any:
+    def _pickled(self, *protocol: Any) -> Any:
         self._unsupported("a pickle")
+
+    __reduce__ = _or_by_numpy(".__reduce__", _pickled, lambda a: a.__reduce__())
+    __reduce_ex__ = _or_by_numpy(".__reduce__", _pickled, lambda a, p: a.__reduce_ex__(p))
 
     def __str__(self) -> str:
         return str(self._array())
@@ -270,18 +257,5 @@ def _asked(what: str, of: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-# What Python asks a single value for.
-for _name, _what, _of in (
-    ("__bool__", "the truth value", bool),
-    ("__float__", "float()", float),
-    ("__int__", "int()", int),
-    ("__index__", "an index", operator_module.index),
-    ("__complex__", "complex()", complex),
-    ("__format__", "formatting", format),
-    ("__contains__", "'in'", lambda a, item: item in a),
-    ("__round__", "round()", round),
-    ("__trunc__", "math.trunc()", math.trunc),
-    ("__hash__", "the hash", hash),
-    ("__bytes__", "bytes()", bytes),
-):
-    setattr(LazyArray, _name, _asked(_what, _of))
+for _of, _what, _ in ASKED:
+    setattr(LazyArray, f"__{_of.__name__}__", _asked(_what, _of))

@@ -6,22 +6,14 @@ from typing import Any
 
 from opweave.compiler.parts.interface import LazySightLike
 from opweave.compiler.tracing.capture import KEEPING
+from opweave.compiler.tracing.questions import StandIn
 
 
-class LazyCalls:
+class LazyCalls(StandIn):
     """Stands for a callable that asks no array what to do; it is given arrays themselves."""
-
-    __opweave_stands__ = True
 
     def __init__(self, found: Any, sight: LazySightLike):
         self._found, self._sight = found, sight
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._found)
-
-    def __repr__(self) -> str:
-        return repr(self._found)
 
     def __eq__(self, other: object) -> Any:
         return self._found == (other._found if type(other) is LazyCalls else other)

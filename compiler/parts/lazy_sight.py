@@ -10,7 +10,7 @@ import functools
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,59 +24,49 @@ from opweave.compiler.parts.outliving import OUTLIVING
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.bytecode import asks_truth, catches, catches_index, names_in
+from opweave.compiler.tracing.bytecode import names_in
 from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.containers import is_container
-from opweave.compiler.tracing.interface import ChangesLike, Seen
+from opweave.compiler.tracing.interface import ChangesLike, Sight
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
-from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.purity import is_pure_in_c
 from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
 from opweave.compiler.tracing.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")
-# Classes in C that ask for the class of a number.
-OF_NUMBERS = frozenset({"Decimal", "Fraction", "timedelta"})
+# Classes in C that ask for the class of a number, and truths that there are once.
+ASKED_FOR_CLASS = ("Decimal", "Fraction", "timedelta", *TRUTHS)
 # Functions that read the frame which calls them: no frame of ours may stand between.
 OF_THE_FRAME = frozenset("globals locals vars eval exec breakpoint _getframe".split())
 
 
-class LazySight:
+class LazySight(Sight):
     """The sight of a function that runs in parts; its tracer has the arrays.
 
     Attributes:
         shown: objects that the function sees themselves.
-        changes: what it has changed outside so far, while it runs.
         meant: stand-ins, and the values that they stand for.
         copy_of: of containers, by the identities of the originals.
         scopes: the globals of the user's functions, by those of their copies.
     """
 
     puts_back = True
+    tracer: LazyTracerLike
 
     def __init__(self, tracer: LazyTracerLike):
-        self.tracer = tracer
-        self.seen = Seen()
+        super().__init__(tracer)
         self.shown: list[Any] = []
-        self.changes: ChangesLike | None = None
         self.meant: dict[int, Any] = {}
         self.copy_of: dict[int, Any] = {}
         self.scopes: dict[int, dict[str, Any]] = {}
-
-    def errors(self) -> Any:
-        return self.tracer.errors()
 
     @unwatched
     def plain(self, value: Any) -> Any:
         """What the function sees of a module or an object, always the same stand-in for one."""
         found = value.value if isinstance(value, Identity) else value
-        self.seen.note(found)
-        is_unknown = isinstance(value, Identity)
-        return self._standing(
-            self.seen.once(id(found), found, lambda: self._plain(found, is_unknown)), found
-        )
+        return self._standing(super().plain(value), found)
 
     def _standing(self, made: Any, found: Any) -> Any:
         """Remember what a stand-in was made for; one of a function cannot say so itself."""
@@ -84,7 +74,7 @@ class LazySight:
             self.meant[id(made)] = made, found
         return made
 
-    def _plain(self, found: Any, is_unknown: bool) -> Any:
+    def _seen(self, found: Any, is_unknown: bool) -> Any:
         name = getattr(found, "__name__", "") if isinstance(found, types.ModuleType) else ""
         is_random = type(found).__module__.startswith("numpy.random")
         if found is warnings.warn:
@@ -143,7 +133,7 @@ class LazySight:
         return functools.update_wrapper(function, plain)
 
     def begun(self, changes: ChangesLike) -> None:
-        self.changes = changes
+        super().begun(changes)
         self.scopes = changes.substituted.original_scopes()
 
     def ended(self) -> None:
@@ -192,13 +182,8 @@ class LazySight:
         return self.tracer.concrete(meant_by(item))
 
     def copies(self, code: types.CodeType) -> None:
-        self.tracer.catches |= catches(code)
-        self.tracer.catches_index |= catches_index(code)
-        names = OF_NUMBERS.union(TRUTHS) & names_in(code)
-        self.tracer.asks_truth |= asks_truth(code) or bool(names)
-
-    def classes(self) -> Set[type]:
-        return self.seen.shown_classes
+        super().copies(code)
+        self.tracer.asks_truth |= not names_in(code).isdisjoint(ASKED_FOR_CLASS)
 
     def left(self, departure: Departure) -> None:
         """Give code of others arrays and numbers, which it may keep, or whose types it may ask.
@@ -225,12 +210,6 @@ class LazySight:
             self.tracer.leaked = True
         return self.real(item)
 
-    def stands_for(self, value: Any, made: Any) -> None:
-        self.seen.made[id(value)] = value, made
-
     def unread(self, name: str, value: Any) -> Any:
         """No stand-in is needed: Python runs at each call, and reads the value that is there."""
         return self.plain(value)
-
-    def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
-        """Nothing is refused: Python reads classes at each call."""

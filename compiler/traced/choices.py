@@ -13,13 +13,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.arrays.traced_operators import (
-    ArrayOperators,
-    is_traced_array,
-    is_traced_number,
-)
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.builder import scalar_type
-from opweave.compiler.numpy_api.dispatch import operator_of
+from opweave.compiler.traced.operands import OnlyOperand
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Kind, Operator
@@ -30,7 +26,7 @@ from opweave.opcodes.errors import DTypeError, UnsupportedError
 EXACT = 1 << 53
 
 
-class Choice(ArrayOperators):
+class Choice(OnlyOperand):
     """One of several numbers.
 
     Attributes:
@@ -64,23 +60,8 @@ class Choice(ArrayOperators):
     def _assigned(self, value: Any, name: str) -> Any:
         return value  # a number: the name stands for another one then
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        operator = operator_of(ufunc, args)
-        if operator is None or method != "__call__" or kwargs:
-            self.refuse()
-        return self._applied(operator, *args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.refuse()
-
-
-for _name in (
-    "bool", "len", "iter", "float", "int", "index", "getitem", "setitem", "array", "contains",
-    "hash", "matmul", "rmatmul", "divmod", "rdivmod", "repr", "str", "format", "complex", "round",
-    "trunc", "floor", "ceil", "array_function",
-):  # fmt: skip
+for _name in ("str", "complex", "round", "trunc", "floor", "ceil", "array_function"):
     setattr(Choice, f"__{_name}__", Choice.refuse)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -109,22 +109,10 @@ class TracedScalar(NumberOperators):
     def __deepcopy__(self, memo: Any) -> TracedScalar:
         return self
 
-    def __repr__(self) -> str:
-        return repr(self.tracer.concrete(self))
-
-    def __str__(self) -> str:
-        return str(self.tracer.concrete(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(self.tracer.concrete(self), spec)
-
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The number's own type, for ``isinstance``; it is part of the guard."""
         return type(self.example)
-
-    def __hash__(self) -> int:
-        return hash(self.tracer.concrete(self))
 
     def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
         return scalar_apply(name, operands)
@@ -204,32 +192,20 @@ class TracedScalar(NumberOperators):
         expr = self.expr if is_bool else Expr("ne", (self.expr, literal(0)))
         return self.tracer.decide(expr, bool(self.example))
 
-    def __int__(self) -> int:
-        return int(self.tracer.concrete(self))
-
-    def __float__(self) -> float:
-        return float(self.tracer.concrete(self))
-
-    def __index__(self) -> int:
-        return operator.index(self.tracer.concrete(self))
-
-    def __complex__(self) -> complex:
-        return complex(self.tracer.concrete(self))
-
-    def __trunc__(self) -> Any:
-        return math.trunc(self.tracer.concrete(self))
-
-    def __floor__(self) -> Any:
-        return math.floor(self.tracer.concrete(self))
-
-    def __ceil__(self) -> Any:
-        return math.ceil(self.tracer.concrete(self))
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.tracer.concrete(self), digits)
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self.tracer.concrete(self), dtype)
+
+
+def _made_static(of: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args: of(self.tracer.concrete(self), *args)
+
+
+# What Python asks a number for, by methods of these names.
+for _of in (
+    repr, str, format, hash, int, float, complex, operator.index, round, math.trunc, math.floor,
+    math.ceil,
+):  # fmt: skip
+    setattr(TracedScalar, f"__{_of.__name__}__", _made_static(_of))
 
 
 def _item(number: TracedScalar, key: Any) -> Any:

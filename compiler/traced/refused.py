@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator as operator_module
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -18,6 +20,21 @@ from opweave.opcodes.shapes import normal_axes
 
 # Operators whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
+# What Python asks a single value for: a method named after the function, what messages call it,
+# and what to write instead.
+ASKED: tuple[tuple[Callable[..., Any], str, str], ...] = (
+    (format, "formatting", "print it outside the fused function"),
+    (hash, "the hash", "compute the key outside the fused function"),
+    (bool, "the truth value", "use np.where(condition, a, b)"),
+    (float, "float()", "keep it an array, or compute it outside"),
+    (int, "int()", "use .astype(np.int64), or compute it outside"),
+    (operator_module.index, "an index", "compute it outside the fused function"),
+    (complex, "complex()", "keep it an array, or compute it outside"),
+    (round, "round()", "use np.round(x, digits), or round it outside"),
+    (math.trunc, "math.trunc()", "use np.trunc"),
+    (bytes, "bytes()", "take the bytes outside the fused function"),
+    (operator_module.contains, "'in'", "use (x == value).any()"),
+)
 
 
 def _refuse(what: str, hint: str) -> Callable[..., NoReturn]:
@@ -38,17 +55,6 @@ class Refused:
     value: Value
 
     __repr__ = _refuse("the text", "print it outside the fused function")
-    __format__ = _refuse("formatting", "print it outside the fused function")
-    __hash__ = _refuse("the hash", "compute the key outside the fused function")
-    __bool__ = _refuse("the truth value", "use np.where(condition, a, b)")
-    __float__ = _refuse("float()", "keep it an array, or compute it outside")
-    __int__ = _refuse("int()", "use .astype(np.int64), or compute it outside")
-    __index__ = _refuse("an index", "compute it outside the fused function")
-    __complex__ = _refuse("complex()", "keep it an array, or compute it outside")
-    __round__ = _refuse("round()", "use np.round(x, digits), or round it outside")
-    __trunc__ = _refuse("math.trunc()", "use np.trunc")
-    __bytes__ = _refuse("bytes()", "take the bytes outside the fused function")
-    __contains__ = _refuse("'in'", "use (x == value).any()")
     __array__ = _refuse("np.asarray()", "pass the value itself: NumPy functions take it")
 
     def __delitem__(self, key: Any) -> NoReturn:
@@ -56,6 +62,10 @@ class Refused:
         if self.tracer.is_number(self.value):
             raise TypeError(f"'{name_of_class(self)}' object doesn't support item deletion")
         raise ValueError("cannot delete array elements")
+
+
+for _of, _what, _hint in ASKED:
+    setattr(Refused, f"__{_of.__name__}__", _refuse(_what, _hint))
 
 
 def name_of_class(array: Any) -> str:

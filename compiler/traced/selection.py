@@ -10,16 +10,18 @@ back by the same mask, or is reduced:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike
-from opweave.compiler.arrays.traced_operators import ArrayOperators, is_traced_array
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
 from opweave.compiler.numpy_api.common import same_shape
-from opweave.compiler.numpy_api.dispatch import METHODS, operator_of
+from opweave.compiler.numpy_api.dispatch import METHODS
+from opweave.compiler.traced.operands import OnlyOperand
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, UnsupportedError
@@ -38,7 +40,7 @@ def is_selection(array: TracedArrayLike, key: Any) -> bool:
     )
 
 
-class MaskSelection(ArrayOperators):
+class MaskSelection(OnlyOperand):
     """The elements of an array where a mask is true, in one dimension."""
 
     __array_priority__ = 1002
@@ -47,9 +49,9 @@ class MaskSelection(ArrayOperators):
         self.whole = whole.of(whole.value)  # the array as it is now, since a selection is a copy
         self.mask = mask.of(mask.value)
 
-    def refuse(self) -> NoReturn:
+    def refuse(self, *args: Any) -> NoReturn:
         tracer = self.whole.tracer
-        raise self.whole.tracer.noted(
+        raise tracer.noted(
             UnsupportedError(f"indexing by a mask; select by np.where ({tracer.where()})")
         )
 
@@ -61,8 +63,11 @@ class MaskSelection(ArrayOperators):
             return item
         return self.refuse()
 
+    def _values(self, operands: Sequence[Any]) -> Sequence[Any]:
+        return list(map(self._operand, operands))
+
     def _applied(self, operator: Operator, *operands: Any) -> Any:
-        found = self.whole.tracer.apply(operator, [self._operand(o) for o in operands])
+        found = self.whole.tracer.apply(operator, self._values(operands))
         if isinstance(found, tuple):
             return tuple(MaskSelection(part, self.mask) for part in found)
         return MaskSelection(found, self.mask)
@@ -79,13 +84,6 @@ class MaskSelection(ArrayOperators):
         ):
             raise DTypeError(f"{name}: cannot store the result into {mine} in place")
         return MaskSelection(value.whole.astype(mine), self.mask)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        wholes = [self._operand(arg) for arg in args]
-        operator = operator_of(ufunc, wholes)
-        if operator is None or method != "__call__" or kwargs:
-            self.refuse()
-        return self._applied(operator, *args)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = function.__name__
@@ -109,20 +107,7 @@ class MaskSelection(ArrayOperators):
             return lambda dtype: MaskSelection(self.whole.astype(dtype), self.mask)
         if name == "copy":
             return lambda: MaskSelection(self.whole, self.mask)
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.refuse()
-
-
-def _refusing(self: MaskSelection, *args: Any) -> NoReturn:
-    self.refuse()
-
-
-for _name in (
-    "bool", "len", "iter", "float", "int", "index", "getitem", "setitem", "array", "contains",
-    "hash", "matmul", "rmatmul", "divmod", "rdivmod", "repr", "format",
-):  # fmt: skip
-    setattr(MaskSelection, f"__{_name}__", _refusing)
+        return super().__getattr__(name)
 
 
 def is_same(first: TracedArrayLike, second: TracedArrayLike) -> bool:

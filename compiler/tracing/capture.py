@@ -10,7 +10,6 @@ Classes are not copied, nor are values that only classes hold: their places are 
 
 from __future__ import annotations
 
-import dis
 import functools
 import types
 from collections.abc import Iterator, Sequence, Set
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.bytecode import BETWEEN, READS, _reads, names_in, nested_codes
+from opweave.compiler.tracing.bytecode import READS, _reads, loads_constant, names_in, steps
 from opweave.compiler.tracing.containers import is_class_of_objects, remembered
 from opweave.compiler.tracing.owners import (
     Function,
@@ -67,19 +66,13 @@ def compares_objects(fn: Function) -> bool:
 
     A function of others may return an array that it was given: the array, not its stand-in.
     """
-    for code in nested_codes(fn.__code__):
-        before: Any = None
-        for instruction in dis.get_instructions(code):
-            if instruction.opname == "IS_OP" and not _is_fixed(before, fn):
-                return True
-            if instruction.opname not in BETWEEN:
-                before = instruction
-    return False
+    compared = (before for before, one in steps(fn.__code__) if one.opname == "IS_OP")
+    return not all(_is_fixed(before, fn) for before in compared)
 
 
 def _is_fixed(instruction: Any, fn: Function) -> bool:
     """True for what loads a constant, or a global that is a module, a class or an object."""
-    if instruction is None or instruction.opname == "LOAD_CONST":
+    if instruction is None or loads_constant(instruction):
         return True
     if instruction.opname not in READS[:2]:
         return False
@@ -223,20 +216,29 @@ def chains(fn: Function) -> Iterator[tuple[Place, ...]]:
 
     A function may stand in the place of a module.
     """
-    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    yield from ((Place.of(name, cell),) for name, cell in cells.items())
-    for is_global, first, *attributes in _reads(fn.__code__):
-        if not is_global and first not in cells:
-            continue  # a variable of the function's own
-        found = [Place.of(first, fn.__globals__ if is_global else cells[first])]
+    yield from ((Place.of(name, cell),) for name, cell in _cells(fn).items())
+    for place, attributes in reads_of(fn):
+        found = [place]
         for name in attributes:
             owner = found[-1].read()
             is_read = is_own_module(owner) or is_helper(owner) or _is_data(owner, name)
             if not is_read or name not in vars(owner):
                 break
             found.append(Place.of(name, vars(owner)))
-        if found[-1].read() is not Missing and (is_global or len(found) > 1):
+        if found[-1].read() is not Missing and (isinstance(place.scope, dict) or len(found) > 1):
             yield tuple(found)
+
+
+def reads_of(fn: Function) -> Iterator[tuple[Place, Sequence[str]]]:
+    """The places of the names that a function reads outside, and the attributes behind each."""
+    cells = _cells(fn)
+    for is_global, name, *attributes in _reads(fn.__code__):
+        if is_global or name in cells:  # else a variable of the function's own
+            yield Place.of(name, fn.__globals__ if is_global else cells[name]), attributes
+
+
+def _cells(fn: Function) -> dict[str, types.CellType]:
+    return dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
 
 # Types of what a module or class of others holds that is part of a guard.

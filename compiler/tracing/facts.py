@@ -12,7 +12,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.tracing.bytecode import _reads, names_in
+from opweave.compiler.tracing.bytecode import names_in
+from opweave.compiler.tracing.capture import reads_of
 from opweave.compiler.tracing.checks import (
     CODE,
     DEFAULTS,
@@ -36,7 +37,7 @@ ADDED = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__"})
 IMMUTABLE = 1 << 8
 
 
-class Watched:
+class Versioned:
     """What a class or a scope has; looked at where its version is another."""
 
     __slots__ = ("field", "found", "owner", "read", "version")
@@ -84,7 +85,7 @@ class Facts(Checked):
     def __init__(self) -> None:
         self.added = 0
         self.checks: list[Check] = []
-        self.watched: list[Watched] = []
+        self.watched: list[Versioned] = []
         self._checked: set[tuple[int, str]] = set()
         self._names: dict[int, Names] = {}
 
@@ -161,7 +162,7 @@ class Facts(Checked):
             self._watch(type(cls), lambda: _members(type(cls)))
 
     def _watch(self, owner: Any, read: Callable[[], Mapping[Any, Any]]) -> None:
-        self.watched.append(Watched(owner, read))
+        self.watched.append(Versioned(owner, read))
         self._grown()
 
 
@@ -192,12 +193,12 @@ def _looked_up(fn: Function) -> Iterator[tuple[Any, str, bool]]:
 
     Last whether the scope is of others, and seldom changes.
     """
-    for scope, first, attributes in _ways(fn):
-        found = _read(scope, first)
+    for place, attributes in reads_of(fn):
+        found, is_global = place.read(), isinstance(place.scope, dict)
         if found is Missing or isinstance(found, types.ModuleType):
-            yield scope, first, False
-        if found is Missing and isinstance(scope, dict):
-            yield fn.__builtins__, first, True
+            yield place.scope if is_global else place, place.name, False
+        if found is Missing and is_global:
+            yield fn.__builtins__, place.name, True  # type: ignore[attr-defined]
         for name in attributes:
             is_module = isinstance(found, types.ModuleType)
             if not is_module and not (is_helper(found) and not hasattr(Function, name)):
@@ -208,24 +209,10 @@ def _looked_up(fn: Function) -> Iterator[tuple[Any, str, bool]]:
                 yield names, name, not is_own
 
 
-def _ways(fn: Function) -> Iterator[tuple[Any, str, Sequence[str]]]:
-    """A scope or cell, a name that is read there, and the attributes behind it."""
-    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    for is_global, first, *attributes in _reads(fn.__code__):
-        if is_global:
-            yield fn.__globals__, first, attributes
-        elif first in cells:
-            yield Place.of(first, cells[first]), first, attributes
-
-
-def _read(scope: Any, name: str) -> Any:
-    return scope.read() if isinstance(scope, Place) else scope.get(name, Missing)
-
-
 def _named(fn: Function) -> Iterator[Any]:
     """What the names of a function, and of modules of the user's in it, stand for."""
-    for scope, first, attributes in _ways(fn):
-        found = _read(scope, first)
+    for place, attributes in reads_of(fn):
+        found = place.read()
         yield found
         for name in attributes:
             if not is_own_module(found):

@@ -1,4 +1,4 @@
-"""Protocols of this room: what a function sees, and what it has changed."""
+"""What a function sees, and the protocol of what it has changed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import types
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
+from opweave.compiler.tracing.bytecode import asks_truth, catches, catches_index
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.owners import is_own_class
 from opweave.compiler.tracing.places import Place
 from opweave.compiler.tracing.shown_classes import ShownClasses
+from opweave.compiler.tracing.structure import Identity
 
 
 class ChangesLike(Protocol):
@@ -33,54 +35,79 @@ class ChangesLike(Protocol):
         """Do to the copies what was done to the originals."""
 
 
-class Sight(Protocol):
+class Sight:
     """What a function sees of values that are not traced.
 
     Attributes:
+        tracer: has the arrays and numbers.
         seen: what was shown so far.
         puts_back: changes outside of the function are done to the originals, not refused.
         changes: what it has changed outside so far, while it runs.
     """
 
-    seen: Seen
-    puts_back: bool
-    changes: ChangesLike | None
+    puts_back = False
+
+    def __init__(self, tracer: Any):
+        self.tracer = tracer
+        self.seen = Seen()
+        self.changes: ChangesLike | None = None
 
     def plain(self, value: Any) -> Any:
-        """What stands for a value of the guard."""
+        """What stands for a value; always the same for one."""
+        found = value.value if isinstance(value, Identity) else value
+        self.seen.note(found)
+        return self.seen.once(
+            id(found), found, lambda: self._seen(found, isinstance(value, Identity))
+        )
+
+    def _seen(self, found: Any, is_unknown: bool) -> Any:
+        """What stands for a value; ``is_unknown`` for one that no guard knows."""
+        raise NotImplementedError
 
     def unread(self, name: str, value: Any) -> Any:
         """What stands for a value that no guard knows."""
+        raise NotImplementedError
 
     def stands_for(self, value: Any, made: Any) -> None:
         """Make ``plain`` return this for a value from now on."""
+        self.seen.made[id(value)] = value, made
 
     def attribute(self, module: types.ModuleType, name: str) -> Any:
         """What stands for a part of a module that has a stand-in, see ``libraries.py``."""
+        raise NotImplementedError
 
     def assign(self, module: types.ModuleType, name: str, value: Any) -> None:
         """The function assigns a part of such a module."""
+        raise NotImplementedError
 
     def left(self, departure: Departure) -> None:
         """The function calls what is not known to be pure, see ``leaving.py``."""
+        raise NotImplementedError
 
     def begun(self, changes: ChangesLike) -> None:
         """The function begins; its changes outside of itself are noted there."""
+        self.changes = changes
 
     def crossed(self, is_outside: bool) -> None:
         """Uncopied code begins, or copied code goes on, see ``leaving.py``."""
 
     def classes(self) -> Set[type]:
         """The user's classes that the function has been shown."""
+        return self.seen.shown_classes
 
     def copies(self, code: types.CodeType) -> None:
         """Note that the function runs a copy of this code."""
+        self.tracer.catches |= catches(code)
+        self.tracer.catches_index |= catches_index(code)
+        self.tracer.asks_truth |= asks_truth(code)
 
     def changed(self, changes: ChangesLike, name: str) -> None:
         """The function is done; what it may have changed outside of itself, see ``changes.py``."""
+        raise NotImplementedError
 
     def errors(self) -> Any:
         """NumPy's settings of floating-point errors while the function runs."""
+        return self.tracer.errors()
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
         """Refuse names in the code that are watched places which no guard knows."""

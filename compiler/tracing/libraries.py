@@ -6,7 +6,6 @@ an import inside of it, ``sys.modules``.  So ``xp is np`` has Python's answer.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import importlib
 import inspect
@@ -24,6 +23,7 @@ from opweave.compiler.numpy_api.scipy_special import asked
 from opweave.compiler.traced.python_functions import INSTEAD
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.purity import OURS, PURE
+from opweave.compiler.tracing.questions import StandIn
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 
 ARRAY_MODULES = ("numpy", "cupy")
@@ -35,21 +35,15 @@ MAKERS = frozenset(
 )
 
 
-class Module:
+class Module(StandIn):
     """Stands for a module; the function's sight says what its parts are."""
 
     __slots__ = ("_found", "_sight")
-    __opweave_stands__ = True
-    _found: types.ModuleType
     _sight: Sight
 
     def __init__(self, found: types.ModuleType, sight: Sight):
         object.__setattr__(self, "_found", found)
         object.__setattr__(self, "_sight", sight)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._found)
 
     def __getattr__(self, name: str) -> Any:
         return self._sight.attribute(self._found, name)
@@ -59,9 +53,6 @@ class Module:
 
     def __dir__(self) -> list[str]:
         return dir(self._found)
-
-    def __repr__(self) -> str:
-        return repr(self._found)
 
 
 Module.__name__ = "module"  # the name in texts of Python's errors
@@ -113,17 +104,6 @@ def _creators() -> dict[int, str]:
 def creator_name(found: Any) -> str | None:
     """The name of a function of NumPy's that makes arrays; None of anything else."""
     return _creators().get(id(found))
-
-
-def importer(sight: Sight) -> Callable[..., Any]:
-    """``__import__`` as a copied function sees it: it returns stand-ins of loaded modules."""
-
-    def imported(
-        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-    ) -> Any:
-        return sight.plain(builtins.__import__(name, globals, locals, fromlist, level))
-
-    return imported
 
 
 # Functions that give modules.

@@ -6,16 +6,16 @@ Such a function runs by NumPy.  Each reason is a text that ends with what to do 
 from __future__ import annotations
 
 import builtins
-import dis
 import inspect
 import re
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from opweave.compiler.tracing.bytecode import _reads, asks_frames, names_in, nested_codes
-from opweave.compiler.tracing.capture import compares_objects
+from opweave.compiler.tracing.bytecode import asks_frames, names_in, nested_codes, steps
+from opweave.compiler.tracing.capture import compares_objects, reads_of
 from opweave.compiler.tracing.owners import Function
+from opweave.compiler.tracing.places import Missing
 
 # Code that goes on after the call of its function, and what it is named.
 LATER = {
@@ -107,37 +107,25 @@ def never_in_parts(fn: Function) -> str | None:
 
 def _opaque(fn: Function) -> Iterator[str]:
     """Names of what takes arrays past their stand-ins."""
-    code, called = fn.__code__, set[str]()
-    for inner in nested_codes(code):
-        for instruction in dis.get_instructions(inner):
-            if instruction.opname == "IMPORT_NAME" and _root(instruction.argval) in MODULES:
-                yield instruction.argval
-            if "NULL" in instruction.argrepr:  # as Python pushes it before what is called
-                called.add(instruction.argval)
-    names = names_in(code)
+    called, names = set[str](), names_in(fn.__code__)
+    for _, instruction in steps(fn.__code__):
+        if instruction.opname == "IMPORT_NAME" and _root(instruction.argval) in MODULES:
+            yield instruction.argval
+        if "NULL" in instruction.argrepr:  # as Python pushes it before what is called
+            called.add(instruction.argval)
     if "open" in names and any(OF_BYTES.fullmatch(name) for name in names):
         yield "a file of bytes"
-    cells = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
-    for is_global, *path in _reads(code):
-        if path[0] in CALLED and path[0] not in called:
+    for place, attributes in reads_of(fn):
+        if place.name in CALLED and place.name not in called:
             continue
-        value = _found(path[0], fn.__globals__ if is_global else cells)
-        for name in path[1:]:
+        value = place.read()
+        value = vars(builtins).get(place.name) if value is Missing else value
+        for name in attributes:
             if _is_opaque(value) or not isinstance(value, types.ModuleType):
                 break
             value = vars(value).get(name)
         if _is_opaque(value):
-            yield ".".join(path)
-
-
-def _found(name: str, scope: Any) -> Any:
-    if name in scope:
-        found = scope[name]
-        try:
-            return found.cell_contents if type(found) is types.CellType else found
-        except ValueError:  # the cell is empty
-            return None
-    return vars(builtins).get(name)
+            yield ".".join([place.name, *attributes])
 
 
 def _is_opaque(value: Any) -> bool:

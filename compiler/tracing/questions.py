@@ -28,15 +28,25 @@ def class_of(value: Any) -> type:
     return of
 
 
-class ClassOf:
-    """A class of Python's as a copied function sees it."""
+class StandIn:
+    """Stands for a value, whose class it names as its own."""
 
+    __slots__ = ()
     __opweave_stands__ = True
-    _found: Any = type
+    _found: Any
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return type
+        return type(self._found)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+
+class ClassOf(StandIn):
+    """A class of Python's as a copied function sees it."""
+
+    _found: Any = type
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._found, name)

@@ -15,6 +15,7 @@ from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.compiler.tracing.capture import is_constant
 from opweave.compiler.tracing.interface import Sight
+from opweave.compiler.tracing.questions import ClassOf, StandIn
 from opweave.opcodes.errors import TraceError
 
 # Methods that Python looks up in the class alone.
@@ -38,12 +39,10 @@ CHANGES = (
 )
 
 
-class Refusing:
+class Refusing(StandIn):
     """Stands for a value that a compiled function would ask once only: it refuses to be asked."""
 
     __slots__ = ("_found", "_name", "_tracer", "_why")
-    __opweave_stands__ = True
-    _found: Any
     _name: str
     _tracer: Tracer
     _why: tuple[str, str]
@@ -141,32 +140,17 @@ class Remembering(Refusing):
         return found
 
 
-class Clock:
+class Clock(ClassOf):
     """Stands for a class of the standard library's dates, whose clock gives another value."""
-
-    __opweave_stands__ = True
 
     def __init__(self, found: type, tracer: Tracer):
         self._found, self._tracer = found, tracer
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._found, name)
+        value = super().__getattr__(name)
         if name not in ("now", "utcnow", "today"):
             return value
         return Refusing(value, f"{self._found.__name__}.{name}", VARIES, self._tracer)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._found(*args, **kwargs)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._found)
-
-    def __instancecheck__(self, value: Any) -> bool:
-        return isinstance(value, self._found)
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is self._found
-
-    def __hash__(self) -> int:
-        return hash(self._found)

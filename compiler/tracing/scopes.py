@@ -1,24 +1,22 @@
-"""Names outside of a function as its copy has them, and what is assigned to them."""
+"""Names outside of a function as its copy has them."""
 
 from __future__ import annotations
 
 import builtins
 import types
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Set
 from contextlib import suppress
 from typing import Any
 
+from opweave.compiler.tracing.copied import CopiedNames
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.places import Missing, are_same
-from opweave.compiler.tracing.questions import stands_in
+from opweave.compiler.tracing.questions import StandIn, stands_in
 
 
-class Outside:
+class Outside(StandIn):
     """A module as a traced function sees it: those of its names that are known to be read."""
 
     __slots__ = ("_found", "_known", "_names", "_sight")
-    __opweave_stands__ = True
-    _found: types.ModuleType
     _known: set[str]
     _names: dict[str, Any]
     _sight: Sight
@@ -29,10 +27,6 @@ class Outside:
         slots = {"_found": found, "_names": names, "_known": known, "_sight": sight}
         for name, value in slots.items():
             object.__setattr__(self, name, value)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return types.ModuleType
 
     def __getattr__(self, name: str) -> Any:
         if name == "__dict__":
@@ -80,10 +74,6 @@ class Scopes:
         self.owners: dict[int, str] = {}
         self.cells: list[tuple[str, types.CellType, types.CellType]] = []
         self.made_cells: dict[int, types.CellType] = {}  # by their originals
-        self.before: dict[int, dict[str, Any]] = {}  # in copies, and in the originals
-        self.there: dict[int, dict[str, Any]] = {}
-        self.held: list[Any] = []
-        self.held_there: list[Any] = []
 
     @property
     def known_scopes(self) -> Set[int]:
@@ -108,51 +98,14 @@ class Scopes:
             with suppress(ValueError):  # an empty one
                 cell.cell_contents = original.cell_contents
 
-    def begin(self) -> None:
-        """Remember what there is before the function runs, or goes on."""
-        self.before = {number: dict(scope) for number, scope in self.scopes.items()}
-        self.there = {number: dict(scope) for number, scope in self.originals.items()}
-        self.held = [_contents(cell) for _, cell, _ in self.cells]
-        self.held_there = [_contents(original) for *_, original in self.cells]
-
-    def _assigned(self) -> Iterator[tuple[str, Any, str, Any]]:
-        """What the function has assigned outside of itself: text, scope, name and value."""
-        for (name, cell, original), old in zip(self.cells, self.held, strict=False):
-            new = _contents(cell)
-            if new is not old:
-                yield f"the variable '{name}' of an enclosing function", original, name, new
-        for number, before in self.before.items():
-            text = f"{self.owners[number]}." if number in self.owners else "the global "
-            for name, value in differences(before, self.scopes[number]):
-                shown = f"{text}{name}" if number in self.owners else f"{text}'{name}'"
-                yield shown, self.originals[number], name, value
-
-    def assigned(self) -> str | None:
-        """The first thing that the function has assigned outside of itself, for a message."""
-        return next((text for text, *_ in self._assigned()), None)
-
-    def put_back(self, meant: Callable[[Any], Any]) -> None:
-        """Assign it where the function read it; ``meant`` makes a value the caller's."""
-        found = list(self._assigned())
-        for _, scope, name, value in found:
-            _assign(scope, name, value, meant)
-        if found:
-            self.begin()
-
-    def take_over(self, shown: Callable[[Any], Any]) -> None:
-        """Assign what others have assigned there; ``shown`` makes a value the function's."""
-        changed = False
-        for (_, cell, original), old in zip(self.cells, self.held_there, strict=False):
-            new = _contents(original)
-            if new is not old and new is not Missing:
-                cell.cell_contents = shown(new)
-                changed = True
-        for number, before in self.there.items():
-            for name, value in differences(before, self.originals[number]):
-                _assign(self.scopes[number], name, value, shown)
-                changed = True
-        if changed:
-            self.begin()
+    def pairs(self) -> list[CopiedNames]:
+        """Copies and originals, to be asked what was assigned since."""
+        variables = ((copy, of, _shown_variable(name)) for name, copy, of in self.cells)
+        names = (
+            (copy, self.originals[number], _shown(self.owners.get(number)))
+            for number, copy in self.scopes.items()
+        )
+        return [CopiedNames(*parts) for parts in (*variables, *names)]
 
     def cell(self, original: types.CellType) -> types.CellType:
         """One copy of a variable for all functions that share it: one may assign it."""
@@ -169,27 +122,10 @@ class Scopes:
         return self.scopes[id(names)]
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Names of a scope that have another value, ``Missing`` where they have none any more."""
-    if are_same(before, after):
-        return []
-    names = dict.fromkeys((*before, *after))
-    pairs = ((n, before.get(n, Missing), after.get(n, Missing)) for n in names)
-    return [(n, new) for n, old, new in pairs if old is not new and not n.startswith("__")]
+def _shown_variable(name: str) -> Callable[[str], str]:
+    return lambda _: f"the variable '{name}' of an enclosing function"
 
 
-def _assign(scope: Any, name: str, value: Any, meant: Callable[[Any], Any]) -> None:
-    """Give a name its value in a dict or cell; ``Missing`` takes it away."""
-    if isinstance(scope, types.CellType):
-        scope.cell_contents = meant(value)
-    elif value is Missing:
-        scope.pop(name, None)
-    else:
-        scope[name] = meant(value)
-
-
-def _contents(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return Missing
+def _shown(owner: str | None) -> Callable[[str], str]:
+    """What a message calls a name of a function, or of a module."""
+    return lambda name: f"the global '{name}'" if owner is None else f"{owner}.{name}"

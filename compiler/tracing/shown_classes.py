@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opweave.compiler.tracing.places import Missing, are_same
+from opweave.compiler.tracing.copied import differences
+from opweave.compiler.tracing.places import Missing
 
 # Python's flag of a class whose attributes nobody can set, as those in C.
 IMMUTABLE = 1 << 8
@@ -38,12 +39,8 @@ class ShownClasses:
     def _changed(self) -> Iterator[tuple[type, str, Any, Any]]:
         """Class, name, and the values before and now of what is another one."""
         for cls, before in self.before.items():
-            now = dict(vars(cls))
-            if are_same(before, now):
-                continue
-            for name in dict.fromkeys((*before, *now)):
-                old, new = before.get(name, Missing), now.get(name, Missing)
-                if old is not new and name not in BY_PYTHON:
+            for name, old, new in differences(before, dict(vars(cls))):
+                if name not in BY_PYTHON:
                     yield cls, name, old, new
 
     def restored(self) -> str | None:

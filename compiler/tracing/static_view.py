@@ -20,10 +20,10 @@ from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer
-from opweave.compiler.tracing.bytecode import asks_identity, asks_truth, catches, catches_index
+from opweave.compiler.tracing.bytecode import asks_identity
 from opweave.compiler.tracing.capture import KEEPING
 from opweave.compiler.tracing.errstates import checked
-from opweave.compiler.tracing.interface import ChangesLike, Seen, Sight
+from opweave.compiler.tracing.interface import ChangesLike, Sight
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import (
     ARRAY_MODULES,
@@ -72,47 +72,26 @@ TRUTHS = ("True_", "False_")
 INSTEAD = {**PYTHON, **QUESTIONS}
 
 
-class Traced:
-    """The sight of a function that is traced; its tracer remembers what was refused."""
+class Traced(Sight):
+    """The sight of a function that is traced; its tracer remembers what was refused.
 
-    puts_back = False
+    Nothing is brought in step with code that is no copy: a change is refused at the end.
+    """
+
+    tracer: Tracer
 
     def __init__(self, tracer: Tracer):
-        self.tracer = tracer
-        self.seen = Seen()
+        super().__init__(tracer)
         self.captured: Mapping[Place, Any] = {}
-        self.changes: ChangesLike | None = None
-
-    def plain(self, value: Any) -> Any:
-        """The stand-in for a value; always the same one for the same value."""
-        found = value.value if isinstance(value, Identity) else value
-        self.seen.note(found)
-        is_unknown = isinstance(value, Identity)
-        return self.seen.once(id(found), found, lambda: self._seen(found, is_unknown))
 
     def unread(self, name: str, value: Any) -> Any:
         written = remedy(value)
         why = (CHANGES[0], f"pass {written} as an argument") if written else CHANGES
         return refusing(value, name, why, self.tracer)
 
-    def stands_for(self, value: Any, made: Any) -> None:
-        self.seen.made[id(value)] = value, made
-
-    def begun(self, changes: ChangesLike) -> None:
-        self.changes = changes
-
-    def crossed(self, is_outside: bool) -> None:
-        """Nothing is brought in step: changes are refused when the function is done."""
-
-    def classes(self) -> Set[type]:
-        return self.seen.shown_classes
-
     def copies(self, code: types.CodeType) -> None:
-        tracer = self.tracer
-        tracer.catches |= catches(code)
-        tracer.catches_index |= catches_index(code)
-        tracer.asks_truth |= asks_truth(code)
-        tracer.asks_identity |= tracer.asks_truth or asks_identity(code)
+        super().copies(code)
+        self.tracer.asks_identity |= self.tracer.asks_truth or asks_identity(code)
 
     def changed(self, changes: ChangesLike, name: str) -> None:
         """Refuse changes, since a trace changes nothing.
@@ -158,9 +137,6 @@ class Traced:
         if is_known and not changes(found):
             return found
         return self.unread(f"{module.__name__}.{name}", found)
-
-    def errors(self) -> Any:
-        return self.tracer.errors()
 
     def check(self, captured: Mapping[Place, Any], names: Set[str]) -> None:
         self.captured = captured

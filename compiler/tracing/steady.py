@@ -17,18 +17,7 @@ VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.
 # Functions that do so, or that read what nobody can tell beforehand.
 UNFORESEEN = tuple(
     getattr(builtins, name)
-    for name in (
-        "globals",
-        "eval",
-        "exec",
-        "open",
-        "input",
-        "print",
-        "id",
-        "vars",
-        "breakpoint",
-        "memoryview",
-    )
+    for name in "globals eval exec open input print id vars breakpoint memoryview".split()
 )
 CLOCKS = (datetime.datetime, datetime.date)
 # Types of the standard library and NumPy whose objects stay what they are; none is imported here.

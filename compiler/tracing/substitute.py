@@ -12,7 +12,7 @@ from opweave.compiler.tracing.bytecode import names_in
 from opweave.compiler.tracing.capture import KEEPING, chains, inner_functions
 from opweave.compiler.tracing.containers import MAPPINGS, is_container, is_namespace, is_object
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.libraries import importer
+from opweave.compiler.tracing.libraries import giving
 from opweave.compiler.tracing.owners import Function, is_helper, is_own_module
 from opweave.compiler.tracing.places import Missing, Place
 from opweave.compiler.tracing.refusing import Remembering
@@ -53,7 +53,7 @@ class Substituted(Scopes):
             **vars(builtins),
             **{f.__name__: sight.plain(f) for f in UNFORESEEN if _is_pythons(f.__name__)},
             **{name: found for name, found in INSTEAD.items() if _is_pythons(name)},
-            "__import__": importer(sight),
+            "__import__": giving(builtins.__import__, sight),
         })  # fmt: skip
         self.values = dict(values)
         self.containers = containers

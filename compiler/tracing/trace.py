@@ -170,7 +170,7 @@ def _watched(
 ) -> Any:  # fmt: skip
     """What the function returns; an error where something was refused, or changed outside."""
     captured = {k: values.pop(k) for k in list(values) if isinstance(k, Place)}
-    watch = Watch(place for place in captured if place.watched)
+    watch = Watch((place for place in captured if place.watched), sight.seen.changes)
     changed: str | None = None
     try:
         try:

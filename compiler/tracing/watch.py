@@ -9,6 +9,7 @@ import numpy as np
 
 from opweave.compiler.tracing.containers import MAPPINGS, is_namespace, is_object
 from opweave.compiler.tracing.places import Missing, Place
+from opweave.compiler.tracing.shown_classes import ShownClasses
 from opweave.compiler.tracing.tree import DEEPEST
 
 
@@ -17,39 +18,31 @@ class Watch:
 
     Args:
         places: those that are watched.
-        objects: other objects whose contents are watched, but not the elements of arrays.
+        classes: remembers what classes hold of which some of them are.
     """
 
-    def __init__(self, places: Iterable[Place], objects: Iterable[Any] = ()):
+    def __init__(self, places: Iterable[Place], classes: ShownClasses):
         self.names = [(place, place.read()) for place in places]
-        classes = dict.fromkeys(p.scope for p, _ in self.names if isinstance(p.scope, type))
-        self.classes = [(cls, dict(vars(cls))) for cls in classes]
         self.contents: list[tuple[str, Any, Any]] = []
         for place, value in self.names:
             self._keep(place.label, value, 0)
-        for value in objects:
-            self._keep(f"an object of type {type(value).__name__}", value, 0, arrays=False)
+            if isinstance(place.scope, type):
+                classes.note(place.scope)
 
-    def _keep(self, label: str, value: Any, depth: int, arrays: bool = True) -> None:
+    def _keep(self, label: str, value: Any, depth: int) -> None:
         """Copy the contents of a value, and of what it holds."""
         inner = _inside(value)
         if isinstance(value, np.ndarray):
-            if arrays:
-                self.contents.append((label, value, value.copy()))
+            self.contents.append((label, value, value.copy()))
         elif inner is not None and depth < DEEPEST:
             if not isinstance(value, tuple):
                 self.contents.append((label, inner, inner.copy()))
             for item in list(inner.values() if isinstance(inner, dict) else inner):
-                self._keep(label, item, depth + 1, arrays)
+                self._keep(label, item, depth + 1)
 
     def restored(self) -> str | None:
         """Put back what was changed; returns the first change."""
         changed = []
-        for cls, before in self.classes:
-            added = [n for n in vars(cls) if n not in before and n != "__slotnames__"]  # copyreg's
-            for name in added:
-                delattr(cls, name)
-            changed += [f"{cls.__name__}.{name}" for name in added]
         for place, value in self.names:
             if place.read() is not value and value is not Missing:
                 place.write(value)

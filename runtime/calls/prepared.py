@@ -37,9 +37,9 @@ class Prepared:
 
     def __init__(
         self, lowered: Lowered, executor: Executor, extents: Mapping[str, int],
-        arrays: Mapping[int, Any], constants: Sequence[Any] = (), replay: bool = False,
+        arrays: Sequence[Any], constants: Sequence[Any] = (), replay: bool = False,
     ):  # fmt: skip
-        """``arrays`` maps inputs to arrays like theirs; the last of them may be constants.
+        """``arrays`` are like those of the inputs, in order; the last inputs are the constants.
 
         ``replay``: calls that come again may become a CUDA graph, see runtime/cuda/call_graphs.py.
         """
@@ -51,7 +51,9 @@ class Prepared:
         loops = any(kernel.carried for kernel in lowered.kernels)
         self.extents = {**extents, **({TURNS: 1} if loops else {})}
         check_nonempty(self.graph, extents)
-        self.layouts = Layouts(lowered.schedule, extents, arrays)
+        self.inputs = tuple(i.value.id for i in self.graph.inputs)
+        like = dict(zip(self.inputs, (*arrays, *self.constants), strict=True))
+        self.layouts = Layouts(lowered.schedule, extents, like)
         self.shapes = self.layouts.shapes
         self.needs_env = (
             loops
@@ -65,7 +67,6 @@ class Prepared:
 
     def _look_at_outputs(self, extents: Mapping[str, int]) -> None:
         graph = self.graph
-        self.inputs = tuple(i.value.id for i in graph.inputs)
         self.outputs = tuple(o.id if isinstance(o, Value) else -1 for o in graph.outputs)
         # shape and dtype of every output that arrays can be given for
         self.fitting = {

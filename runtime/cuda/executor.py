@@ -26,7 +26,7 @@ from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
 from opweave.runtime.cuda.device_loops import DeviceLoop
 from opweave.runtime.cuda.device_plans import DeviceCallPlan
-from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, State, allocating
+from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.starting import starter
 from opweave.runtime.process import locks
 
@@ -283,14 +283,14 @@ def copied_back(value: Any) -> Any:
     return state_of(value.device.id).run(value.get, what)
 
 
-_states: dict[int, State] = {}
+_states: dict[int, DeviceState] = {}
 _executors: dict[tuple[int, bool], CudaExecutor] = {}
 
 
-def state_of(index: int) -> State:
+def state_of(index: int) -> DeviceState:
     """What is known of a device; one for all executors, since they share its fate."""
     found = _states.get(index)
-    return found if found is not None else _states.setdefault(index, State(cupy(), index))
+    return found if found is not None else _states.setdefault(index, DeviceState(cupy(), index))
 
 
 def executor(index: int, fast: bool) -> CudaExecutor:

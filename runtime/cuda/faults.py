@@ -46,7 +46,7 @@ def named(shape: tuple[int, ...], dtype: DType) -> tuple[str, int]:
     return f"an array {dtype}[{', '.join(map(str, shape))}]", nbytes
 
 
-class State:
+class DeviceState:
     """What this process knows of the state of one device.
 
     Attributes:
@@ -130,7 +130,7 @@ def _is_of_memory(error: Exception) -> bool:
 
 
 def allocating(
-    state: State, make: Callable[[], Any], shape: tuple[int, ...], dtype: DType
+    state: DeviceState, make: Callable[[], Any], shape: tuple[int, ...], dtype: DType
 ) -> Callable[[], Any]:
     """A function that makes arrays of a shape and a dtype."""
     what, nbytes = named(shape, dtype)

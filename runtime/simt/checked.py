@@ -31,7 +31,7 @@ def checker_library() -> ctypes.CDLL:
 
 
 @dataclass
-class Checked:
+class CheckedKernel:
     """A kernel that was built to be sanitized, with what its debug information says."""
 
     binary: Binary
@@ -41,7 +41,7 @@ class Checked:
     device: list[Variable] = field(init=False)
 
     @classmethod
-    def of(cls, binary: Binary) -> Checked:
+    def of(cls, binary: Binary) -> CheckedKernel:
         """The kernel of a binary, loaded once."""
         with LOCK:  # loading runs code of the library, which asks the checker
             if binary.key not in _checked:
@@ -112,7 +112,7 @@ class Checked:
                 ctypes.memmove(address, contents, len(contents))
 
 
-_checked: dict[str, Checked] = {}
+_checked: dict[str, CheckedKernel] = {}
 
 
 def _base_of(address: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opweave.runtime.binaries.debuginfo import Variable
-from opweave.runtime.simt.checked import Checked, Name, checker_library
+from opweave.runtime.simt.checked import CheckedKernel, Name, checker_library
 from opweave.runtime.simt.fibres import LOCK, Geometry, Launch, launch_of, outcome
 from opweave.runtime.simt.regions import Memory, Region
 
@@ -75,7 +75,7 @@ class Fault:
 
 
 def run_sanitized(
-    kernel: Checked, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
+    kernel: CheckedKernel, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
 ) -> list[Fault]:
     """Run one kernel under one schedule and return what the checker saw.
 
@@ -92,7 +92,7 @@ def run_sanitized(
 
 
 def _run_locked(
-    kernel: Checked, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
+    kernel: CheckedKernel, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
 ) -> list[Fault]:
     for piece in memory:
         piece.fill()
@@ -136,7 +136,7 @@ LINE = 1 << 31  # marks a program counter that is a line
 
 
 def _fault(
-    kernel: Checked, raw: Any, names: Sequence[Name], variables: Sequence[Variable]
+    kernel: CheckedKernel, raw: Any, names: Sequence[Name], variables: Sequence[Variable]
 ) -> Fault | None:
     """What the checker saw; None for an index that no access in its line belongs to."""
     line = raw.line or _line(kernel, raw.pc)
@@ -163,7 +163,7 @@ def _memory(
     return (names[raw.region] if raw.region >= 0 else None), raw.offset
 
 
-def _line(kernel: Checked, pc: int) -> int:
+def _line(kernel: CheckedKernel, pc: int) -> int:
     if pc & LINE:
         return pc & (LINE - 1)
     return kernel.info.line(pc) if pc else 0

@@ -20,7 +20,7 @@ from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import Geometry, run_verify
 from opweave.runtime.simt.findings import findings
@@ -116,7 +116,7 @@ class VerifyExecutor(HostExecutor):
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenLaunch:
     """What the checker saw of one launch."""
 
     kernel: Kernel
@@ -135,10 +135,10 @@ class SanitizeExecutor(VerifyExecutor):
 
     def __init__(self, schedule: int = 0, fast: bool = False):
         super().__init__(schedule, fast)
-        self.seen: list[Seen] = []
+        self.seen: list[SeenLaunch] = []
 
     def run(self, launch: Launching) -> None:
-        self.seen.append(Seen(launch.kernel, launch.geometry, _sanitized(launch)))
+        self.seen.append(SeenLaunch(launch.kernel, launch.geometry, _sanitized(launch)))
 
 
 def _sanitized(launch: Launching) -> list[Fault]:
@@ -160,7 +160,7 @@ def _sanitized(launch: Launching) -> list[Fault]:
     def slots() -> bytes:
         return launch.packed([piece.address_of(array) for piece, array in held])
 
-    faults = run_sanitized(Checked.of(launch.binary), launch.geometry, slots, memory)
+    faults = run_sanitized(CheckedKernel.of(launch.binary), launch.geometry, slots, memory)
     for piece, array in held:
         piece.write_back(array)
     return faults

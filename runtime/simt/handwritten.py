@@ -14,7 +14,7 @@ from opweave.opcodes.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block,
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy, pointer
-from opweave.runtime.simt.checked import Checked
+from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import Geometry
 from opweave.runtime.simt.guarded import aligned_empty
@@ -69,7 +69,7 @@ class Handwritten:
             )
         self.geometry = Geometry(blocks, threads, shared_bytes=shared_bytes)
         self.name = kernel
-        self.checked = Checked.of(_built(source, kernel))
+        self.checked = CheckedKernel.of(_built(source, kernel))
         if not isinstance(args, (list, tuple)):
             raise ArgumentError(f"args={args!r}: expected a list of the kernel's arguments")
         self.args = list(args)

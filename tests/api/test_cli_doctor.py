@@ -9,7 +9,7 @@ import pytest
 import opweave as ow
 from opweave.cli import installed, probes
 from opweave.cli.main import main
-from opweave.cli.probes import Found
+from opweave.cli.probes import Probed
 
 
 def ran(capsys, *arguments):
@@ -22,7 +22,7 @@ def ran(capsys, *arguments):
 def works(monkeypatch):
     """Probes that do not run: a dictionary of what each one finds."""
     found = {
-        name: Found(name, True, 0.5, "compiled a kernel", {}) for name in ("host", "nvrtc", "gpu")
+        name: Probed(name, True, 0.5, "compiled a kernel", {}) for name in ("host", "nvrtc", "gpu")
     }
     monkeypatch.setattr("opweave.cli.doctor.probe", lambda name: found[name])
     return found
@@ -96,8 +96,8 @@ def test_the_status_says_whether_kernels_run_anywhere(
 ):
     real = installed.installed
     monkeypatch.setattr(installed, "installed", lambda n: "14.0" if n == "cupy" else real(n))
-    works["host"] = Found("host", host, 0.1, "detail")
-    works["gpu"] = Found("gpu", gpu, 0.1, "detail")
+    works["host"] = Probed("host", host, 0.1, "detail")
+    works["gpu"] = Probed("gpu", gpu, 0.1, "detail")
     found, out, _ = ran(capsys)
     again, made, _ = ran(capsys, "--json")
 
@@ -161,7 +161,7 @@ def test_what_is_not_installed_is_not_tried(works, monkeypatch, capsys):
 def test_gpus_are_listed(works, monkeypatch, capsys):
     monkeypatch.setattr(installed, "installed", lambda name: "1.0")
     gpu = {"name": "H200", "compute_capability": "9.0", "bytes": 141 << 30, "sms": 132}
-    works["gpu"] = Found("gpu", True, 0.2, "ran", {"gpus": [gpu], "driver": 13000})
+    works["gpu"] = Probed("gpu", True, 0.2, "ran", {"gpus": [gpu], "driver": 13000})
     _, out, _ = ran(capsys)
 
     assert "H200: compute capability 9.0, 141.0 GiB, 132 SMs" in out
@@ -209,8 +209,8 @@ def test_the_cache_folder_is_described_and_not_made(works, monkeypatch, capsys, 
 def test_doctor_works_where_jinja2_is_missing(tmp_path):
     code = (
         "import sys\nsys.modules['jinja2'] = None\n"
-        "from opweave.cli import doctor\nfrom opweave.cli.probes import Found\n"
-        "doctor.probe = lambda name: Found(name, False, 0.0, 'ModuleNotFoundError: jinja2')\n"
+        "from opweave.cli import doctor\nfrom opweave.cli.probes import Probed\n"
+        "doctor.probe = lambda name: Probed(name, False, 0.0, 'ModuleNotFoundError: jinja2')\n"
         "from opweave.cli.main import main\nsys.exit(main(['doctor']))\n"
     )
     made = subprocess.run(

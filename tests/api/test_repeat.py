@@ -240,7 +240,9 @@ def test_turns_of_a_kernel_are_steps(step, args, target, toggles):
     program = repeated.lower(*args, target=target)
     call = program.arguments(args, {})
     for schedule in (0, 1, 7):
-        run = Prepared(program.lowered, VerifyExecutor(schedule), call.extents, call.arrays)
+        run = Prepared(
+            program.lowered, VerifyExecutor(schedule), call.extents, [*call.arrays.values()]
+        )
         found = run(list(call.arrays.values()), {**call.env, TURNS: 9})
         state = args
         for _ in range(9):

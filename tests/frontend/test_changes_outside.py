@@ -450,3 +450,16 @@ def test_a_change_before_an_exception_is_never_lost():
     assert ANNOUNCED == ["asked"]
     with pytest.raises(ow.OpweaveError, match="changes ANNOUNCED"):
         ow.fuse(fails_after_a_change, fullgraph=True)(X)
+
+
+def test_a_variable_that_is_deleted_is_gone():
+    total = 1
+
+    def forgets(x):
+        nonlocal total
+        del total
+        return np.sort(x)
+
+    ow.fuse(forgets)(X)
+    with pytest.raises(NameError):
+        print(total)
