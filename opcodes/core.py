@@ -1,15 +1,11 @@
-"""What an operation is: op-codes and operators, as data.
-
-An op-code is a fragment of CUDA C that maps registers to registers.  It never touches memory;
-that is why the same ReLU fits into an elementwise loop, behind a row reduction, and between a
-matrix product and its store.  An operator is a name, its op-codes, and the NumPy function that it
-must agree with.
+"""What an operation is: an operator is a list of op-codes, and the NumPy function that it must
+agree with.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -18,31 +14,11 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
+from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, FragmentError
-from opweave.opcodes.fragments import check_fragment
+from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.tokens import tokens
 from opweave.opcodes.ulps import Ulp
-
-
-class Phase(Enum):
-    """The phases of a kernel, in the order in which a kernel is written."""
-
-    SIGNATURE = "signature"
-    INDEX = "index"
-    GUARD = "guard"
-    LOAD = "load"
-    REPEAT = "repeat"
-    PROLOGUE = "prologue"
-    ACCUMULATE = "accumulate"
-    REDUCE = "reduce"
-    EPILOGUE = "epilogue"
-    STORE = "store"
-    CLOSE = "close"
-
-
-COMPUTING = (Phase.PROLOGUE, Phase.ACCUMULATE, Phase.REDUCE, Phase.EPILOGUE)
 
 
 class Kind(Enum):
@@ -55,65 +31,6 @@ class Kind(Enum):
     MOVE = "move"
     CREATE = "create"
     COMPOSITE = "composite"
-
-
-# A test holds the rows of our own tables to the rules, so that no import has to.
-_checks = False
-
-
-def begin_checks() -> None:
-    """Hold op-codes and operators to the rules as they are made, from now on."""
-    global _checks
-    _checks = True
-
-
-@dataclass(frozen=True)
-class OpCode:
-    """One fragment of CUDA C with named slots.
-
-    Attributes:
-        name: what the generated kernel's comment says.
-        phase: where it stands in a kernel; a map's op-code moves to the prologue when it is
-            placed before a reduction.
-        fragment: an expression over ``params``, or statements that ``return`` the result.  The
-            slot ``T`` stands for the result's register type, ``S`` for its type in memory.
-        params: names of the operands in the fragment.
-        dtypes: the kinds of the first operand (``f``, ``c``, ``i``, ``u``, ``b``) it is for; ``m``
-            marks the one for a signed and an unsigned 64-bit operand together.
-        toggles: names of the ``#define`` toggles that the fragment tests.
-        results: number of results; more than one only for statements that assign ``r0``, ``r1``...
-        exact: the result is representable in its dtype, so float16 needs no rounding after it.
-    """
-
-    name: str
-    phase: Phase
-    fragment: str
-    params: tuple[str, ...]
-    dtypes: str = "fiub"
-    toggles: tuple[str, ...] = ()
-    results: int = 1
-    exact: bool = False
-
-    def __post_init__(self) -> None:
-        if _checks:
-            self.check()
-
-    def check(self) -> None:
-        """Hold the fragment to the rules.
-
-        Raises:
-            FragmentError, NameRefusedError: a rule is broken.
-        """
-        check_name(self.name, "op-code")
-        check_fragment(self.name, self.fragment, self.params, self.results)
-
-    @property
-    def is_statement(self) -> bool:
-        """True when the fragment is statements, which become a small ``__device__`` function."""
-        return ";" in tokens(self.fragment)
-
-    def __str__(self) -> str:
-        return f"{self.phase.value:<10} {self.name:<14} {self.fragment}"
 
 
 @dataclass(frozen=True)
@@ -141,9 +58,10 @@ class Operator:
     Attributes:
         name: unique name, as in NumPy where NumPy has it.
         kind: what it does to its iteration space.
-        opcodes: the op-codes; for a map one per kind of dtype, for a reduction or a scan an
-            accumulate and a reduce op-code, for a product an accumulate op-code.  Empty for a
-            composite and for a view.
+        opcodes: the op-codes, in the order of their phases.  A map has one or more: the last makes
+            the result, each before it a named one.  A reduction or a scan has an accumulate and a
+            reduce op-code, a product a load before them.  A composite has those of its parts, one
+            part after the other.  A view has none.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
@@ -154,8 +72,6 @@ class Operator:
             each channel of the first operand as an operand of its own.
         cost: operations per element.
         ulp: largest error of one evaluation per executor and precision, with its source.
-        identity: for reductions, scans and products, the C expression of the empty one per dtype
-            kind.
         accumulator: for reductions, scans and products, the dtype to accumulate in for a result
             dtype.
         needs_nonempty: a reduction of no elements is an error, as in NumPy.
@@ -176,7 +92,6 @@ class Operator:
     mixes: tuple[int, int] | None = None
     cost: Cost = Cost()
     ulp: Ulp = Ulp()
-    identity: dict[str, str] = field(default_factory=dict, hash=False, compare=False)
     accumulator: Callable[[DType], DType] | None = None
     needs_nonempty: bool = False
     attrs: tuple[tuple[str, Any], ...] = ()
@@ -185,7 +100,7 @@ class Operator:
     slope: float | None = None
 
     def __post_init__(self) -> None:
-        if _checks:
+        if checks_begun():
             check_name(self.name, "operator")
         object.__setattr__(self, "__name__", self.name)
 
@@ -202,6 +117,13 @@ class Operator:
         return f"<{self.kind.value} operator {self.name}({', '.join(self.params)})>"
 
     @property
+    def text(self) -> str:
+        """Its first fragment, or its kind."""
+        if self.kind is Kind.COMPOSITE or not self.opcodes:
+            return self.kind.value
+        return next((row.text for code in self.opcodes for row in code.rows), self.kind.value)
+
+    @property
     def arity(self) -> int:
         return len(self.params)
 
@@ -209,18 +131,21 @@ class Operator:
         """The attributes as plain values, see ``check_attrs``."""
         return check_attrs(self.name, [name for name, _ in self.attrs], attrs)
 
-    def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
-        """Return the op-code for operands of these dtype kinds.
+    def named_dtype(self, loop: Sequence[DType]) -> DType:
+        """The type of named results: what the types of the operands are promoted to."""
+        return dtypes.promote(*loop)
 
-        Raises:
-            FragmentError: no row covers them.
-        """
-        key = "m" if kinds in ("iu", "ui") else kinds[:1]
-        for wanted in (key, kinds[:1]):
-            for code in self.opcodes:
-                if wanted in code.dtypes and (phase is None or code.phase is phase):
-                    return code
-        raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
+    def kinds(self, code: OpCode, loop: Sequence[DType]) -> str:
+        """Kinds of the operands of one of its op-codes, for operands of these types."""
+        if self.kind is not Kind.MAP or self.mixes:
+            return loop[0].kind
+        known = dict(zip(self.params, loop, strict=True))
+        named = self.named_dtype(loop) if len(self.opcodes) > 1 else loop[0]
+        return "".join(known.get(param, named).kind for param in code.params) or named.kind
+
+    def opcode(self, phase: Phase) -> OpCode:
+        """The op-code of a phase, of which a reduction, scan or product has one."""
+        return next(code for code in self.opcodes if code.phase is phase)
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """Apply the operator, or bind it for an op-code list.

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
+from opweave.opcodes.codes import OpCode, Phase, rows
 from opweave.opcodes.composites import composite
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase
+from opweave.opcodes.core import Cost, Kind, Operator
 from opweave.opcodes.maps import map_operator
 from opweave.opcodes.shapes import mixing
 from opweave.opcodes.ulps import counted
@@ -37,7 +38,7 @@ def mixing_operator(
     operands, the result, and their sums.
     """
     names = tuple(amounts.split())
-    code = OpCode(name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made)
+    code = OpCode(name, Phase.EPILOGUE, (*CHANNELS, *names), rows({"f": fragment}), made)
     return Operator(
         name, Kind.MAP, (code,), numpy, rules.picture, ("x", *names), mixing(3, made), (3, made),
         Cost(flops), counted(ulp),

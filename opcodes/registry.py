@@ -20,7 +20,8 @@ from opweave.opcodes import (
     rules,
 )
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, begin_checks
+from opweave.opcodes.codes import Fragment, OpCode, Phase, begin_checks
+from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
@@ -143,7 +144,7 @@ def _made(
             f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
-    code = OpCode(name, Phase.EPILOGUE, fragment, params, dtypes="fciub")
+    code = OpCode(name, Phase.EPILOGUE, params, (Fragment(fragment),))
     return Operator(
         name,
         Kind.MAP,

@@ -194,7 +194,7 @@ def _shown(code: Code) -> str:
             f", {k}={v}" for k, v in code.attrs if v != dict(code.operator.attrs).get(k)
         )
         label = f" -> {code.label}" if code.label else ""
-        fragment = code.operator.opcodes[0].fragment if code.operator.opcodes else "composite"
+        fragment = code.operator.text
         return f"{code.name:<14} ({(operands + attrs).lstrip(', ')}){label}  // {fragment}"
     value = f" <- {code.value}" if isinstance(code, Store) and code.value else ""
     return f"{code.name}{value}"
