@@ -16,9 +16,10 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
 from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.lists import Listed, check_elementwise, check_order, digest, listed
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.ulps import Ulp
+from opweave.opcodes.ulps import Ulp, stated
 
 
 class Kind(Enum):
@@ -100,9 +101,53 @@ class Operator:
     slope: float | None = None
 
     def __post_init__(self) -> None:
-        if checks_begun():
-            check_name(self.name, "operator")
         object.__setattr__(self, "__name__", self.name)
+        if checks_begun():
+            self.check()
+
+    def with_opcodes(self, opcodes: Listed, ulp: float | None = None) -> Operator:
+        """The same elementwise operator, made of other op-codes, under a name of its own.
+
+        ``ow.opcodes.hypot.with_opcodes(["s = x * x + y * y", "sqrt(s)"], ulp=2)``
+
+        What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
+        of the old ones.  ``opcodes`` is a fragment or a list, as in ``ow.operator``, which makes
+        an operator with a meaning of its own.
+
+        Raises:
+            EditError: the operator is not elementwise.
+            FragmentError, NameRefusedError: the list breaks a rule.
+        """
+        if self.kind is not Kind.MAP or self.tables or self.notes_faults:
+            raise EditError(
+                f"{self.name}: expected an elementwise operator, found one of kind "
+                f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
+                "the function or in ow.kernel"
+            )
+        operands, results = self.opcodes[-1].params, self.opcodes[-1].results
+        codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)
+        if self.mixes and len(codes) > 1:
+            raise EditError(
+                f"{self.name}: expected one op-code over channels, found {len(codes)}: write "
+                "them as statements of one"
+            )
+        name = f"{self.name}_{digest(repr(codes))}"
+        codes = (*codes[:-1], codes[-1].named(name))
+        figures = self.ulp if ulp is None else stated(ulp)
+        return replace(self, name=name, opcodes=codes, ulp=figures)
+
+    def check(self) -> None:
+        """Hold the name and the list to the rules.
+
+        Raises:
+            FragmentError, NameRefusedError: a rule is broken.
+        """
+        check_name(self.name, "operator")
+        if self.kind is not Kind.COMPOSITE:
+            check_order(self.name, self.opcodes)
+        if self.kind is Kind.MAP and not self.tables:
+            operands = self.opcodes[-1].params if self.mixes else self.params
+            check_elementwise(self.name, self.opcodes, operands)
 
     @property
     def __signature__(self) -> inspect.Signature:

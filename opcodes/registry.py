@@ -20,9 +20,10 @@ from opweave.opcodes import (
     rules,
 )
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.codes import Fragment, OpCode, Phase, begin_checks
+from opweave.opcodes.codes import begin_checks
 from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
+from opweave.opcodes.lists import Listed, digest, listed
 from opweave.opcodes.ulps import stated
 
 TABLES: tuple[Any, ...] = (
@@ -39,7 +40,7 @@ ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolu
 
 def operator(
     name: str,
-    fragment: str,
+    fragment: Listed,
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     *,
@@ -50,18 +51,24 @@ def operator(
 ) -> Operator:
     """Add an elementwise operator in three strings; it fuses and is checked like a built-in one.
 
+    swish = ow.operator("swish", ["s = 1 / (1 + exp(-x))", "x * s"], "float", meaning, ulp=4)
+
     Args:
         name: unique name; letters, digits, underscores.
         fragment: CUDA C over the parameters of ``numpy``: an expression such as
             ``"x > 0 ? x : slope * x"``, or statements that return the result.  ``T`` stands for
-            the result's C type.
+            the result's C type.  Or a list of op-codes, of which each but the last names its
+            result, ``"s = 1 / (1 + exp(-x))"``, for later ones.  A named result is rounded to the
+            operator's type (the operands', where the result is a bool) as if it were an operator
+            of its own.  Op-codes of other operators, as in ``ow.opcodes.exp.opcodes``, may stand
+            in the list.
         type_rule: ``"same"`` (operands promoted to one type, which is the result's), ``"float"``
             (promoted to a float type), ``"bool"`` (promoted, result bool), or a callable as in
             opweave.opcodes.rules.
         numpy: the meaning; its positional parameters name the operands.
         flops: operations per element.
         special: special functions per element.
-        ulp: largest error of one evaluation in units in the last place.
+        ulp: largest error of one evaluation in units in the last place; of a list, of all of it.
         replace: overwrite a user's operator of that name.
 
     Returns:
@@ -81,7 +88,7 @@ def operator(
 
 
 def cuda(
-    fragment: str,
+    fragment: Listed,
     *operands: Any,
     numpy: Callable[..., Any],
     type_rule: str | TypeRule = "same",
@@ -95,7 +102,8 @@ def cuda(
     y = ow.cuda("x > 0 ? x : a * x", x, 0.1, numpy=lambda x, a: np.where(x > 0, x, a * x))
 
     Args:
-        fragment: CUDA C over the parameters of ``numpy``, as in ``operator``.
+        fragment: CUDA C over the parameters of ``numpy``, or a list of op-codes, as in
+            ``operator``.
         operands: arrays and numbers, one for each parameter; they broadcast.
         numpy: the meaning, which ``check`` holds the fragment to; what arrays outside of a fused
             function get.
@@ -113,10 +121,9 @@ def cuda(
     """
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
-    text = f"{params}{fragment}".encode(errors="replace")
-    import hashlib  # loading its library takes longer than loading this file
-
-    name = f"{name}_{hashlib.sha256(text).hexdigest()[:8]}"  # one function in C for each
+    codes = listed(name, fragment, params)
+    text = fragment if isinstance(fragment, str) else codes
+    name = f"{name}_{digest(f'{params}{text}')}"  # one function in C for each
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
     if len(operands) != row.arity:
         raise ArgumentError(
@@ -131,7 +138,7 @@ def cuda(
 
 def _made(
     name: str,
-    fragment: str,
+    fragment: Listed,
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     cost: Cost,
@@ -144,11 +151,10 @@ def _made(
             f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
-    code = OpCode(name, Phase.EPILOGUE, params, (Fragment(fragment),))
     return Operator(
         name,
         Kind.MAP,
-        (code,),
+        listed(name, fragment, params),
         numpy,
         rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
         params=params,

@@ -193,7 +193,9 @@ class _Bounds:
         if not node.operator.opcodes[-1].exact:
             ulp = node.operator.ulp.on(self.executor).of(dtype)
             scale = reach if top is None else np.maximum(reach, top)
-            if dtype.round:  # computed in float32, then rounded
+            if dtype.round and len(node.operator.opcodes) > 1:  # named results are rounded, too
+                error = error + ulp * spacing(scale, dtype)
+            elif dtype.round:  # computed in float32, then rounded
                 error = error + ulp * spacing(scale, F32) + 0.5 * spacing(reach, dtype)
             else:
                 error = error + ulp * spacing(scale, dtype)
