@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import FragmentError
@@ -35,6 +36,7 @@ class Phase(Enum):
 
 ORDER = {phase: number for number, phase in enumerate(Phase)}
 KINDS = "fciub"  # of dtypes
+KIND_NAMES = {"f": "float", "c": "complex", "i": "int", "u": "uint", "b": "bool", "m": "int, uint"}
 
 # A test holds the rows of our own tables to the rules, so that no import has to.
 _checks = False
@@ -51,8 +53,7 @@ def checks_begun() -> bool:
     return _checks
 
 
-@dataclass(frozen=True)
-class Fragment:
+class Fragment(NamedTuple):
     """A row of an op-code: its text for operands of some kinds of dtypes.
 
     Attributes:
@@ -66,6 +67,10 @@ class Fragment:
     text: str
     kinds: str = KINDS
     start: str = ""
+
+    def __str__(self) -> str:
+        kinds = "any" if self.kinds == KINDS else "/".join(KIND_NAMES[k] for k in self.kinds)
+        return f"{kinds:<19} {self.text}" + f"  (begins with {self.start})" * bool(self.start)
 
     @property
     def is_statement(self) -> bool:
@@ -144,22 +149,18 @@ class OpCode:
         """The same op-code under another name, which later ones of a list refer to."""
         return replace(self, name=name)
 
-    def lines(self) -> list[str]:
+    def __str__(self) -> str:
         """A line for each row.
 
-        epilogue   add            f u      x + y
+        accumulate cumsum         float               acc + x  (begins with -T(0))
+                                  int                 wrap_add(acc, x)  (begins with 0)
         """
-        texts = [(row.kinds, row.text, row.start) for row in self.rows]
-        texts = texts or [("", f"({self.supplied})", "")]
-        heads = [f"{self.phase.value:<10} {self.name:<14}", *[" " * 25] * (len(texts) - 1)]
-        return [
-            f"{head} {'any' if kinds == KINDS else ' '.join(kinds):<9} {text}"
-            + f"   from {start}" * bool(start)
-            for head, (kinds, text, start) in zip(heads, texts, strict=True)
-        ]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        head = f"{self.phase.value:<10} {self.name:<14}"
+        if self.supplied:
+            return f"{head} {'':<19} ({self.supplied})"
+        heads = [head, *[" " * len(head)] * (len(self.rows) - 1)]
+        lines = [f"{head} {row}" for head, row in zip(heads, self.rows, strict=True)]
+        return "\n".join(lines).replace("; ", f";\n{'':<{len(head) + 21}}")
 
 
 def rows(

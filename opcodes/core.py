@@ -17,7 +17,6 @@ from opweave.opcodes.allowed import check_attrs, check_name, plain_number
 from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, EditError
-from opweave.opcodes.lists import Listed, check_elementwise, check_order, digest, listed
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
 from opweave.opcodes.ulps import Ulp, stated
 
@@ -81,6 +80,7 @@ class Operator:
             are therefore stored.
         notes_faults: its fragment notes operands that have no result, see ``at_index``.
         slope: largest derivative of a function that is not monotone, for error bounds.
+        parts: of a composite, the names of the operators that it is made of, in order.
     """
 
     name: str
@@ -99,13 +99,16 @@ class Operator:
     tables: int = 0
     notes_faults: bool = False
     slope: float | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.name)
         if checks_begun():
             self.check()
 
-    def with_opcodes(self, opcodes: Listed, ulp: float | None = None) -> Operator:
+    def with_opcodes(
+        self, opcodes: str | Sequence[str | OpCode], ulp: float | None = None
+    ) -> Operator:
         """The same elementwise operator, made of other op-codes, under a name of its own.
 
         ``ow.opcodes.hypot.with_opcodes(["s = x * x + y * y", "sqrt(s)"], ulp=2)``
@@ -124,6 +127,8 @@ class Operator:
                 f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
                 "the function or in ow.kernel"
             )
+        from opweave.opcodes.lists import digest, listed  # the import of opweave needs no rules
+
         operands, results = self.opcodes[-1].params, self.opcodes[-1].results
         codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)
         if self.mixes and len(codes) > 1:
@@ -142,6 +147,8 @@ class Operator:
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
         """
+        from opweave.opcodes.lists import check_elementwise, check_order
+
         check_name(self.name, "operator")
         if self.kind is not Kind.COMPOSITE:
             check_order(self.name, self.opcodes)
@@ -160,6 +167,14 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<{self.kind.value} operator {self.name}({', '.join(self.params)})>"
+
+    def __str__(self) -> str:
+        """The operator as a list: a line for each row of each op-code."""
+        attrs = [f"{name}={value!r}" for name, value in self.attrs]
+        made = f" = {', '.join(self.parts)}" if self.parts else ""
+        head = f"{self.kind.value} {self.name}({', '.join([*self.params, *attrs])}){made}"
+        lines = [str(code) for code in self.opcodes]
+        return "\n".join([head, *(lines or ["(no op-code: its operand is read at other places)"])])
 
     @property
     def text(self) -> str:

@@ -90,7 +90,7 @@ def _gather(rank: int) -> Operator:
 OPERATORS: tuple[Operator, ...] = (
     Operator(
         "coordinate", Kind.CREATE,
-        (OpCode("coordinate", Phase.INDEX, (), supplied="the index of the template's loop"),),
+        (OpCode("coordinate", Phase.INDEX, (), supplied="the template's loop has it"),),
         coordinate, rules.alone, (), RESHAPED,
         attrs=(("dtype", "int64"), ("shape", ())),
     ),

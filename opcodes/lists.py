@@ -17,11 +17,9 @@ from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError
 from opweave.opcodes.fragments import NAMED
 from opweave.opcodes.tokens import is_c_name, tokens
 
-Listed = str | OpCode | Sequence[str | OpCode]
-
 
 def listed(
-    operator: str, given: Listed, params: Sequence[str], results: int = 1
+    operator: str, given: str | Sequence[str | OpCode], params: Sequence[str], results: int = 1
 ) -> tuple[OpCode, ...]:
     """The op-codes of an elementwise operator, of a fragment or of a list of them.
 

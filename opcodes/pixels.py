@@ -161,11 +161,14 @@ OPERATORS: tuple[Operator, ...] = (
     map_operator(
         "to_uint8", to_uint8, {"f": "quantised(x)"}, rule=rules.quantised, cost=Cost(5)
     ),
-    composite("from_uint8", from_uint8, rules.floating),
-    composite("exposure", exposure, rules.floating, params="x stops"),
-    composite("reinhard", reinhard, rules.floating),
-    composite("aces", aces, rules.floating),
-    composite("hue", hue, rules.picture, params="x degrees"),
-    composite("contrast", contrast, rules.floating, params="x amount"),
-    composite("gamma", gamma, rules.floating, params="x value"),
+    composite("from_uint8", from_uint8, rules.floating, "cast divide"),
+    composite("exposure", exposure, rules.floating, "multiply", params="x stops"),
+    composite("reinhard", reinhard, rules.floating, "add divide"),
+    composite(
+        "aces", aces, rules.floating,
+        "multiply add multiply multiply add multiply add divide clip",
+    ),
+    composite("hue", hue, rules.picture, "hue_rotation", params="x degrees"),
+    composite("contrast", contrast, rules.floating, "subtract multiply add", params="x amount"),
+    composite("gamma", gamma, rules.floating, "maximum power", params="x value"),
 )  # fmt: skip

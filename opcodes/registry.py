@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,9 @@ from opweave.opcodes import (
     rules,
 )
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.codes import begin_checks
+from opweave.opcodes.codes import OpCode, begin_checks
 from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
-from opweave.opcodes.lists import Listed, digest, listed
 from opweave.opcodes.ulps import stated
 
 TABLES: tuple[Any, ...] = (
@@ -32,6 +31,10 @@ TABLES: tuple[Any, ...] = (
 OPERATORS: dict[str, Operator] = {
     row.name: complexes.extended(row) for module in TABLES for row in module.OPERATORS
 }
+for _row in OPERATORS.values():  # a composite's list is that of its parts
+    if _row.parts:
+        _codes = tuple(code for part in _row.parts for code in OPERATORS[part].opcodes)
+        object.__setattr__(_row, "opcodes", _codes)
 BUILT_IN = frozenset(OPERATORS)
 begin_checks()
 # NumPy functions that are another operator under a second name.
@@ -40,7 +43,7 @@ ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolu
 
 def operator(
     name: str,
-    fragment: Listed,
+    fragment: str | Sequence[str | OpCode],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     *,
@@ -88,7 +91,7 @@ def operator(
 
 
 def cuda(
-    fragment: Listed,
+    fragment: str | Sequence[str | OpCode],
     *operands: Any,
     numpy: Callable[..., Any],
     type_rule: str | TypeRule = "same",
@@ -121,6 +124,8 @@ def cuda(
     """
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
+    from opweave.opcodes.lists import digest, listed  # the import of opweave needs no rules
+
     codes = listed(name, fragment, params)
     text = fragment if isinstance(fragment, str) else codes
     name = f"{name}_{digest(f'{params}{text}')}"  # one function in C for each
@@ -138,7 +143,7 @@ def cuda(
 
 def _made(
     name: str,
-    fragment: Listed,
+    fragment: str | Sequence[str | OpCode],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     cost: Cost,
@@ -151,6 +156,8 @@ def _made(
             f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
+    from opweave.opcodes.lists import listed
+
     return Operator(
         name,
         Kind.MAP,

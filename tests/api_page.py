@@ -22,6 +22,7 @@ from opweave._programs.explain import Explanation
 from opweave._programs.kernel_view import KernelView
 from opweave._programs.rates import Regime
 from opweave._programs.report import Report
+from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.registry import BUILT_IN
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
@@ -48,7 +49,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "ow.uninitialised": ow.uninitialised,
                               "SanitizerReport": _sanitizer.Report},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
-    "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda},
+    "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
+                              "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Settings": {"ow.config": type(ow.config)},
 }  # fmt: skip
 # Members of classes; of a class that is not here, all that have a docstring.
@@ -57,6 +59,9 @@ MEMBERS = {
     "ow.Program": "target kernels source graph verify check bisect reference compile bounds explain",
     "Kernel": "name source flat opcodes toggles sass ptx resources registers shared_bytes spill_bytes "
     "insert replace remove check reference",
+    "Operator": "with_opcodes",
+    "OpCode": "row named",
+    "Fragment": "",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.
 PLAIN = {

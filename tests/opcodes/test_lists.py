@@ -1,10 +1,13 @@
 """Operators of several op-codes: each named result is that of an operator of its own."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.opcodes import Fragment
 from opweave.opcodes import errors as e
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -256,3 +259,112 @@ def test_a_compiler_s_complaint_names_the_op_code_of_the_list():
     with pytest.raises(e.CompileError) as caught:
         ow.fuse(lambda x: own(x) + 1)(ROWS)
     assert caught.value.opcode == "seeded_list.s"
+
+
+def with_opcodes(name, codes, **more):
+    return ow.OPERATORS[name].with_opcodes(codes, **more)
+
+
+def made(codes, numpy):
+    return ow.operator("made", codes, "float", numpy, ulp=8, replace=True)
+
+
+H = np.hypot
+# How lists are edited: the operator, what its kernel says then, and what it means.
+EDITS = {
+    "another list": (
+        lambda: with_opcodes("hypot", ["s = x * x + y * y", "sqrt(s)"], ulp=2), "sqrt(v0_s)", H),
+    "a row by dtype": (
+        lambda: with_opcodes("maximum", [
+            replace(ow.opcodes.maximum.opcodes[0], rows=(Fragment("x < y ? y : x", "f"),))]),
+        "x_v[c][l] < y_v[c][l] ? y_v[c][l] : x_v[c][l]", np.maximum),
+    "another op-code behind": (
+        lambda: made([ow.opcodes.hypot.opcodes[0].named("h"), "log(h)"],
+                     lambda x, y: np.log(np.hypot(x, y))),
+        "log(v0_h)", lambda x, y: np.log(np.hypot(x, y))),
+    "an op-code that reads a named one": (
+        lambda: made(["x_ = x + y", replace(ow.opcodes.log.opcodes[0], params=("x_",),
+                                            rows=(Fragment("log(x_)", "f"),))],
+                     lambda x, y: np.log(x + y)),
+        "log(v0_x_)", lambda x, y: np.log(x + y)),
+    "the same list": (
+        lambda: made(list(ow.opcodes.hypot.opcodes), H), "hypot(x_v[c][l], y_v[c][l])", H),
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("what", EDITS)
+def test_a_list_can_be_edited_and_built(what):
+    edit, text, meaning = EDITS[what]
+    own = edit()
+    x = np.linspace(0.5, 2, 100, dtype=np.float32)
+    fused = ow.fuse(lambda x, y: own(x, y) + x)
+
+    assert text in fused.lower(x, 2 * x, target="sm_80").source
+    assert fused.check(x, 2 * x).ok
+    np.testing.assert_allclose(fused(x, 2 * x), meaning(x, 2 * x) + x, rtol=1e-5)
+
+
+@pytest.mark.host
+def test_an_edited_operator_stands_beside_the_old_one():
+    wrong = with_opcodes("exp", "x + 1")
+    x = np.linspace(0, 2, 100, dtype=np.float32)
+    fused = ow.fuse(lambda x: (np.exp(x), wrong(x)))
+
+    exp, other = fused(x)
+    np.testing.assert_array_equal(x + 1, other)
+    np.testing.assert_allclose(np.exp(x), exp, rtol=1e-5)
+    assert ow.opcodes.exp.opcodes[0].rows[0].text == "exp(x)"
+    with pytest.raises(e.CheckError, match="out1"):  # its meaning stays
+        fused.check(x)
+    kernel = ow.fuse(lambda x: np.exp(x) + x).lower(x).kernels[0].replace("exp", wrong)
+    np.testing.assert_array_equal((x + 1) + x, kernel(x))
+
+
+@pytest.mark.host
+def test_statements_of_several_results_can_be_edited():
+    own = with_opcodes("divmod", "r0 = floor_div(x, y); r1 = x - r0 * y;")
+    x = np.linspace(0.5, 9, 100, dtype=np.float32)
+
+    for theirs, ours in zip(np.divmod(x, 2), ow.fuse(lambda x: own(x, 2))(x), strict=True):
+        np.testing.assert_allclose(theirs, ours, atol=1e-6)
+
+
+REFUSED = {
+    "of a reduction": ("sum", "x", e.EditError, "sum: expected an elementwise.*kind reduce"),
+    "of a scan": ("cumsum", "x", e.EditError, "kind scan"),
+    "of a product": ("matmul", "x", e.EditError, "kind contract"),
+    "of a composite": ("softmax", "x", e.EditError, "kind composite: its op-codes can be read"),
+    "of a view": ("reshape", "x", e.EditError, "kind move"),
+    "of a gather": ("gather_1d", "x", e.EditError, "elementwise"),
+    "of channels": ("grey", ["a = red", "a"], e.EditError, "one op-code over channels, found 2"),
+    "too few results": ("divmod", ow.opcodes.add.opcodes, e.FragmentError, "2 results, found 1"),
+    "no results": ("divmod", "x", e.FragmentError, "assign r0 to r1, found the expression 'x'"),
+    "an unknown operand": ("exp", "x + y", e.FragmentError, "'y' in fragment"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_an_edit_that_does_not_fit_is_refused(what):
+    name, codes, error, piece = REFUSED[what]
+
+    with pytest.raises(error, match=piece) as caught:
+        with_opcodes(name, codes)
+    assert str(caught.value).startswith(f"{name}: ")
+
+
+def test_a_dtype_without_a_row_is_refused_where_it_is_traced():
+    row = replace(ow.opcodes.maximum.opcodes[0], rows=(Fragment("x < y ? y : x", "f"),))
+    own = with_opcodes("maximum", [row.named("m"), "m + x"])
+
+    for name in ("int32", "complex64"):
+        with pytest.raises(e.DTypeError, match=f"no op-code m for {name}"):
+            ow.fuse(lambda x: own(x, x), fullgraph=True).lower(np.ones(5, name))
+
+
+def test_a_list_prints():
+    assert str(swish()).split("\n") == [
+        "map swish(x)",
+        "epilogue   s              any                 1 / (1 + exp(-x))",
+        "epilogue   swish          any                 x * s",
+    ]
