@@ -178,10 +178,14 @@ class Operator:
 
     @property
     def text(self) -> str:
-        """Its first fragment, or its kind."""
-        if self.kind is Kind.COMPOSITE or not self.opcodes:
+        """Its fragments of the first kind of dtypes in one line, or what kind it is."""
+        codes = [code for code in self.opcodes if code.rows]
+        if self.kind is Kind.COMPOSITE or not codes:
             return self.kind.value
-        return next((row.text for code in self.opcodes for row in code.rows), self.kind.value)
+        if self.kind is not Kind.MAP:
+            return codes[0].rows[0].text
+        named = [f"{code.name} = {code.rows[0].text}" for code in codes[:-1]]
+        return "; ".join([*named, codes[-1].rows[0].text])
 
     @property
     def arity(self) -> int:
@@ -199,6 +203,8 @@ class Operator:
         """Kinds of the operands of one of its op-codes, for operands of these types."""
         if self.kind is not Kind.MAP or self.mixes:
             return loop[0].kind
+        if code.params == self.params:  # as nearly always
+            return "".join([dtype.kind for dtype in loop])
         known = dict(zip(self.params, loop, strict=True))
         named = self.named_dtype(loop) if len(self.opcodes) > 1 else loop[0]
         return "".join(known.get(param, named).kind for param in code.params) or named.kind

@@ -362,6 +362,13 @@ def test_a_dtype_without_a_row_is_refused_where_it_is_traced():
             ow.fuse(lambda x: own(x, x), fullgraph=True).lower(np.ones(5, name))
 
 
+def test_a_list_prints_in_one_line_in_a_list_of_kernels():
+    kernel = ow.kernel([ow.load("x"), swish(), ow.opcodes.sum(), ow.store()])
+
+    assert "// s = 1 / (1 + exp(-x)); x * s" in str(kernel)
+    assert "// acc + x" in str(kernel)
+
+
 def test_a_list_prints():
     assert str(swish()).split("\n") == [
         "map swish(x)",
