@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import FragmentError
-from opweave.opcodes.fragments import check_fragment
 from opweave.opcodes.tokens import tokens
 
 
@@ -111,6 +110,8 @@ class OpCode:
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
         """
+        from opweave.opcodes.fragments import check_fragment  # no import needs it
+
         check_name(self.name, "op-code")
         if bool(self.rows) is bool(self.supplied):
             raise FragmentError(

@@ -127,7 +127,7 @@ class Operator:
                 f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
                 "the function or in ow.kernel"
             )
-        from opweave.opcodes.lists import digest, listed  # the import of opweave needs no rules
+        from opweave.opcodes.lists import digest, listed  # no import needs it
 
         operands, results = self.opcodes[-1].params, self.opcodes[-1].results
         codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)

@@ -124,7 +124,7 @@ def cuda(
     """
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
-    from opweave.opcodes.lists import digest, listed  # the import of opweave needs no rules
+    from opweave.opcodes.lists import digest, listed  # no import needs it
 
     codes = listed(name, fragment, params)
     text = fragment if isinstance(fragment, str) else codes
