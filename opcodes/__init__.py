@@ -5,7 +5,8 @@ Every operator is an attribute of this module (``opweave.opcodes.clip``).
 
 from __future__ import annotations
 
-from opweave.opcodes.core import BoundOperator, Cost, Kind, OpCode, Operator, Phase
+from opweave.opcodes.codes import Fragment, OpCode, Phase
+from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator
 from opweave.opcodes.registry import ALIASES, OPERATORS, operator
 from opweave.opcodes.ulps import Figure, Ulp
 
@@ -15,6 +16,7 @@ __all__ = [
     "BoundOperator",
     "Cost",
     "Figure",
+    "Fragment",
     "Kind",
     "OpCode",
     "Operator",

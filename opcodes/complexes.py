@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes, rules
+from opweave.opcodes.codes import Fragment, OpCode, Phase
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
 from opweave.opcodes.errors import DTypeError
@@ -60,7 +61,8 @@ FRAGMENTS: dict[str, str] = {
     "max": "max_nan(acc, x)",
     "min": "min_nan(acc, x)",
 }
-IDENTITIES = {
+# What running values of them begin with.
+STARTS = {
     "matmul": "T()", "sum": "T()", "prod": "T{1}", "max": "-infinity<T>()",
     "min": "infinity<T>()",
 }  # fmt: skip
@@ -78,14 +80,19 @@ def extended(row: Operator) -> Operator:
     """An operator with its op-codes for complex operands, or a type rule that refuses them."""
     fragment = FRAGMENTS.get(row.name)
     if fragment is None:
-        has_meaning = row.name in FUNCTIONS or row.name in OF_ANY or not row.opcodes
+        computes = any(code.rows for code in row.opcodes) and not row.tables
+        has_meaning = row.name in FUNCTIONS or row.name in OF_ANY or not computes
         return row if has_meaning else replace(row, type_rule=rules.of_reals(row.type_rule))
-    phases = dict.fromkeys(code.phase for code in row.opcodes)
-    like = {code.phase: code for code in row.opcodes}
-    added = tuple(replace(like[p], fragment=fragment, dtypes="c") for p in phases)
-    identity = IDENTITIES.get(row.name)
-    own = {} if identity is None else {"c": identity}
-    return replace(row, opcodes=(*row.opcodes, *added), identity=row.identity | own)
+    start = STARTS.get(row.name, "")
+    return replace(row, opcodes=tuple(_with_row(code, fragment, start) for code in row.opcodes))
+
+
+def _with_row(code: OpCode, fragment: str, start: str) -> OpCode:
+    """An op-code with a row for complex operands, unless it is structural or has one."""
+    if not code.rows or any("c" in row.kinds for row in code.rows):
+        return code
+    begun = start if code.phase is Phase.ACCUMULATE else ""
+    return replace(code, rows=(*code.rows, Fragment(fragment, "c", begun)))
 
 
 def _part(types: tuple[Any, ...], attrs: Any = ()) -> rules.Signature:

@@ -1,7 +1,8 @@
-"""Composite operators: defined by other operators, with no op-codes of their own.
+"""Composite operators: defined by other operators, whose op-codes are theirs.
 
 The definition is a NumPy function.  It is the operator's meaning, and traced values pass through
-it while a function is traced; so there is one definition, not two.
+it while a function is traced; so there is one definition, not two.  Its parts, as of float32, are
+named so that they can be read; a test holds them to what is traced.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ def composite(
     name: str,
     body: Callable[..., Any],
     rule: TypeRule,
+    parts: str,
     attrs: tuple[tuple[str, Any], ...] = (),
     params: str = "x",
 ) -> Operator:
-    """Make a composite from a row."""
+    """Make a composite from a row; ``registry`` adds the op-codes of its parts."""
     return Operator(
-        name, Kind.COMPOSITE, (), body, rule, params=tuple(params.split()), attrs=attrs
-    )
+        name, Kind.COMPOSITE, (), body, rule, params=tuple(params.split()), attrs=attrs,
+        parts=tuple(parts.split()),
+    )  # fmt: skip
 
 
 def _count(x: Any, axis: Axis) -> Any:
@@ -174,17 +177,33 @@ def logaddexp2(x: Any, y: Any) -> Any:
 _STATISTIC = (("axis", None), ("keepdims", False))
 _SPREAD = (*_STATISTIC, ("ddof", 0))
 
+_SPREAD_PARTS = "sum divide subtract multiply sum divide"
+_SIGMOID_PARTS = "negative exp add divide"
+_GELU_PARTS = "multiply multiply multiply multiply add multiply tanh add multiply"
+_ABOVE_PARTS = "subtract absolute negative {} log1p {}equal add maximum add where"
+
 OPERATORS: tuple[Operator, ...] = (
-    composite("mean", mean, rules.averaging, _STATISTIC),
-    composite("var", var, rules.averaging, _SPREAD),
-    composite("std", std, rules.averaging, _SPREAD),
-    composite("sigmoid", sigmoid, rules.floating),
-    composite("silu", silu, rules.floating),
-    composite("gelu", gelu, rules.floating),
-    composite("logaddexp", logaddexp, rules.as_ufunc(np.logaddexp), params="x y"),
-    composite("logaddexp2", logaddexp2, rules.as_ufunc(np.logaddexp2), params="x y"),
-    composite("softmax", softmax, rules.floating, (("axis", -1),)),
-    composite("log_softmax", log_softmax, rules.floating, (("axis", -1),)),
-    composite("logsumexp", logsumexp, rules.averaging, _STATISTIC),
-    composite("linear", linear, rules.same, params="x w b"),
-)
+    composite("mean", mean, rules.averaging, "sum divide", _STATISTIC),
+    composite("var", var, rules.averaging, _SPREAD_PARTS, _SPREAD),
+    composite("std", std, rules.averaging, f"{_SPREAD_PARTS} sqrt", _SPREAD),
+    composite("sigmoid", sigmoid, rules.floating, _SIGMOID_PARTS),
+    composite("silu", silu, rules.floating, _SIGMOID_PARTS),
+    composite("gelu", gelu, rules.floating, _GELU_PARTS),
+    composite(
+        "logaddexp", logaddexp, _LOGADDEXP, _ABOVE_PARTS.format("exp", ""), params="x y"
+    ),
+    composite(
+        "logaddexp2", logaddexp2, rules.as_ufunc(np.logaddexp2),
+        _ABOVE_PARTS.format("exp2", "multiply "), params="x y",
+    ),
+    composite("softmax", softmax, rules.floating, "max subtract exp sum divide", (("axis", -1),)),
+    composite(
+        "log_softmax", log_softmax, rules.floating, "max subtract exp sum log subtract",
+        (("axis", -1),),
+    ),
+    composite(
+        "logsumexp", logsumexp, rules.averaging, "max isfinite where subtract exp sum log add",
+        _STATISTIC,
+    ),
+    composite("linear", linear, rules.same, "matmul add", params="x w b"),
+)  # fmt: skip

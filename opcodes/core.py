@@ -1,15 +1,11 @@
-"""What an operation is: op-codes and operators, as data.
-
-An op-code is a fragment of CUDA C that maps registers to registers.  It never touches memory;
-that is why the same ReLU fits into an elementwise loop, behind a row reduction, and between a
-matrix product and its store.  An operator is a name, its op-codes, and the NumPy function that it
-must agree with.
+"""What an operation is: an operator is a list of op-codes, and the NumPy function that it must
+agree with.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -18,31 +14,11 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
+from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, FragmentError
-from opweave.opcodes.fragments import check_fragment
+from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.tokens import tokens
-from opweave.opcodes.ulps import Ulp
-
-
-class Phase(Enum):
-    """The phases of a kernel, in the order in which a kernel is written."""
-
-    SIGNATURE = "signature"
-    INDEX = "index"
-    GUARD = "guard"
-    LOAD = "load"
-    REPEAT = "repeat"
-    PROLOGUE = "prologue"
-    ACCUMULATE = "accumulate"
-    REDUCE = "reduce"
-    EPILOGUE = "epilogue"
-    STORE = "store"
-    CLOSE = "close"
-
-
-COMPUTING = (Phase.PROLOGUE, Phase.ACCUMULATE, Phase.REDUCE, Phase.EPILOGUE)
+from opweave.opcodes.ulps import Ulp, stated
 
 
 class Kind(Enum):
@@ -56,65 +32,6 @@ class Kind(Enum):
     CREATE = "create"
     COMPOSITE = "composite"
     HANDWRITTEN = "handwritten"  # a whole kernel that someone wrote
-
-
-# A test holds the rows of our own tables to the rules, so that no import has to.
-_checks = False
-
-
-def begin_checks() -> None:
-    """Hold op-codes and operators to the rules as they are made, from now on."""
-    global _checks
-    _checks = True
-
-
-@dataclass(frozen=True)
-class OpCode:
-    """One fragment of CUDA C with named slots.
-
-    Attributes:
-        name: what the generated kernel's comment says.
-        phase: where it stands in a kernel; a map's op-code moves to the prologue when it is
-            placed before a reduction.
-        fragment: an expression over ``params``, or statements that ``return`` the result.  The
-            slot ``T`` stands for the result's register type, ``S`` for its type in memory.
-        params: names of the operands in the fragment.
-        dtypes: the kinds of the first operand (``f``, ``c``, ``i``, ``u``, ``b``) it is for; ``m``
-            marks the one for a signed and an unsigned 64-bit operand together.
-        toggles: names of the ``#define`` toggles that the fragment tests.
-        results: number of results; more than one only for statements that assign ``r0``, ``r1``...
-        exact: the result is representable in its dtype, so float16 needs no rounding after it.
-    """
-
-    name: str
-    phase: Phase
-    fragment: str
-    params: tuple[str, ...]
-    dtypes: str = "fiub"
-    toggles: tuple[str, ...] = ()
-    results: int = 1
-    exact: bool = False
-
-    def __post_init__(self) -> None:
-        if _checks:
-            self.check()
-
-    def check(self) -> None:
-        """Hold the fragment to the rules.
-
-        Raises:
-            FragmentError, NameRefusedError: a rule is broken.
-        """
-        check_name(self.name, "op-code")
-        check_fragment(self.name, self.fragment, self.params, self.results)
-
-    @property
-    def is_statement(self) -> bool:
-        """True when the fragment is statements, which become a small ``__device__`` function."""
-        return ";" in tokens(self.fragment)
-
-    def __str__(self) -> str:
-        return f"{self.phase.value:<10} {self.name:<14} {self.fragment}"
 
 
 @dataclass(frozen=True)
@@ -142,9 +59,10 @@ class Operator:
     Attributes:
         name: unique name, as in NumPy where NumPy has it.
         kind: what it does to its iteration space.
-        opcodes: the op-codes; for a map one per kind of dtype, for a reduction or a scan an
-            accumulate and a reduce op-code, for a product an accumulate op-code.  Empty for a
-            composite and for a view.
+        opcodes: the op-codes, in the order of their phases.  A map has one or more: the last makes
+            the result, each before it a named one.  A reduction or a scan has an accumulate and a
+            reduce op-code, a product a load before them.  A composite has those of its parts, one
+            part after the other.  A view has none.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
@@ -155,8 +73,6 @@ class Operator:
             each channel of the first operand as an operand of its own.
         cost: operations per element.
         ulp: largest error of one evaluation per executor and precision, with its source.
-        identity: for reductions, scans and products, the C expression of the empty one per dtype
-            kind.
         accumulator: for reductions, scans and products, the dtype to accumulate in for a result
             dtype.
         needs_nonempty: a reduction of no elements is an error, as in NumPy.
@@ -165,6 +81,7 @@ class Operator:
             are therefore stored.
         notes_faults: its fragment notes operands that have no result, see ``at_index``.
         slope: largest derivative of a function that is not monotone, for error bounds.
+        parts: of a composite, the names of the operators that it is made of, in order.
     """
 
     name: str
@@ -177,18 +94,68 @@ class Operator:
     mixes: tuple[int, int] | None = None
     cost: Cost = Cost()
     ulp: Ulp = Ulp()
-    identity: dict[str, str] = field(default_factory=dict, hash=False, compare=False)
     accumulator: Callable[[DType], DType] | None = None
     needs_nonempty: bool = False
     attrs: tuple[tuple[str, Any], ...] = ()
     tables: int = 0
     notes_faults: bool = False
     slope: float | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if _checks:
-            check_name(self.name, "operator")
         object.__setattr__(self, "__name__", self.name)
+        if checks_begun():
+            self.check_list()
+
+    def with_opcodes(
+        self, opcodes: str | Sequence[str | OpCode], ulp: float | None = None
+    ) -> Operator:
+        """The same elementwise operator, made of other op-codes, under a name of its own.
+
+        ``ow.opcodes.hypot.with_opcodes(["s = x * x + y * y", "sqrt(s)"], ulp=2)``
+
+        What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
+        of the old ones.  ``opcodes`` is a fragment or a list, as in ``ow.operator``, which makes
+        an operator with a meaning of its own.
+
+        Raises:
+            EditError: the operator is not elementwise.
+            FragmentError, NameRefusedError: the list breaks a rule.
+        """
+        if self.kind is not Kind.MAP or self.tables or self.notes_faults:
+            raise EditError(
+                f"{self.name}: expected an elementwise operator, found one of kind "
+                f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
+                "the function or in ow.kernel"
+            )
+        from opweave.opcodes.lists import digest, listed  # no import needs it
+
+        operands, results = self.opcodes[-1].params, self.opcodes[-1].results
+        codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)
+        if self.mixes and len(codes) > 1:
+            raise EditError(
+                f"{self.name}: expected one op-code over channels, found {len(codes)}: write "
+                "them as statements of one"
+            )
+        name = f"{self.name}_{digest(repr(codes))}"
+        codes = (*codes[:-1], codes[-1].named(name))
+        figures = self.ulp if ulp is None else stated(ulp)
+        return replace(self, name=name, opcodes=codes, ulp=figures)
+
+    def check_list(self) -> None:
+        """Hold the name and the list to the rules.
+
+        Raises:
+            FragmentError, NameRefusedError: a rule is broken.
+        """
+        from opweave.opcodes.lists import check_elementwise, check_order
+
+        check_name(self.name, "operator")
+        if self.kind is not Kind.COMPOSITE:
+            check_order(self.name, self.opcodes)
+        if self.kind is Kind.MAP and not self.tables:
+            operands = self.opcodes[-1].params if self.mixes else self.params
+            check_elementwise(self.name, self.opcodes, operands)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -202,6 +169,25 @@ class Operator:
     def __repr__(self) -> str:
         return f"<{self.kind.value} operator {self.name}({', '.join(self.params)})>"
 
+    def __str__(self) -> str:
+        """The operator as a list: a line for each row of each op-code."""
+        attrs = [f"{name}={value!r}" for name, value in self.attrs]
+        made = f" = {', '.join(self.parts)}" if self.parts else ""
+        head = f"{self.kind.value} {self.name}({', '.join([*self.params, *attrs])}){made}"
+        lines = [str(code) for code in self.opcodes]
+        return "\n".join([head, *(lines or ["(no op-code: its operand is read at other places)"])])
+
+    @property
+    def text(self) -> str:
+        """Its fragments of the first kind of dtypes in one line, or what kind it is."""
+        codes = [code for code in self.opcodes if code.rows]
+        if self.kind is Kind.COMPOSITE or not codes:
+            return self.kind.value
+        if self.kind is not Kind.MAP:
+            return codes[0].rows[0].text
+        named = [f"{code.name} = {code.rows[0].text}" for code in codes[:-1]]
+        return "; ".join([*named, codes[-1].rows[0].text])
+
     @property
     def arity(self) -> int:
         return len(self.params)
@@ -210,18 +196,23 @@ class Operator:
         """The attributes as plain values, see ``check_attrs``."""
         return check_attrs(self.name, [name for name, _ in self.attrs], attrs)
 
-    def opcode_for(self, kinds: str, phase: Phase | None = None) -> OpCode:
-        """Return the op-code for operands of these dtype kinds.
+    def named_dtype(self, loop: Sequence[DType]) -> DType:
+        """The type of named results: what the types of the operands are promoted to."""
+        return dtypes.promote(*loop)
 
-        Raises:
-            FragmentError: no row covers them.
-        """
-        key = "m" if kinds in ("iu", "ui") else kinds[:1]
-        for wanted in (key, kinds[:1]):
-            for code in self.opcodes:
-                if wanted in code.dtypes and (phase is None or code.phase is phase):
-                    return code
-        raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
+    def kinds(self, code: OpCode, loop: Sequence[DType]) -> str:
+        """Kinds of the operands of one of its op-codes, for operands of these types."""
+        if self.kind is not Kind.MAP or self.mixes:
+            return loop[0].kind
+        if code.params == self.params:  # as nearly always
+            return "".join([dtype.kind for dtype in loop])
+        known = dict(zip(self.params, loop, strict=True))
+        named = self.named_dtype(loop) if len(self.opcodes) > 1 else loop[0]
+        return "".join(known.get(param, named).kind for param in code.params) or named.kind
+
+    def opcode(self, phase: Phase) -> OpCode:
+        """The op-code of a phase, of which a reduction, scan or product has one."""
+        return next(code for code in self.opcodes if code.phase is phase)
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """Apply the operator, or bind it for an op-code list.

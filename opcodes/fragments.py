@@ -45,6 +45,11 @@ def check_fragment(name: str, fragment: str, params: Sequence[str], results: int
     if not found:
         raise FragmentError(f"{name}: the fragment is empty")
     _check_balance(name, fragment, found)
+    if ";" not in found and results > 1:
+        raise FragmentError(
+            f"{name}: expected statements that assign r0 to r{results - 1}, found the expression "
+            f"{shown(fragment)}"
+        )
     if ";" not in found:
         _check_names(name, fragment, found, params)
     elif "return" not in found and results == 1:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
-from opweave.opcodes.core import Kind, OpCode, Operator, Phase
+from opweave.opcodes.codes import Fragment, OpCode, Phase, rows
+from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import BoundsError, ShapeError
 from opweave.opcodes.shapes import (
     RESHAPED,
@@ -77,19 +78,28 @@ GATHERED = ShapeRule(_table_pairs, _gathered_shape)
 
 
 def _gather(rank: int) -> Operator:
-    params = ("x", *(f"i{d}" for d in range(rank)))
+    """Read a table of so many axes: of each an index, its extent, and its stride."""
+    name, params = f"gather_{rank}d", ("x", *(f"i{d}" for d in range(rank)))
+    places = [f"{axis}{d}" for d in range(rank) for axis in "ins"]
+    text = f"read_at<T>({', '.join(['x', *places])})"
+    code = OpCode(name, Phase.LOAD, ("x", *places), (Fragment(text),), exact=True)
     rule = rules.table_and_indices
-    return Operator(f"gather_{rank}d", Kind.MAP, (), gathered, rule, params, GATHERED, tables=1)
+    return Operator(name, Kind.MAP, (code,), gathered, rule, params, GATHERED, tables=1)
 
 
 OPERATORS: tuple[Operator, ...] = (
     Operator(
-        "coordinate", Kind.CREATE, (), coordinate, rules.alone, (), RESHAPED,
+        "coordinate", Kind.CREATE,
+        (OpCode("coordinate", Phase.INDEX, (), supplied="the template's loop has it"),),
+        coordinate, rules.alone, (), RESHAPED,
         attrs=(("dtype", "int64"), ("shape", ())),
     ),
     Operator(
         "index", Kind.MAP,
-        (OpCode("index", Phase.EPILOGUE, "at_index(i, n, SITE)", ("i", "n"), "iu", exact=True),),
+        (
+            OpCode("index", Phase.EPILOGUE, ("i", "n"), rows({"iu": "at_index(i, n, SITE)"}),
+                   exact=True),
+        ),
         indexed, rules.indices, ("i", "n"), notes_faults=True,
     ),
     *map(_gather, range(1, MOST_AXES + 1)),

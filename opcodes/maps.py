@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.codes import OpCode, Phase, rows
+from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.ulps import Ulp, counted
 
 Fragments = dict[str, str]
@@ -45,15 +46,12 @@ def map_operator(
     """Make an elementwise operator from a row; a ufunc brings its own type rule."""
     names = tuple(params.split())
     exact = name in EXACT
-    codes = tuple(
-        OpCode(name, Phase.EPILOGUE, text, names, kinds, results=results, exact=exact)
-        for kinds, text in fragments.items()
-    )
+    code = OpCode(name, Phase.EPILOGUE, names, rows(fragments), results, exact)
     if rule is None:
         assert isinstance(numpy, np.ufunc), f"{name} needs a type rule"
         rule = rules.as_ufunc(numpy)
     return Operator(
-        name, Kind.MAP, codes, numpy, rule, names, cost=cost, ulp=ulp, slope=slope, attrs=attrs
+        name, Kind.MAP, (code,), numpy, rule, names, cost=cost, ulp=ulp, slope=slope, attrs=attrs
     )
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
+from opweave.opcodes.codes import OpCode, Phase, rows
 from opweave.opcodes.composites import composite
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase
+from opweave.opcodes.core import Cost, Kind, Operator
 from opweave.opcodes.maps import map_operator
 from opweave.opcodes.shapes import mixing
 from opweave.opcodes.ulps import counted
@@ -37,7 +38,7 @@ def mixing_operator(
     operands, the result, and their sums.
     """
     names = tuple(amounts.split())
-    code = OpCode(name, Phase.EPILOGUE, fragment, (*CHANNELS, *names), dtypes="f", results=made)
+    code = OpCode(name, Phase.EPILOGUE, (*CHANNELS, *names), rows({"f": fragment}), made)
     return Operator(
         name, Kind.MAP, (code,), numpy, rules.picture, ("x", *names), mixing(3, made), (3, made),
         Cost(flops), counted(ulp),
@@ -160,11 +161,14 @@ OPERATORS: tuple[Operator, ...] = (
     map_operator(
         "to_uint8", to_uint8, {"f": "quantised(x)"}, rule=rules.quantised, cost=Cost(5)
     ),
-    composite("from_uint8", from_uint8, rules.floating),
-    composite("exposure", exposure, rules.floating, params="x stops"),
-    composite("reinhard", reinhard, rules.floating),
-    composite("aces", aces, rules.floating),
-    composite("hue", hue, rules.picture, params="x degrees"),
-    composite("contrast", contrast, rules.floating, params="x amount"),
-    composite("gamma", gamma, rules.floating, params="x value"),
+    composite("from_uint8", from_uint8, rules.floating, "cast divide"),
+    composite("exposure", exposure, rules.floating, "multiply", params="x stops"),
+    composite("reinhard", reinhard, rules.floating, "add divide"),
+    composite(
+        "aces", aces, rules.floating,
+        "multiply add multiply multiply add multiply add divide clip",
+    ),
+    composite("hue", hue, rules.picture, "hue_rotation", params="x degrees"),
+    composite("contrast", contrast, rules.floating, "subtract multiply add", params="x amount"),
+    composite("gamma", gamma, rules.floating, "maximum power", params="x value"),
 )  # fmt: skip

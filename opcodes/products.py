@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import rules
-from opweave.opcodes.core import Kind, OpCode, Operator, Phase
+from opweave.opcodes.codes import OpCode, Phase, rows
+from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.shapes import PRODUCT, RESHAPED, SLICED, VIEWED, ShapeRule
 
 # One rounding a step; fma is asked for by name, so that no compiler decides.
@@ -23,6 +24,9 @@ ACCUMULATE = {
     "u": "acc + x * y",
     "b": "acc || (x && y)",
 }
+ZERO = {"fiu": "0", "b": "false"}
+# What an element is in the end.  Padding adds complex zeros of either sign: none is left negative.
+RESULT = {"fiub": "acc", "c": "acc + T()"}
 
 
 def multiplied(x: Any, y: Any) -> Any:
@@ -77,12 +81,13 @@ def _view(
 OPERATORS: tuple[Operator, ...] = (
     Operator(
         "matmul", Kind.CONTRACT,
-        tuple(
-            OpCode("matmul", Phase.ACCUMULATE, text, ("acc", "x", "y"), dtypes=kind)
-            for kind, text in ACCUMULATE.items()
+        (
+            OpCode("load_tile", Phase.LOAD, ("x", "y"),
+                   supplied="templates/product_macros.cu.j2: load_tile, of x and of y"),
+            OpCode("matmul", Phase.ACCUMULATE, ("acc", "x", "y"), rows(ACCUMULATE, ZERO)),
+            OpCode("matmul", Phase.REDUCE, ("acc",), rows(RESULT)),
         ),
-        multiplied, rules.same, ("x", "y"), PRODUCT,
-        identity={"f": "0", "i": "0", "u": "0", "b": "false"}, accumulator=rules.wide_float,
+        multiplied, rules.same, ("x", "y"), PRODUCT, accumulator=rules.wide_float,
     ),
     _view("view", viewed, VIEWED, (("axes", ()),)),
     Operator(
@@ -92,7 +97,7 @@ OPERATORS: tuple[Operator, ...] = (
     _view("reshape", reshaped, RESHAPED, (("shape", ()),)),
     Operator(
         "full", Kind.CREATE,
-        (OpCode("full", Phase.PROLOGUE, "x", ("x",), dtypes="fiub", exact=True),),
+        (OpCode("full", Phase.PROLOGUE, ("x",), rows({"fiub": "x"}), exact=True),),
         full, rules.stated, shape_rule=RESHAPED, attrs=(("dtype", None), ("shape", ())),
     ),
 )  # fmt: skip

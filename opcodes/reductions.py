@@ -1,4 +1,4 @@
-"""Reductions and scans: an accumulate and a reduce op-code, an identity and an accumulator type.
+"""Reductions and scans: an accumulate and a reduce op-code, and an accumulator type.
 
 ``acc`` is the running value of one lane, ``x`` the next element.  The reduce op-code joins two
 partial results.  Which elements meet in which order is not said here: that is the accumulation
@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes, rules
-from opweave.opcodes.core import Kind, OpCode, Operator, Phase, TypeRule
+from opweave.opcodes.codes import OpCode, Phase, rows
+from opweave.opcodes.core import Kind, Operator, TypeRule
 from opweave.opcodes.shapes import REDUCED, SCANNED, ShapeRule
 
 Texts = dict[str, str]  # fragments by dtype kinds
@@ -28,6 +29,7 @@ MULTIPLIED: Texts = {"f": "acc * x", "iu": "wrap_mul(acc, x)", "b": "acc && x"}
 LARGER: Texts = {"f": "max_nan(acc, x)", "iub": "acc > x ? acc : x"}
 SMALLER: Texts = {"f": "min_nan(acc, x)", "iub": "acc < x ? acc : x"}
 ZERO: Texts = {"fiu": "0", "b": "false"}
+MINUS_ZERO: Texts = {"f": "-T(0)", "iu": "0", "b": "false"}  # 0.0 would lose the sign of -0.0
 ONE: Texts = {"fiu": "1", "b": "true"}
 LOWEST: Texts = {"f": "-infinity<T>()", "iub": "lowest<T>()"}
 HIGHEST: Texts = {"f": "infinity<T>()", "iub": "highest<T>()"}
@@ -38,16 +40,14 @@ def accumulating(
     shape_rule: ShapeRule, attrs: tuple[tuple[str, Any], ...], **more: Any,
 ) -> Operator:  # fmt: skip
     """Make a reduction or a scan from a row; ``join`` is written over ``acc`` and ``x``."""
-    codes = tuple(
-        OpCode(name, phase, text, ("acc", "x"), dtypes=kinds)
-        for phase in (Phase.ACCUMULATE, Phase.REDUCE)
-        for kinds, text in join.items()
+    codes = (
+        OpCode(name, Phase.ACCUMULATE, ("acc", "x"), rows(join, identity)),
+        OpCode(name, Phase.REDUCE, ("acc", "x"), rows(join)),
     )
-    by_kind = {kind: text for kinds, text in identity.items() for kind in kinds}
     dtype = (("dtype", None),) if rule is rules.summation else ()
     return Operator(
-        name, kind, codes, numpy, rule, shape_rule=shape_rule, identity=by_kind,
-        attrs=(*attrs, *dtype), **{"accumulator": rules.wide_float} | more,
+        name, kind, codes, numpy, rule, shape_rule=shape_rule, attrs=(*attrs, *dtype),
+        **{"accumulator": rules.wide_float} | more,
     )  # fmt: skip
 
 
@@ -92,8 +92,7 @@ OPERATORS: tuple[Operator, ...] = (
     reduction("min", np.min, SMALLER, HIGHEST, rules.first, needs_nonempty=True),
     reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth, **TRUTH),
     reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth, **TRUTH),
-    # 0.0 would lose the sign of -0.0
-    scan("cumsum", np.add, ADDED, ZERO | {"f": "-T(0)"}, rules.summation),
+    scan("cumsum", np.add, ADDED, MINUS_ZERO, rules.summation),
     scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
     scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
     scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from opweave.opcodes import (
     rules,
 )
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.core import Cost, Kind, OpCode, Operator, Phase, TypeRule, begin_checks
+from opweave.opcodes.codes import OpCode, begin_checks
+from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
@@ -30,6 +31,10 @@ TABLES: tuple[Any, ...] = (
 OPERATORS: dict[str, Operator] = {
     row.name: complexes.extended(row) for module in TABLES for row in module.OPERATORS
 }
+for _row in OPERATORS.values():  # a composite's list is that of its parts
+    if _row.parts:
+        _codes = tuple(code for part in _row.parts for code in OPERATORS[part].opcodes)
+        object.__setattr__(_row, "opcodes", _codes)
 BUILT_IN = frozenset(OPERATORS)
 begin_checks()
 # NumPy functions that are another operator under a second name.
@@ -38,7 +43,7 @@ ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolu
 
 def operator(
     name: str,
-    fragment: str,
+    fragment: str | Sequence[str | OpCode],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     *,
@@ -49,18 +54,24 @@ def operator(
 ) -> Operator:
     """Add an elementwise operator in three strings; it fuses and is checked like a built-in one.
 
+    swish = ow.operator("swish", ["s = 1 / (1 + exp(-x))", "x * s"], "float", meaning, ulp=4)
+
     Args:
         name: unique name; letters, digits, underscores.
         fragment: CUDA C over the parameters of ``numpy``: an expression such as
             ``"x > 0 ? x : slope * x"``, or statements that return the result.  ``T`` stands for
-            the result's C type.
+            the result's C type.  Or a list of op-codes, of which each but the last names its
+            result, ``"s = 1 / (1 + exp(-x))"``, for later ones.  A named result is rounded to the
+            operator's type (the operands', where the result is a bool) as if it were an operator
+            of its own.  Op-codes of other operators, as in ``ow.opcodes.exp.opcodes``, may stand
+            in the list.
         type_rule: ``"same"`` (operands promoted to one type, which is the result's), ``"float"``
             (promoted to a float type), ``"bool"`` (promoted, result bool), or a callable as in
             opweave.opcodes.rules.
         numpy: the meaning; its positional parameters name the operands.
         flops: operations per element.
         special: special functions per element.
-        ulp: largest error of one evaluation in units in the last place.
+        ulp: largest error of one evaluation in units in the last place; of a list, of all of it.
         replace: overwrite a user's operator of that name.
 
     Returns:
@@ -80,7 +91,7 @@ def operator(
 
 
 def cuda(
-    fragment: str,
+    fragment: str | Sequence[str | OpCode],
     *operands: Any,
     numpy: Callable[..., Any],
     type_rule: str | TypeRule = "same",
@@ -94,7 +105,8 @@ def cuda(
     y = ow.cuda("x > 0 ? x : a * x", x, 0.1, numpy=lambda x, a: np.where(x > 0, x, a * x))
 
     Args:
-        fragment: CUDA C over the parameters of ``numpy``, as in ``operator``.
+        fragment: CUDA C over the parameters of ``numpy``, or a list of op-codes, as in
+            ``operator``.
         operands: arrays and numbers, one for each parameter; they broadcast.
         numpy: the meaning, which ``check`` holds the fragment to; what arrays outside of a fused
             function get.
@@ -112,10 +124,11 @@ def cuda(
     """
     check_name(name, "operator")
     params = _positional_parameters(name, numpy)
-    text = f"{params}{fragment}".encode(errors="replace")
-    import hashlib  # loading its library takes longer than loading this file
+    from opweave.opcodes.lists import digest, listed  # no import needs it
 
-    name = f"{name}_{hashlib.sha256(text).hexdigest()[:8]}"  # one function in C for each
+    codes = listed(name, fragment, params)
+    text = fragment if isinstance(fragment, str) else codes
+    name = f"{name}_{digest(f'{params}{text}')}"  # one function in C for each
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
     if len(operands) != row.arity:
         raise ArgumentError(
@@ -130,7 +143,7 @@ def cuda(
 
 def _made(
     name: str,
-    fragment: str,
+    fragment: str | Sequence[str | OpCode],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     cost: Cost,
@@ -143,11 +156,12 @@ def _made(
             f"{sorted(rules.BY_NAME)}"
         )
     params = _positional_parameters(name, numpy)
-    code = OpCode(name, Phase.EPILOGUE, fragment, params, dtypes="fciub")
+    from opweave.opcodes.lists import listed
+
     return Operator(
         name,
         Kind.MAP,
-        (code,),
+        listed(name, fragment, params),
         numpy,
         rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
         params=params,

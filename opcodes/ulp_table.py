@@ -66,11 +66,10 @@ def _figure(operator: Operator, dtype: DType, executor: str) -> tuple[float, str
     if operator.kind is not Kind.MAP or operator.name == "cast":
         return (0.5, IEEE) if operator.name == "cast" else None
     try:
-        loop, results = operator.type_rule((dtype,) * operator.arity, ())
+        _, results = operator.type_rule((dtype,) * operator.arity, ())
     except DTypeError:
         return None
-    code = operator.opcode_for("".join(t.kind for t in loop))
-    if code.exact or not results[0].is_float:
+    if operator.opcodes[-1].exact or not results[0].is_float:
         return None
     figure: Figure = operator.ulp.on(executor)
     if not dtype.round:

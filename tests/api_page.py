@@ -25,6 +25,7 @@ from opweave._programs.kernel_view import KernelView
 from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
+from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.registry import BUILT_IN
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
@@ -52,7 +53,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "ow.uninitialised": ow.uninitialised,
                               "SanitizerReport": _sanitizer.Report},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
-    "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda},
+    "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
+                              "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
                             "Standalone": Standalone},
     "Settings": {"ow.config": type(ow.config)},
@@ -65,6 +67,9 @@ MEMBERS = {
     "insert replace remove raw_kernel check reference",
     "RawKernel": "lower check explain",
     "Standalone": "load",
+    "Operator": "with_opcodes",
+    "OpCode": "row named",
+    "Fragment": "",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.
 PLAIN = {

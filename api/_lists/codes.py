@@ -199,7 +199,7 @@ def line_of(code: Code) -> str:
         return f"{code.name:<14} ({operands}){label}  // list: {inner}"
     defaults = dict(code.operator.attrs)
     operands += "".join(f", {k}={v}" for k, v in code.attrs if v != defaults.get(k))
-    fragment = code.operator.opcodes[0].fragment if code.operator.opcodes else "composite"
+    fragment = code.operator.text
     return f"{code.name:<14} ({operands.removeprefix(', ')}){label}  // {fragment}"
 
 

@@ -53,8 +53,6 @@ def _applied(
     before = len(nodes)
     try:
         made = operand.__opweave_apply__(code.operator, operands, attrs)
-        if len(nodes) > before:
-            _check_row(nodes[-1])
     except OpweaveError as error:
         told = type(error)(f"{error}; op-code {number}, {code.name}, of {found.name}{at(found)}")
         if tracer is not None and tracer.refused is error:
@@ -63,13 +61,3 @@ def _applied(
     if note is not None:
         note(found, number, nodes, before)
     return made
-
-
-def _check_row(node: Any) -> None:
-    """Ask for the op-code of a node's types here, where the list is known.
-
-    Raises:
-        FragmentError: no row covers them.
-    """
-    if node.operator.opcodes:
-        node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))

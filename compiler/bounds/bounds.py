@@ -203,13 +203,14 @@ class _Bounds:
         if not dtype.is_float:
             # a rounding that goes the other way shows in the result's own unit
             return error if node.operator.name in STEPS else np.where(error > 0, np.inf, 0.0)
-        code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
         # the unit is that of the value that is rounded, which may lie in the next binade
         reach = np.where(np.isfinite(error), np.abs(value) + error, value)
-        if not code.exact:
+        if not node.operator.opcodes[-1].exact:
             ulp = node.operator.ulp.on(self.executor).of(dtype)
             scale = reach if top is None else np.maximum(reach, top)
-            if dtype.round:  # computed in float32, then rounded
+            if dtype.round and len(node.operator.opcodes) > 1:  # named results are rounded, too
+                error = error + ulp * spacing(scale, dtype)
+            elif dtype.round:  # computed in float32, then rounded
                 error = error + ulp * spacing(scale, F32) + 0.5 * spacing(reach, dtype)
             else:
                 error = error + ulp * spacing(scale, dtype)

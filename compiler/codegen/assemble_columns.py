@@ -21,7 +21,7 @@ from opweave.compiler.codegen.walks import DimList, MatrixWalk, Walk, collapse
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.toggles.facts import Facts
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 
 # Columns from which a vector's lanes are worth filling with them.
 COLUMNS_FROM = 8
@@ -97,7 +97,7 @@ class ColumnsAssembler(MatrixAssembler):
     def _chooses(self, reduced: Sequence[Node]) -> bool:
         return False  # all elements of a column are inside
 
-    def _bind(self, node: Node, phase: Phase) -> Line:
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
         if node.result.id not in self.row_level:
             return super()._bind(node, phase)
         names = [self._fresh(f"v{len(self.names) + n}") for n, _ in enumerate(node.results)]

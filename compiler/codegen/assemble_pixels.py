@@ -16,7 +16,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.cached import cached_property
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 
 
 class PixelAssembler(MapAssembler):
@@ -86,7 +86,7 @@ class PixelAssembler(MapAssembler):
             return f"{name}_v{lane}"
         return f"{name}_p[h]" if lane else f"{name}_v[c][l]"
 
-    def _bind(self, node: Node, phase: Phase) -> Line:
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
         names = self._results(node)
         operands = [self.text(o, False) for o in node.operands]
         if node.operator.mixes is not None:

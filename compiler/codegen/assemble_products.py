@@ -18,7 +18,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
 from opweave.compiler.toggles.facts import Facts, ProductFacts
 from opweave.compiler.toggles.tiles import tile_class, turning_tile
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 
 
 class ProductAssembler(MatrixAssembler):
@@ -105,10 +105,10 @@ class ProductAssembler(MatrixAssembler):
         spans = [self.spans.get(self.graph.base(f.value).id, 0) for f in self.factors]
         return max([super()._longest(), *factors, *spans])
 
-    def _bind(self, node: Node, phase: Phase) -> Line:
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
         if not node.is_product:
             return super()._bind(node, phase)
-        return product_result(self._origin(node), *self._results(node))
+        return [product_result(self._origin(node), *self._results(node))]
 
     def _completed(self, kernel: Kernel) -> Kernel:
         pairs = zip(self.factors, self._addresses(), strict=True)

@@ -19,7 +19,7 @@ from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.codegen.walks import MatrixWalk, Walk, collapse
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.toggles.facts import Facts
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 
 
 class ScanAssembler(Assembler):

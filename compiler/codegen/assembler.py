@@ -23,7 +23,7 @@ from opweave.compiler.codegen.signature import Signature
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.toggles.choose import TOGGLES, choose
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 
 NARROW = ("int8", "uint8", "int16", "uint16")  # registers
@@ -51,14 +51,16 @@ class Assembler(Signature):
     def _origin(self, node: Node) -> Origin:
         return Origin(node, self.indices[node.result.id])
 
-    def _bind(self, node: Node, phase: Phase) -> Line:
+    def _bind(self, node: Node, phase: Phase) -> list[Line]:
+        """The lines of a node: one for each op-code."""
         kept = node.result.id in self.form.kept
         operands = [self.text(o, kept) for o in node.operands[node.operator.tables :]]
         results = self._results(node)
         if node.is_coordinate:
-            return bind_coordinate(self._origin(node), self.places[node.result.id], results[0])
+            return [bind_coordinate(self._origin(node), self.places[node.result.id], results[0])]
         if node.tables:
-            return bind_gather(self._origin(node), self._table_read(node), operands, results[0])
+            table = self._table_read(node)
+            return [bind_gather(self._origin(node), table, operands, results[0])]
         return self._mapped(node, phase, operands, results)
 
     def _results(self, node: Node) -> list[str]:
@@ -75,12 +77,13 @@ class Assembler(Signature):
         operands: Sequence[str],
         results: Sequence[str],
         each: Each | None = None,
-    ) -> Line:
-        """The line of a map; the function that it calls, if any, becomes one of the kernel's."""
-        line, function = bind_map(self._origin(node), phase, operands, results, each)
+    ) -> list[Line]:
+        """The lines of a map; the function that they call, if any, becomes one of the kernel's."""
+        origin = self._origin(node)
+        lines, function = bind_map(origin, phase, operands, results, self._fresh, each)
         if function:
-            self.functions[function] = line.name
-        return line
+            self.functions[function] = lines[-1].name
+        return lines
 
     # Passes
 
@@ -94,11 +97,12 @@ class Assembler(Signature):
         """The maps of row values that are known after so many passes."""
         phase = Phase.EPILOGUE if level else Phase.PROLOGUE
         return [
-            self._bind(n, phase)
+            line
             for n in self.nodes
             if n.result.id in self.row_level
             and not n.is_reduction
             and self.form.levels.get(n.result.id, 0) == level
+            for line in self._bind(n, phase)
         ]
 
     def _pass(self, level: int) -> Pass | None:
@@ -139,7 +143,9 @@ class Assembler(Signature):
         """The elementwise op-codes of a pass, in order."""
         phases = {True: Phase.PROLOGUE, False: Phase.EPILOGUE}
         return tuple(
-            self._bind(n, phases[needs.is_reduced(n)]) for n in needs.nodes.get(number, ())
+            line
+            for n in needs.nodes.get(number, ())
+            for line in self._bind(n, phases[needs.is_reduced(n)])
         )
 
     def _loads(self, needs: Needs) -> tuple[Load, ...]:

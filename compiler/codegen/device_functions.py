@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 from opweave.compiler.toggles.choose import KNOWN
-from opweave.opcodes.core import OpCode
+from opweave.opcodes.codes import OpCode
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
 from opweave.templates import TEMPLATES
@@ -26,6 +25,7 @@ def macros() -> frozenset[str]:
 
 def device_function(
     code: OpCode,
+    text: str,
     name: str,
     operands: Sequence[DType],
     results: Sequence[DType],
@@ -39,14 +39,13 @@ def device_function(
     """
     slots = {"T": results[0].register, "S": results[0].storage}
     free = {p: f"{p}_" if p in macros() else p for p in code.params}
-    code = replace(code, params=tuple(free.values()), fragment=rename(code.fragment, free | slots))
-    text = code.fragment
+    named, text = list(free.values()), rename(text, free | slots)
     body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
     returned = results[0].register if code.results == 1 else "void"
     if mixes:
-        params, body = _over_channels(code, operands, results[0], mixes, body)
+        params, body = _over_channels(named, operands, results[0], mixes, body)
     else:
-        params = [f"const {d.register} {p}" for d, p in zip(operands, code.params, strict=True)]
+        params = [f"const {d.register} {p}" for d, p in zip(operands, named, strict=True)]
         if code.results > 1:
             params = [f"{d.register}& r{i}" for i, d in enumerate(results)] + params
     head = f"static __device__ __forceinline__ {returned} {name}("
@@ -57,7 +56,7 @@ def device_function(
 
 
 def _over_channels(
-    code: OpCode,
+    named: Sequence[str],
     operands: Sequence[DType],
     result: DType,
     mixes: tuple[int, int],
@@ -65,7 +64,7 @@ def _over_channels(
 ) -> tuple[list[str], list[str]]:
     """Parameters and body of a fragment over channels: ``x`` and ``r`` are arrays of them."""
     taken, made = mixes
-    channels, amounts = code.params[:taken], code.params[taken:]
+    channels, amounts = named[:taken], named[taken:]
     first, register = operands[0].register, result.register
     named = ", ".join(f"{c} = x[{h}]" for h, c in enumerate(channels))
     body = [f"const {first} {named};", *body]

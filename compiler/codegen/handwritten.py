@@ -15,7 +15,7 @@ from opweave.compiler.codegen.walks import Walk
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, Operand, Scalar, Value, count, extent_of
 from opweave.compiler.toggles.facts import Facts
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 from opweave.opcodes.cuda_kernels import CudaKernel, Launched, Shaped
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.opcodes.launch_limits import MOST_SHARED

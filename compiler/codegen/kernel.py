@@ -24,7 +24,7 @@ from opweave.compiler.codegen.kernel_parts import (
 )
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
-from opweave.opcodes.core import Phase
+from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.tokens import tokens
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.codegen.layout import Access, MatrixAddress
 from opweave.compiler.ir.values import Extent, Where
-from opweave.opcodes.core import OpCode, Phase
+from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename, tokens
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from opweave.compiler.codegen.device_functions import device_function
 from opweave.compiler.codegen.kernel_parts import Factor, Line, Product, Reduction
 from opweave.compiler.codegen.layout import Access
 from opweave.compiler.ir.graph import Node
-from opweave.opcodes.core import OpCode, Phase
+from opweave.compiler.ir.values import Value
+from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
 
@@ -24,8 +26,11 @@ class Origin:
     @property
     def comment(self) -> str:
         """Such as ``multiply: f32[n0, n1], line 3``."""
+        return self._comment(self.node.operator.name, self.node.result)
+
+    def _comment(self, name: str, value: Value) -> str:
         at = f", line {line}" if (line := self.node.where.relative) > 0 else ""
-        return f"{self.node.operator.name}: {self.node.result.type}{at}"
+        return f"{name}: {value.type}{at}"
 
     def line(
         self,
@@ -39,6 +44,12 @@ class Origin:
         name = name or self.node.operator.name
         where = self.node.where
         return Line(phase, name, text, self.comment, tuple(results), code, self.index, where)
+
+    def named_line(self, phase: Phase, text: str, code: OpCode, dtype: DType) -> Line:
+        """A line of an op-code whose result only later op-codes of its operator know."""
+        name = f"{self.node.operator.name}.{code.name}"
+        comment = self._comment(name, replace(self.node.result, dtype=dtype))
+        return replace(self.line(phase, text, (), code, name), comment=comment)
 
     def value(self, phase: Phase, name: str, text: str, code: OpCode | None = None) -> Line:
         """A line that gives the result a register of that name."""
@@ -64,34 +75,59 @@ def bind_map(
     phase: Phase,
     operands: Sequence[str],
     results: Sequence[str],
+    fresh: Callable[[str], str],
     each: Each | None = None,
-) -> tuple[Line, str]:
-    """Inline an expression, or call the function of a statement fragment; that function, or "".
+) -> tuple[list[Line], str]:
+    """A line for each op-code, and the function of a statement fragment that they call, or "".
 
     x * scale  ->  const float v1 = x_v[l] * scale;  // multiply: f32[n0], line 2
     hue(x, c)  ->  float v1[3]; op_hue(v1, v0, c);
 
-    With ``each`` results are arrays, such as of channels, and operands name channel ``h``.
+    A named result is a register like that of an operator of its own, rounded as its is; ``fresh``
+    makes its name.  With ``each`` results are arrays, such as of channels, and operands name
+    channel ``h``.
     """
-    node, function = origin.node, ""
-    code = node.operator.opcode_for("".join(o.dtype.kind for o in node.operands))
-    types, mixes = [r.dtype for r in node.results], node.operator.mixes
-    at = f"[{each.index}]" if each else ""
-    if code.is_statement:
-        name = f"op_{code.name}_{node.operands[0].dtype}_{types[0]}"
-        function = device_function(code, name, [o.dtype for o in node.operands], types, mixes)
-        targets = [r if mixes else f"{r}{at}" for r in results] if code.results > 1 else []
-        expression = f"{name}({', '.join([*targets, *operands])})"
-    else:
-        if mixes:
-            operands = [*(f"{operands[0]}[{h}]" for h in range(mixes[0])), *operands[1:]]
-        slots = {"T": types[0].register, "S": types[0].storage, "SITE": str(origin.index)}
-        expression = rename(code.fragment, dict(zip(code.params, operands, strict=True)) | slots)
+    row, types = origin.node.operator, [r.dtype for r in origin.node.results]
+    loop = [o.dtype for o in origin.node.operands]
+    known = dict(zip(row.params, zip(operands, loop, strict=True), strict=True))
+    lines = []
+    for code in row.opcodes[:-1]:
+        register, dtype = fresh(f"{results[0]}_{code.name}"), row.named_dtype(loop)
+        text, _ = _value(origin, code, [known[p] for p in code.params], [dtype], [register])
+        text = _one(text, dtype, register, code, each)
+        lines.append(origin.named_line(phase, text, code, dtype))
+        known[code.name] = (f"{register}[{each.index}]" if each else register, dtype)
+    code = row.opcodes[-1]
+    given = [*known.values()] if row.mixes else [known[p] for p in code.params]
+    targets = [f"{r}[{each.index}]" if each and not row.mixes else r for r in results]
+    expression, function = _value(origin, code, given, types, targets)
     if code.results > 1:
-        text = _several(expression, types, results, each, whole=bool(mixes))
+        text = _several(expression, types, results, each, whole=bool(row.mixes))
     else:
         text = _one(expression, types[0], results[0], code, each)
-    return origin.line(phase, text, results, code, code.name), function
+    return [*lines, origin.line(phase, text, results, code)], function
+
+
+def _value(
+    origin: Origin,
+    code: OpCode,
+    operands: Sequence[tuple[str, DType]],
+    types: Sequence[DType],
+    targets: Sequence[str],
+) -> tuple[str, str]:
+    """An op-code over texts of its operands, and the function that it calls, or ""."""
+    row, mixes = origin.node.operator, origin.node.operator.mixes
+    fragment = code.row(row.kinds(code, [o.dtype for o in origin.node.operands]))
+    texts, loop = [text for text, _ in operands], [dtype for _, dtype in operands]
+    if fragment.is_statement:
+        name = f"op_{row.name}_{(*loop, *types)[0]}_{types[0]}"
+        called = [*(targets if code.results > 1 else ()), *texts]
+        made = device_function(code, fragment.text, name, loop, types, mixes)
+        return f"{name}({', '.join(called)})", made
+    if mixes:
+        texts = [*(f"{texts[0]}[{h}]" for h in range(mixes[0])), *texts[1:]]
+    slots = {"T": types[0].register, "S": types[0].storage, "SITE": str(origin.index)}
+    return rename(fragment.text, dict(zip(code.params, texts, strict=True)) | slots), ""
 
 
 def _one(expression: str, dtype: DType, result: str, code: OpCode, each: Each | None) -> str:
@@ -139,10 +175,10 @@ def bind_gather(origin: Origin, table: Table, indices: Sequence[str], result: st
 
     const float v2 = read_at<float>(x, v1, n0, x_s0);
     """
-    axes = zip(indices, table.extents, table.strides, strict=True)
-    places = [f"{i}, {n}, {stride or 0}" for i, n, stride in axes]
-    read = f"read_at<{origin.node.result.dtype.register}>"
-    text = f"{read}({', '.join([table.pointer, *places])})"
+    axes = zip(indices, table.extents, (s or "0" for s in table.strides), strict=True)
+    code, operands = origin.node.operator.opcodes[0], [table.pointer, *chain.from_iterable(axes)]
+    slots = {"T": origin.node.result.dtype.register}
+    text = rename(code.rows[0].text, dict(zip(code.params, operands, strict=True)) | slots)
     return replace(origin.value(Phase.LOAD, result, text), name=f"gather {table.pointer}")
 
 
@@ -163,14 +199,15 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     operator, dtype = origin.node.operator, origin.node.result.dtype
     assert operator.accumulator is not None
     acc = operator.accumulator(dtype)
-    code = operator.opcode_for(dtype.kind, Phase.ACCUMULATE)
+    code = operator.opcode(Phase.ACCUMULATE)
+    row = code.row(dtype.kind)
     slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
-    step = f"acc[i][q][l] = {rename(code.fragment, slots)};"
+    step = f"acc[i][q][l] = {rename(row.text, slots)};"
     return Product(
         x,
         y,
         acc.register,
-        rename(operator.identity[dtype.kind], slots),
+        rename(row.start, slots),
         origin.line(Phase.ACCUMULATE, step, code=code),
         product_result(origin, name),
         dtype.register,
@@ -180,11 +217,10 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
 
 def product_result(origin: Origin, name: str) -> Line:
     """The rounded value of an element of a product."""
-    dtype = origin.node.result.dtype
-    value = f"{dtype.round}(acc[i][q][l])" if dtype.round else "acc[i][q][l]"
-    if dtype.is_complex:  # padding adds zeros of either sign: none is left negative
-        value = f"{value} + {dtype.register}()"
-    code = origin.node.operator.opcode_for(dtype.kind, Phase.ACCUMULATE)
+    dtype, code = origin.node.result.dtype, origin.node.operator.opcode(Phase.REDUCE)
+    slots = {"acc": "acc[i][q][l]", "T": dtype.register}
+    value = rename(code.row(dtype.kind).text, slots)
+    value = f"{dtype.round}({value})" if dtype.round else value
     return origin.value(Phase.REDUCE, name, value, code)
 
 
@@ -202,17 +238,17 @@ def bind_reduction(
     assert operator.accumulator is not None
     acc = operator.accumulator(node.result.dtype)
     slots = {"T": acc.register}
-    accumulate = operator.opcode_for(kind, Phase.ACCUMULATE)
-    join = operator.opcode_for(kind, Phase.REDUCE)
+    accumulate, join = operator.opcode(Phase.ACCUMULATE), operator.opcode(Phase.REDUCE)
+    row = accumulate.row(kind)
     running = f"{name}_acc{lane}"
-    value = rename(accumulate.fragment, {"acc": running, "x": operand} | slots)
+    value = rename(row.text, {"acc": running, "x": operand} | slots)
     if chooses:
         value = f"chosen(inside, {value}, {running})"
-    joined = origin.line(Phase.REDUCE, rename(join.fragment, slots), (name,), join)
+    joined = origin.line(Phase.REDUCE, rename(join.row(kind).text, slots), (name,), join)
     return Reduction(
         name,
         acc.register,
-        rename(operator.identity[kind], slots),
+        rename(row.start, slots),
         origin.line(Phase.ACCUMULATE, f"{running} = {value};", code=accumulate),
         replace(joined, comment=f"{operator.name}: {node.plan or ''}"),
         node.result.dtype.round,

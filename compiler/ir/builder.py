@@ -14,7 +14,7 @@ from opweave.compiler.ir.values import Extent, Operand, Scalar, Shape, Symbol, V
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import DTypeError, OpweaveError, ShapeError
+from opweave.opcodes.errors import DTypeError, FragmentError, OpweaveError, ShapeError
 from opweave.opcodes.shapes import ShapeRule
 
 
@@ -37,17 +37,22 @@ def scalar_type(value: Any) -> Any:
     )
 
 
-def _check_complex(operator: Operator, loop: Sequence[DType]) -> None:
-    """Refuse complex operands of an operator that has op-codes, but none for them.
+def _check_rows(operator: Operator, loop: Sequence[DType]) -> None:
+    """Refuse operands for whose types an op-code has no row.
 
     Raises:
         DTypeError: names the type.
     """
-    found = next((dtype for dtype in loop if dtype.is_complex), None)
-    if found is None or not operator.opcodes:
-        return
-    if not any(loop[0].kind in code.dtypes for code in operator.opcodes):
-        raise DTypeError(f"no op-code for {found.numpy_name}; take its .real, .imag or abs()")
+    for code in operator.opcodes:
+        if not code.rows or operator.tables:
+            continue
+        try:
+            code.row(operator.kinds(code, loop))
+        except FragmentError:
+            found = next((dtype for dtype in loop if dtype.is_complex), loop[0])
+            parts = "; take its .real, .imag or abs()" if found.is_complex else ""
+            name = "" if code.name == operator.name else f" {code.name}"
+            raise DTypeError(f"no op-code{name} for {found.numpy_name}{parts}") from None
 
 
 class Builder:
@@ -113,7 +118,7 @@ class Builder:
     ) -> tuple[Value, ...]:
         types = tuple(o.dtype if isinstance(o, Value) else o[1] for o in operands)
         loop, results = operator.type_rule(types, attrs)
-        _check_complex(operator, loop)
+        _check_rows(operator, loop)
         typed: list[Operand] = []
         for operand, dtype in zip(operands, loop, strict=True):
             if not isinstance(operand, Value):

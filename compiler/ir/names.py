@@ -45,7 +45,10 @@ def template_names() -> frozenset[str]:
 def called(row: Operator) -> frozenset[str]:
     """The functions that an operator's fragments call."""
     return frozenset(
-        name for code in row.opcodes for name in re.findall(r"(\w+)(?=[(<])", code.fragment)
+        name
+        for code in row.opcodes
+        for line in code.rows
+        for name in re.findall(r"(\w+)(?=[(<])", line.text)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.opcodes import core, rules
+from opweave.opcodes import Fragment, OpCode, core, rules
 from opweave.opcodes import errors as e
 from tests.support.listed import (
     HERE,
@@ -190,7 +190,7 @@ def test_a_bad_list_is_refused_with_op_code_list_and_line(codes, message):
 
 half = core.Operator(
     "half_of_floats", core.Kind.MAP,
-    (core.OpCode("half", core.Phase.EPILOGUE, "x * 0.5f", ("x",), dtypes="f"),),
+    (OpCode("half", core.Phase.EPILOGUE, ("x",), (Fragment("x * 0.5f", "f"),)),),
     lambda x: x * np.float32(0.5), rules.BY_NAME["same"],
 )  # fmt: skip
 masked = listed("masked", ow.load("x"), o.bitwise_and(3), ow.store())
@@ -198,7 +198,7 @@ halved = listed("halved", ow.load("x"), o.absolute, half, ow.store())
 FLOATS, INTEGERS = X, np.arange(6)
 TYPES = {
     "no meaning": (masked, FLOATS, e.DTypeError, "op-code 1, bitwise_and, of masked"),
-    "no row": (halved, INTEGERS, e.FragmentError, "op-code 2, half_of_floats, of halved"),
+    "no row": (halved, INTEGERS, e.DTypeError, "op-code 2, half_of_floats, of halved"),
     "shapes": (shift, (X, X[:, :5]), e.ShapeError, "op-code 2, add, of shift"),
     "an axis": (columns, X[0], e.AxisError, "op-code 1, sum, of columns"),
 }  # fmt: skip

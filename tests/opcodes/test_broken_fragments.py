@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.opcodes.allowed import check_name
 from opweave.opcodes.errors import CompileError, FragmentError
 from opweave.opcodes.registry import BUILT_IN, OPERATORS
 
@@ -109,6 +108,6 @@ def test_a_comment_of_a_fragment_swallows_nothing(fragment):
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_our_own_op_codes_keep_the_rules_that_a_users_has_to(name):
     """They are not asked at import, where only what a user makes is checked."""
-    check_name(name, "operator")
+    OPERATORS[name].check_list()
     for code in OPERATORS[name].opcodes:
         code.check()

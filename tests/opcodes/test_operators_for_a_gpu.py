@@ -34,7 +34,8 @@ def test_elementwise_operators_agree_with_numpy(name, arity):
 @pytest.mark.parametrize("name", ["int64", "uint8", "float32", "complex64"])
 def test_reductions_of_rows_agree_with_numpy(name):
     x = values(name, 400)[-222:].reshape(6, 37)
-    rows = [r for r in REDUCTIONS if dtypes.of(name).kind in r.identity]
+    kind = dtypes.of(name).kind
+    rows = [r for r in REDUCTIONS if any(kind in row.kinds for row in r.opcodes[0].rows)]
 
     assert rows
     assert agrees(lambda x: tuple(r(x, axis=1) for r in rows), x) == {"row"}

@@ -13,7 +13,8 @@ from opweave._functions.fused import Fused
 from opweave.compiler.ir.device import DEVICES, Device
 from opweave.compiler.pipeline.driver import Options
 from opweave.opcodes import dtypes
-from opweave.opcodes.core import BoundOperator, OpCode, Operator, Phase
+from opweave.opcodes.codes import Fragment, OpCode, Phase
+from opweave.opcodes.core import BoundOperator, Operator
 from opweave.opcodes.rules import same
 
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
@@ -142,13 +143,14 @@ def from_file(name):
 
 
 def own_operator(name="own", params=("x", "y"), fragment="x + y", **more):
-    code = OpCode(name, Phase.EPILOGUE, fragment, tuple(params))
+    code = OpCode(name, Phase.EPILOGUE, tuple(params), (Fragment(fragment),))
     row = Operator(name, ow.opcodes.Kind.MAP, (code,), np.add, same, params=tuple(params), **more)
     return lowered(lambda a: row(a, a))
 
 
 def statement(param):
-    code = OpCode("own", Phase.EPILOGUE, f"if ({param} > 0) return {param}; return 0;", (param,))
+    text = f"if ({param} > 0) return {param}; return 0;"
+    code = OpCode("own", Phase.EPILOGUE, (param,), (Fragment(text),))
     row = Operator("own", ow.opcodes.Kind.MAP, (code,), abs, same, params=(param,))
     return lowered(lambda a: row(a))
 
@@ -225,7 +227,7 @@ ENTRIES = {
     "fragment": (lambda v: own_operator(fragment=v), "x + y", "code"),
     "attribute of one's own": (
         lambda v: lowered(lambda x: Operator(
-            "own", ow.opcodes.Kind.MAP, (OpCode("own", Phase.EPILOGUE, "x + 1", ("x",)),), np.abs,
+            "own", ow.opcodes.Kind.MAP, (OpCode("own", Phase.EPILOGUE, ("x",), (Fragment("x + 1"),)),), np.abs,
             same, attrs=(("how", None),))(x, how=v)), "x", ""),
     "argument": (lambda v: lowered(signed([v, "y"]), X, X), "x", NAMES),
     "number's name": (lambda v: lowered(signed(["x", v]), X, 2.0), "y", NAMES),

@@ -11,6 +11,7 @@ import opweave.compiler.pipeline.driver as driver
 import opweave.runtime.binaries.build as build
 import opweave.runtime.host.launcher as host
 from opweave.opcodes import OPERATORS
+from opweave.opcodes.codes import Fragment
 from opweave.runtime.calls.arrays import layout_of
 from tests.fuzz import arrays, forms, kinds, oracles, work
 from tests.fuzz.generate import generate
@@ -344,7 +345,8 @@ def test_no_array_is_larger_than_the_memory_because_an_extent_was_exchanged():
 
 def wrong_exp(monkeypatch):
     row = OPERATORS["exp"]
-    codes = tuple(replace(c, fragment="exp(x) + (T)0.01") for c in row.opcodes)
+    wrong = Fragment("exp(x) + (T)0.01", "f")
+    codes = tuple(replace(code, rows=(wrong,)) for code in row.opcodes)
     original = row.opcodes
     object.__setattr__(row, "opcodes", codes)
     return lambda: object.__setattr__(row, "opcodes", original)
