@@ -44,10 +44,21 @@ class MaskSelection(OnlyOperand):
     """The elements of an array where a mask is true, in one dimension."""
 
     __array_priority__ = 1002
+    __opweave_stands__ = True
 
     def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike):
         self.whole = whole.of(whole.value)  # the array as it is now, since a selection is a copy
         self.mask = mask.of(mask.value)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """What a selection is to the user's function: a copy, which is no file in memory."""
+        found: Any = self.whole.__class__
+        return np.ndarray if found is np.memmap else found
+
+    @property
+    def _found(self) -> MaskSelection:
+        return self
 
     def refuse(self, *args: Any) -> NoReturn:
         tracer = self.whole.tracer
@@ -135,3 +146,6 @@ def stored(target: TracedArrayLike, key: Any, value: MaskSelection) -> Any:
         value.refuse()
     chosen = value.whole.astype(target.dtype)
     return np.where(key, chosen, target)
+
+
+MaskSelection.__name__ = "numpy.ndarray"  # the name in texts of Python's errors

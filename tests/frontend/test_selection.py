@@ -117,3 +117,32 @@ def test_a_type_that_numpy_refuses_is_refused(function):
 def test_a_mask_of_another_shape_is_refused():
     with pytest.raises(IndexError):
         ow.fuse(lambda x, m: x[m].sum())(X, np.ones((30, 1), bool))
+
+
+ASKED = {
+    "isinstance": lambda v: isinstance(v, np.ndarray),
+    "issubclass": lambda v: issubclass(type(v), np.ndarray),
+    "type": lambda v: type(v) is np.ndarray,
+    "__class__": lambda v: v.__class__ is np.ndarray,
+    "a name": lambda v: type(v).__name__,
+    "an attribute": lambda v: (hasattr(v, "shape"), hasattr(v, "nothing"), callable(v)),
+    "a match": lambda v: matched(v),
+}
+
+
+def matched(v):
+    match v:
+        case np.ndarray():
+            return "an array"
+    return "none"
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", ASKED)
+def test_a_selection_is_an_array_to_who_asks(name):
+    def f(x):
+        v = x[x > 1]
+        return ASKED[name](v), v.sum()
+
+    x = np.arange(5.0)
+    assert repr(ow.fuse(f)(x)) == repr(f(x))
