@@ -20,7 +20,9 @@ BUILT_IN = frozenset(
     product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
-DERIVED = re.compile(r"_(v|p|row|load|acc|all|next|parts?|kept|carry|turn|view\d*|tile|s\d+)$")
+DERIVED = re.compile(
+    r"_(v|p|row|load|acc|all|next|parts?|kept|carry|turn|view\d*|tile|s\d+(x\d+)?)$"
+)
 # What the compiler numbers itself.
 NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
 # Function objects of reductions: an operator and a dtype.

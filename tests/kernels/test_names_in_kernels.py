@@ -13,7 +13,7 @@ host = pytest.mark.host
 # Names of the templates, of helpers, and what the compiler derives from names.
 NAMES = ["c", "l", "j", "j0", "row", "lane", "width", "chunks", "active", "first", "last", "part",
          "mine", "other", "load", "store", "load_chunk", "max_nan", "WARP_SHARE", "BLOCK", "x_v",
-         "out_v", "x_s0", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
+         "out_v", "x_s0", "x_s0x2", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
          "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "x_row", "x_kept", "n0_n1",
          "tile", "tiles", "carry", "cumsum0", "cumsum0_carry", "row0", "before", "start"]  # fmt: skip
 
