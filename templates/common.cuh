@@ -25,7 +25,6 @@ OW_INLINE uint64 bits_of(double x) { uint64 u; OW_COPY(&u, &x, 8); return u; }
 OW_INLINE double double_of(uint64 u) { double x; OW_COPY(&x, &u, 8); return x; }
 
 template <class T> OW_INLINE constexpr T divisor(T n) { return n + (n == 0); }  // where nothing is divided
-template <class T, int N> OW_INLINE constexpr int lanes_of(T (&)[N]) { return N; }
 
 // Calls step(half) with half = HALF, HALF / 2, ..., 1, each of them a constant to the compiler.
 template <int N> struct Constant {

@@ -122,7 +122,7 @@ class Walk:
                 name = f"divisor({name})"
             out.append(f"{rest} % {name}")
             rest = f"{rest} / {name}"
-        return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
+        return [*reversed([*out, rest])]
 
 
 class MatrixWalk(Walk):

@@ -30,15 +30,15 @@ outer_sum_map_f32(
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
-        for (int l = 0; l < lanes_of(x_v[c]); ++l) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            x_v[c][l] = 0;
-            if (j < cols) x_v[c][l] = load(x + (j / n2 / n4) * x_s0 + (j % n2));
+            x_v[c][l] = j < cols ? load(x + (j / n2 / n4) * x_s0 + j % n2) : 0;
         }
-        for (int l = 0; l < lanes_of(y_v[c]); ++l) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            y_v[c][l] = 0;
-            if (j < cols) y_v[c][l] = load(y + (j / n2 % n4) * y_s1 + (j % n2));
+            y_v[c][l] = j < cols ? load(y + (j / n2 % n4) * y_s1 + j % n2) : 0;
         }
     }
 

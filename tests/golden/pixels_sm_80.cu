@@ -28,10 +28,10 @@ image_bias_map_f32(
     for (int c = 0; c < CHUNKS; ++c) {
         const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
         load_chunk(img_v[c], img + j0, cols - j0);
-        for (int l = 0; l < lanes_of(b_v[c]); ++l) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            b_v[c][l] = 0;
-            if (j < cols) b_v[c][l] = load(b + (j % n2));
+            b_v[c][l] = j < cols ? load(b + j % n2) : 0;
         }
     }
 

@@ -45,12 +45,12 @@ laplacian_map_f32(
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            const int v0 = (j / n1);  // coordinate: i32[n0, 1], line 2
+            const int v0 = j / n1;  // coordinate: i32[n0, 1], line 2
             const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
             const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
             const int v3 = wrap_add(v1, s1);  // add: i32[n0, 1], line 2
             const int v4 = v2 ? v3 : v1;  // where: i32[n0, 1], line 2
-            const int v5 = (j % n1);  // coordinate: i32[n1], line 2
+            const int v5 = j % n1;  // coordinate: i32[n1], line 2
             const float v6 = read_at<float>(x, v4, n0, x_s0, v5, n1, 1);  // gather_2d: f32[n0, n1], line 2
             const int v7 = wrap_sub(v0, s2);  // subtract: i32[n0, 1], line 2
             const bool v8 = v7 < 0;  // less: b1[n0, 1], line 2

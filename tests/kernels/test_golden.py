@@ -1,5 +1,6 @@
 """Golden kernels: review the diff of the .cu files; ``--update-golden`` rewrites them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,4 @@ def test_source_reads_well(name, target):
     assert not any(line != line.rstrip() for line in lines)
     assert "\n\n\n" not in source
     assert "asm" not in source
+    assert not re.search(r"= \([^()]*\);|\+ \([^()]*\)[;)]", source)  # brackets that say nothing

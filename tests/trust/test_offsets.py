@@ -68,7 +68,7 @@ def narrow_lines(source):
     code = re.sub(r"[^\n]*// coordinate: i32[^\n]*", "", source)
     code = re.sub(r"//[^\n]*", "", code)
     for found in NARROW.finditer(code):
-        text = re.sub(r"lanes_of\(.*?\)|\(int\)\([^()]*%[^()]*\)", "", found[2])
+        text = re.sub(r"\(int\)\([^()]*%[^()]*\)", "", found[2])
         if LONG.search(text):
             yield found[0]
     for found in BLOCK.finditer(code):
