@@ -195,7 +195,10 @@ class Kernel:
         shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
         if self.product is not None:
             shown.append(f"depth {self.product.depth}")
-        return ", ".join(shown) if self.rows else " * ".join(map(str, self.cols)) or "1"
+        if self.rows:
+            return ", ".join(shown)
+        what = "pixels" if self.channels else "elements"
+        return f"{what} {' * '.join(map(str, self.cols)) or 1}"
 
     def elements(self, extents: Extents) -> tuple[int, int, int]:
         """Batch, rows and columns for given extents."""

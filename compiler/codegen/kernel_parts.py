@@ -221,7 +221,7 @@ class Pass:
 
     @property
     def title(self) -> str:
-        names = [r.operator for r in (*self.reductions, *self.scans)]
+        names = [r.accumulate.name for r in (*self.reductions, *self.scans)]
         names += [f"store {s.name}" for s in self.stores]
         return ", ".join(names)
 

@@ -1,10 +1,10 @@
 // image_bias_map_f32
 // fused: multiply, add, clip
 // img: f32[n0, n1, n2], b: f32[n2] -> out: f32[n0, n1, n2]
-// n0 * n1 * n2; template map.cu.j2, target sm_80
+// elements n0 * n1 * n2; template map.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            4    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -18,7 +18,7 @@ image_bias_map_f32(
     const index_t cols,
     const index_t n2)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0

@@ -6,7 +6,7 @@
 // rows n0, columns n3, depth n1; template product_rows.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   1    // lines of a tile start in different banks of shared memory
 #define VECTOR            2    // consecutive elements of one access to an operand
@@ -20,7 +20,7 @@
 #define THREADS_PER_ROW   8    // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        2    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        2    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (BLOCK_M / THREAD_M * (BLOCK_N / THREAD_N))
@@ -58,7 +58,7 @@ complex_rows_product_rows_c64(
         for (int q = 0; q < FRAGMENTS; ++q)
             for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = complex64();
 
-    // a step of the fragments q
+    // one step along the depth, for the columns of fragment q
     const auto accumulate = [&](const complex64 (&left)[THREAD_M], const complex64 (&right)[FRAGMENTS][WIDTH], const int q) {
 #pragma unroll
         for (int i = 0; i < THREAD_M; ++i)
@@ -70,7 +70,7 @@ complex_rows_product_rows_c64(
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) complex64 left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        // load: x, VECTOR elements at a time
+        // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
             complex64 chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
@@ -79,7 +79,7 @@ complex_rows_product_rows_c64(
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
-        // load: w, VECTOR elements at a time
+        // load: a tile of w
         for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
             complex64 chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
@@ -160,7 +160,7 @@ complex_rows_product_rows_c64(
         const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
 #endif
 
-        // pass 0: sum_c64
+        // pass 0: sum
         complex64 sum0_acc[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

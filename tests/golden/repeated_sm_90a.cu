@@ -1,10 +1,10 @@
 // waves_map_f32
 // fused: multiply, subtract, multiply, add
 // u: f32[n1], v: f32[n1] -> out0: f32[n1], out1: f32[n1]
-// n1; template map.cu.j2, target sm_90a
+// elements n1; template map.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            4    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -20,7 +20,7 @@ waves_map_f32(
     const index_t cols,
     const int turns)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    // index: each thread takes chunks of consecutive elements, a block apart
     const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0

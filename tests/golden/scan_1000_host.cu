@@ -5,7 +5,7 @@
 // rows n0, columns n1; template scan.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  0    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             8    // accumulation plan: running values of one thread
@@ -42,7 +42,7 @@ running_mean_scan_f32(
         float x_v[LANES];
         load_chunk(x_v, x + row * cols + j0, width - j0);
 
-        // cumsum_f32
+        // cumsum
         float cumsum0[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

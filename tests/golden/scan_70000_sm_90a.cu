@@ -2,10 +2,10 @@
 // fused: cummax, subtract
 // x: f32[n0] -> out: f32[n0]
 // accumulation plan: 32 blocks x tiles of 256 threads x 8 lanes, in order
-// n0; template scan_parts.cu.j2, target sm_90a
+// elements n0; template scan_parts.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             8    // accumulation plan: running values of one thread
@@ -95,7 +95,7 @@ drawdown_scan_parts_f32(
         float x_v[LANES];
         load_chunk(x_v, x + j0, cols - j0);
 
-        // cummax_f32
+        // cummax
         float cummax0[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

@@ -5,13 +5,13 @@
 // rows n0, columns n1; template row.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   32   // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        8    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -51,7 +51,7 @@ softmax_row_f32(
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
 #endif
 
-    // pass 0: max_f32
+    // pass 0: max
     float max0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -71,7 +71,7 @@ softmax_row_f32(
     }
     const float max0 = join_row(max0_acc, lane, Max_f32());
 
-    // pass 1: sum_f32
+    // pass 1: sum
     float sum0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {

@@ -4,7 +4,7 @@
 // rows n1, columns n0; template tile.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define USE_SHARED_MEMORY 0    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   0    // lines of a tile start in different banks of shared memory
 #define BLOCK             1    // threads in a block

@@ -46,6 +46,8 @@ def test_no_condition_and_no_more_lines_are_left(name, toggles, target):
         assert left(text) == []
         assert len(text.split("\n")) < len(kernel.source.split("\n")) or "#" not in kernel.source
         assert flat(text, kernel.toggles) == text
+        code = re.sub(r"^#define.*", "", text, flags=re.MULTILINE)
+        assert not set(kernel.toggles) & set(re.findall(r"\w+", code))
 
 
 @host
