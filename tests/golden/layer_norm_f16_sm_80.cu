@@ -39,16 +39,17 @@ layer_norm_row_f16(
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
         load_chunk(x_v, x + row * cols + j0, width - j0);
     };
-    float x_row[ROW_CHUNKS][LANES];
-    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& x_row = x_load;  // each pass reads it again
 #endif
 
     // pass 0: sum
@@ -61,7 +62,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
@@ -84,7 +85,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
@@ -106,7 +107,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
         float w_v[LANES];
         load_chunk(w_v, w + j0, width - j0);
         float b_v[LANES];

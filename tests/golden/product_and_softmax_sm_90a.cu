@@ -145,23 +145,25 @@ linear_relu_softmax_product_rows_f32(
         const bool active = row < rows;
         const index_t width = active ? cols : 0;
 
-        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        // load: a chunk of the row
         const auto b_load = [&](float (&b_v)[LANES], const index_t j0) {
             load_chunk(b_v, b + j0, width - j0);
         };
-        float b_row[ROW_CHUNKS][LANES];
-        hold_row(b_row, lane, b_load);
 
-        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        // load: a chunk of the row
         const auto product_load = [&](float (&product_v)[LANES], const index_t j0) {
             load_chunk(product_v, &product_tile[r][j0], width - j0);
         };
-        float product_row[ROW_CHUNKS][LANES];
-        hold_row(product_row, lane, product_load);
 #if USE_REGISTER_ROW
         const int chunks = ROW_CHUNKS;
+        float b_row[ROW_CHUNKS][LANES];
+        hold_row(b_row, lane, b_load);
+        float product_row[ROW_CHUNKS][LANES];
+        hold_row(product_row, lane, product_load);
 #else
         const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+        const auto& b_row = b_load;  // each pass reads it again
+        const auto& product_row = product_load;  // each pass reads it again
 #endif
 
         // pass 0: max
@@ -174,9 +176,9 @@ linear_relu_softmax_product_rows_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float b_v[LANES];
-            held_chunk(b_v, b_row, c, j0, b_load);
+            read_chunk(b_v, b_row, c, j0);
             float product_v[LANES];
-            held_chunk(product_v, product_row, c, j0, product_load);
+            read_chunk(product_v, product_row, c, j0);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const float v0 = product_v[l] + b_v[l];  // add: f32[n0, n3]
@@ -198,9 +200,9 @@ linear_relu_softmax_product_rows_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float b_v[LANES];
-            held_chunk(b_v, b_row, c, j0, b_load);
+            read_chunk(b_v, b_row, c, j0);
             float product_v[LANES];
-            held_chunk(product_v, product_row, c, j0, product_load);
+            read_chunk(product_v, product_row, c, j0);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const float v0 = product_v[l] + b_v[l];  // add: f32[n0, n3]
@@ -219,9 +221,9 @@ linear_relu_softmax_product_rows_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float b_v[LANES];
-            held_chunk(b_v, b_row, c, j0, b_load);
+            read_chunk(b_v, b_row, c, j0);
             float product_v[LANES];
-            held_chunk(product_v, product_row, c, j0, product_load);
+            read_chunk(product_v, product_row, c, j0);
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {

@@ -39,16 +39,17 @@ unit_row_f32(
     // repeat: results are the next turn's operands; each element is the same thread's in all turns
     const float* x_turn = x;
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
         load_chunk(x_v, x_turn + row * cols + j0, width - j0);
     };
-    float x_row[ROW_CHUNKS][LANES];
-    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& x_row = x_load;  // each pass reads it again
 #endif
     for (int turn = 0; turn < turns; ++turn) {
 
@@ -62,7 +63,7 @@ unit_row_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float x_v[LANES];
-            held_chunk(x_v, x_row, c, j0, x_load);
+            read_chunk(x_v, x_row, c, j0);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
@@ -79,7 +80,7 @@ unit_row_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float x_v[LANES];
-            held_chunk(x_v, x_row, c, j0, x_load);
+            read_chunk(x_v, x_row, c, j0);
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {

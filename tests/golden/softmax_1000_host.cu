@@ -39,16 +39,17 @@ softmax_row_f32(
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
         load_chunk(x_v, x + row * cols + j0, width - j0);
     };
-    float x_row[ROW_CHUNKS][LANES];
-    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& x_row = x_load;  // each pass reads it again
 #endif
 
     // pass 0: max
@@ -61,7 +62,7 @@ softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const bool inside = j0 + l < width;
@@ -80,7 +81,7 @@ softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
@@ -96,7 +97,7 @@ softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

@@ -48,16 +48,17 @@ picked_softmax_row_f32(
     const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
     const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto window0_load = [&](float (&window0)[LANES], const index_t j0) {
         load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
     };
-    float window0_row[ROW_CHUNKS][LANES];
-    hold_row(window0_row, lane, window0_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float window0_row[ROW_CHUNKS][LANES];
+    hold_row(window0_row, lane, window0_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& window0_row = window0_load;  // each pass reads it again
 #endif
 
     // pass 0: max
@@ -70,7 +71,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             if (j0 + l < width) {
@@ -90,7 +91,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
@@ -107,7 +108,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

@@ -87,6 +87,15 @@ def test_softmax_is_short():
     assert len(kernel.flat.rstrip("\n").split("\n")) <= 110
 
 
+@pytest.mark.parametrize(("columns", "target"), [(20000, "sm_80"), (1000, "host")])
+def test_a_row_that_each_pass_reads_has_no_registers(columns, target):
+    (kernel,) = ow.fuse(ow.softmax).lower(np.ones((7, columns), np.float32), target=target).kernels
+
+    assert "x_row[" in kernel.source
+    assert "x_row[" not in kernel.flat
+    assert "hold_row" not in kernel.flat
+
+
 def test_kernels_of_op_code_lists_and_of_own_operators_have_one():
     codes = [ow.load("x"), ow.opcodes.multiply(2.0), ow.opcodes.exp, ow.store("y")]
     listed = ow.kernel(codes).lower(X, target="sm_80")
