@@ -89,7 +89,7 @@ OPERATORS: tuple[Operator, ...] = (
     ),
     Operator(
         "index", Kind.MAP,
-        (OpCode("index", Phase.EPILOGUE, "at_index(i, n, SITE)", ("i", "n"), "iu", exact=True),),
+        (OpCode("index", Phase.EPILOGUE, "index_of(i, n, SITE)", ("i", "n"), "iu", exact=True),),
         indexed, rules.indices, ("i", "n"), notes_faults=True,
     ),
     *map(_gather, range(1, MOST_AXES + 1)),

@@ -141,7 +141,6 @@ template <class I> OW_INLINE I index_of(I i, I n, bool here, uint64* faults, uin
     if (here) atomicMax(faults, (site + 1) << 48 | ((uint64)i & 0xffffffffffffull));
     return floor_mod(i, n);
 }
-#define at_index(i, n, site) index_of(i, n, here, faults, site)
 
 // Integer power by squaring; a negative exponent gives 1 / x rounded towards zero.
 template <class T> OW_INLINE T int_pow(T x, T y) {

@@ -118,7 +118,7 @@ class Kernel:
     def rows_note_faults(self) -> bool:
         """A value of a row is an index that may have no element."""
         lines = [*self.row_lines, *(line for step in self.passes for line in step.row_lines)]
-        return any("at_index" in tokens(line.text) for line in lines)
+        return any("index_of" in tokens(line.text) for line in lines)
 
     @property
     def joins(self) -> list[Reduction]:

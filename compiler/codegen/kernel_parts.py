@@ -204,11 +204,11 @@ class Pass:
     @property
     def uses_column(self) -> bool:
         """A line names the column ``j``, or notes faults of elements that are ``here``."""
-        return any({"j", "at_index"} & set(tokens(line.text)) for line in self.lines)
+        return any({"j", "index_of"} & set(tokens(line.text)) for line in self.lines)
 
     @property
     def notes_faults(self) -> bool:
-        return any("at_index" in tokens(line.text) for line in self.lines)
+        return any("index_of" in tokens(line.text) for line in self.lines)
 
     def index(self, end: str) -> list[str]:
         """The column of an element, and whether the array has it, as far as lines ask."""

@@ -85,7 +85,8 @@ def bind_map(
     else:
         if mixes:
             operands = [*(f"{operands[0]}[{h}]" for h in range(mixes[0])), *operands[1:]]
-        slots = {"T": types[0].register, "S": types[0].storage, "SITE": str(origin.index)}
+        site = f"here, faults, {origin.index}"  # whether, where and as what a fault is noted
+        slots = {"T": types[0].register, "S": types[0].storage, "SITE": site}
         expression = rename(code.fragment, dict(zip(code.params, operands, strict=True)) | slots)
     if code.results > 1:
         text = _several(expression, types, results, each, whole=bool(mixes))

@@ -46,7 +46,7 @@ picked_softmax_row_f32(
     const index_t width = active ? cols : 0;
     const bool here = active;
     const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
-    const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
+    const int64 v0 = index_of(constant0_view_v, s0, here, faults, 1);  // index: i64[4, 1], line 2
 
     // load: a chunk of the row
     const auto window0_load = [&](float (&window0)[LANES], const index_t j0) {
