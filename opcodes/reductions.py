@@ -93,7 +93,7 @@ OPERATORS: tuple[Operator, ...] = (
     reduction("any", np.any, {"b": "acc | x"}, {"b": "0"}, rules.truth, **TRUTH),
     reduction("all", np.all, {"b": "acc & x"}, {"b": "1"}, rules.truth, **TRUTH),
     # 0.0 would lose the sign of -0.0
-    scan("cumsum", np.add, ADDED, ZERO | {"f": "-T(0)"}, rules.summation),
+    scan("cumsum", np.add, ADDED, ZERO | {"f": "-0.0f"}, rules.summation),
     scan("cumprod", np.multiply, MULTIPLIED, ONE, rules.summation),
     scan("cummax", np.maximum, LARGER, LOWEST, rules.first),
     scan("cummin", np.minimum, SMALLER, HIGHEST, rules.first),

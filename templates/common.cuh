@@ -298,7 +298,7 @@ template <class T> OW_INLINE uint8 quantised(T x) {
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
 template <int N, class R, class S>
-OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, R outside = R()) {
+OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, typename Same<R>::type outside = R()) {
     if (inside >= N) {
 #if USE_VECTOR_IO
         load_vector<N>(r, p);
@@ -312,7 +312,8 @@ OW_UNROLL
     }
 }
 template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R()) {
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
+                           typename Same<R>::type outside = R()) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }

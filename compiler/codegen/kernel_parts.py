@@ -276,7 +276,7 @@ class Product:
     result_ctype: str
     depth: Extent
 
-    def outside(self, sign: str) -> str:
-        """What stands for an element outside of a factor; of complex ones the sign is nothing."""
-        is_complex = self.ctype.startswith("complex")
-        return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"
+    @property
+    def outside(self) -> str:
+        """What stands for elements outside of ``y``, whose products add nothing; "" is 0."""
+        return "" if self.ctype.startswith("complex") else "-0.0f"

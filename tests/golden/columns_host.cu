@@ -21,7 +21,6 @@ column_sum_row_f32(
     const index_t cols)
 {
     // index: a block takes neighbouring columns from the first row to the last
-    const index_t bands = (cols + COLUMNS - 1) / COLUMNS;
     const index_t j0 = (index_t)blockIdx.x * COLUMNS;
 
     // pass 0: sum

@@ -66,7 +66,7 @@ linear_relu_product_f32(
             float chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
             const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            load_chunk(chunk, x + batch * x_s0 + (m0 + i) * x_s1 + k0 + k, inside, (float)0.0f);
+            load_chunk(chunk, x + batch * x_s0 + (m0 + i) * x_s1 + k0 + k, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
@@ -75,7 +75,7 @@ linear_relu_product_f32(
             float chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
             const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, (float)-0.0f);
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
         }

@@ -75,7 +75,7 @@ complex_rows_product_rows_c64(
             complex64 chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
             const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside, complex64());
+            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
@@ -84,7 +84,7 @@ complex_rows_product_rows_c64(
             complex64 chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
             const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, complex64());
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
         }

@@ -34,7 +34,7 @@ running_mean_scan_f32(
     const index_t width = active ? cols : 0;
 
     // what came before a tile
-    float cumsum0_carry = -float(0);
+    float cumsum0_carry = -0.0f;
     const index_t tiles = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     for (index_t tile = 0; tile < tiles; ++tile) {
         // load: what lies behind the row's end comes last, and is joined to nothing inside
@@ -48,7 +48,7 @@ running_mean_scan_f32(
         for (int l = 0; l < LANES; ++l) {
             cumsum0[l] = x_v[l];  // cumsum: f32[n0, n1], line 2
         }
-        scan_tile(cumsum0, cumsum0_carry, lane, -float(0), Cumsum_f32());
+        scan_tile(cumsum0, cumsum0_carry, lane, -0.0f, Cumsum_f32());
 
         // store out
         float out_v[LANES];

@@ -26,8 +26,8 @@ sums_of_sums_scan_columns_f32(
     float cumsum1[VECTOR];
 #pragma unroll
     for (int l = 0; l < VECTOR; ++l) {
-        cumsum0[l] = -float(0);
-        cumsum1[l] = -float(0);
+        cumsum0[l] = -0.0f;
+        cumsum1[l] = -0.0f;
     }
 
     for (index_t row0 = 0; row0 < rows; row0 += CHUNKS) {
