@@ -136,6 +136,14 @@ EDITS = [
     ("#define N 0\n#if 1 / N\na;\n#endif", "#if 1 / 0\na;\n#endif"),
     ("#define N 4\n#if N &\na;\n#endif", "#if 4 &\na;\n#endif"),
     ("#define N 010\nint a[N];", "#define N 010\nint a[N];"),
+    # numbers that come of toggles are computed, as far as that is the same in C
+    ("#define N 4\nint a[(N * 8 + 0) / (2 * N)][N % 3 + N / 3 - 1];", "int a[4][1];"),
+    ("#define N 4\nx = a * N * 8 + (y - N * 2 - 1) / (N * 2);", "x = a * 4 * 8 + (y - 8 - 1) / 8;"),
+    ("#define N 4\nx = (float)N / 8 + N / 0 + (N - 8) + N * 1.5 + N * 2u;", "x = (float)4 / 8 + 4 / 0 + (4 - 8) + 4 * 1.5 + 4 * 2u;"),
+    ("#define N 4\nif (N) while (N) f(N)(N)[N] = (N) + ~N * 2 + !N + 2;", "if (4) while (4) f(4)(4)[4] = 4 + ~4 * 2 + !4 + 2;"),
+    ("#define N 1\nx = a * N * 8 + b / N % N + c + 2 * 3; // N * 8", "x = a * 8 + b % 1 + c + 2 * 3; // N * 8"),
+    ("#define N 65536\nx = N * N + (N - 1);", "x = 65536 * 65536 + 65535;"),
+    ("#define N 4\nx = 1 + N * y + N + 2 * y;", "x = 1 + 4 * y + 4 + 2 * y;"),
     # helpers
     ("#define N 1\nstatic int f(int x)\n{\n    return x;\n}\n\n#if !N\nint y = f(2);\n#endif\nint z;", "int z;"),
     ("#define N 1\nstatic int f(int x)\n{\n    return x;\n}\n\nint y = f(N);", "static int f(int x)\n{\n    return x;\n}\n\nint y = f(1);"),
