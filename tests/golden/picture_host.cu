@@ -65,13 +65,13 @@ grade_pixel_u8(
     const index_t cols)
 {
     // index: each thread takes chunks of consecutive pixels, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     uint8 img_v[CHUNKS][CHANNELS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_pixels(img_v[c], img + CHANNELS * (j0), cols - j0);
     }
 
@@ -105,7 +105,7 @@ grade_pixel_u8(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_pixels(out + CHANNELS * (j0), out_v[c], cols - j0);
     }
 }

@@ -21,14 +21,14 @@ waves_map_f32(
     const int turns)
 {
     // index: each thread takes chunks of consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float u_v[CHUNKS][VECTOR];
     float v_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(u_v[c], u + j0, cols - j0);
         load_chunk(v_v[c], v + j0, cols - j0);
     }
@@ -62,7 +62,7 @@ waves_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out0 + j0, out0_v[c], cols - j0);
         store_chunk(out1 + j0, out1_v[c], cols - j0);
     }
