@@ -29,8 +29,8 @@ transposed_sum_map_f32(
     const index_t tiles_n = (cols + TILE - 1) / TILE;
     const index_t m0 = blockIdx.x / tiles_n * TILE;
     const index_t col0 = blockIdx.x % tiles_n * TILE;
-#if USE_SHARED_MEMORY
 
+#if USE_SHARED_MEMORY
     // load: along the rows, column by column
     __shared__ float x_view_tile[TILE][TILE + PAD];
 #pragma unroll

@@ -59,10 +59,6 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "Other threads say the same: each writes the totals before it says that they are there.",
     ),
     (
-        r"scan_parts\.cu\.j2:\d+: .*const index_t last = ",
-        "More tiles, which lie behind the row: nothing of them is added or stored.",
-    ),
-    (
         r"scan_columns\.cu\.j2:\d+: .*row0 <= rows",
         "One more round, in which the last row is read again and none is stored.",
     ),
