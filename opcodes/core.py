@@ -79,7 +79,7 @@ class Operator:
         attrs: names and defaults of static attributes such as ``axis``.
         tables: number of leading operands that are read at places given by the other operands, and
             are therefore stored.
-        notes_faults: its fragment notes operands that have no result, see ``at_index``.
+        notes_faults: its fragment notes operands that have no result, see ``index_of``.
         slope: largest derivative of a function that is not monotone, for error bounds.
         parts: of a composite, the names of the operators that it is made of, in order.
     """

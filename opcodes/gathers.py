@@ -97,7 +97,7 @@ OPERATORS: tuple[Operator, ...] = (
     Operator(
         "index", Kind.MAP,
         (
-            OpCode("index", Phase.EPILOGUE, ("i", "n"), rows({"iu": "at_index(i, n, SITE)"}),
+            OpCode("index", Phase.EPILOGUE, ("i", "n"), rows({"iu": "index_of(i, n, SITE)"}),
                    exact=True),
         ),
         indexed, rules.indices, ("i", "n"), notes_faults=True,

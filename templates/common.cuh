@@ -25,7 +25,6 @@ OW_INLINE uint64 bits_of(double x) { uint64 u; OW_COPY(&u, &x, 8); return u; }
 OW_INLINE double double_of(uint64 u) { double x; OW_COPY(&x, &u, 8); return x; }
 
 template <class T> OW_INLINE constexpr T divisor(T n) { return n + (n == 0); }  // where nothing is divided
-template <class T, int N> OW_INLINE constexpr int lanes_of(T (&)[N]) { return N; }
 
 // Calls step(half) with half = HALF, HALF / 2, ..., 1, each of them a constant to the compiler.
 template <int N> struct Constant {
@@ -142,7 +141,6 @@ template <class I> OW_INLINE I index_of(I i, I n, bool here, uint64* faults, uin
     if (here) atomicMax(faults, (site + 1) << 48 | ((uint64)i & 0xffffffffffffull));
     return floor_mod(i, n);
 }
-#define at_index(i, n, site) index_of(i, n, here, faults, site)
 
 // Integer power by squaring; a negative exponent gives 1 / x rounded towards zero.
 template <class T> OW_INLINE T int_pow(T x, T y) {
@@ -300,7 +298,7 @@ template <class T> OW_INLINE uint8 quantised(T x) {
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
 template <int N, class R, class S>
-OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, R outside = R()) {
+OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, typename Same<R>::type outside = R()) {
     if (inside >= N) {
 #if USE_VECTOR_IO
         load_vector<N>(r, p);
@@ -314,7 +312,8 @@ OW_UNROLL
     }
 }
 template <int N, class R, class S>
-OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside, R outside = R()) {
+OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
+                           typename Same<R>::type outside = R()) {
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }

@@ -3,23 +3,21 @@
 // function object over two partial results.  All threads of a block come to each call.
 #pragma once
 
-// What several passes read of a row: with USE_REGISTER_ROW it stays in registers from its beginning
-// on, else each pass reads its chunks.  `load(r, j0)` reads the one that begins at column j0.
+// What several passes read of a row: registers, which hold all of it, or `load(r, j0)`, which reads
+// the chunk that begins at column j0.
 template <int CHUNKS, class R, class Load>
-OW_INLINE void hold_row(R (&row)[CHUNKS][LANES], const int lane, const Load load) {
-#if USE_REGISTER_ROW
+OW_INLINE void hold_row(R (&row)[CHUNKS][LANES], const int lane, const Load& load) {
 OW_UNROLL
     for (int c = 0; c < CHUNKS; ++c) load(row[c], (c * THREADS_PER_ROW + lane) * LANES);
-#endif
 }
-template <int CHUNKS, class R, class Load>
-OW_INLINE void held_chunk(R (&r)[LANES], const R (&row)[CHUNKS][LANES], const index_t c, const index_t j0, const Load load) {
-#if USE_REGISTER_ROW
+template <int CHUNKS, class R>
+OW_INLINE void read_chunk(R (&r)[LANES], const R (&row)[CHUNKS][LANES], const index_t c, index_t) {
 OW_UNROLL
     for (int l = 0; l < LANES; ++l) r[l] = row[c][l];
-#else
+}
+template <class R, class Load>
+OW_INLINE void read_chunk(R (&r)[LANES], const Load& load, index_t, const index_t j0) {
     load(r, j0);
-#endif
 }
 
 // Places in shared memory where warps meet, or without shuffles threads, by the bytes of each.  No

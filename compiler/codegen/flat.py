@@ -1,8 +1,8 @@
 """Flat: a kernel's source as the compiler sees it, its toggles resolved.
 
 What ``#define`` gives a toggle stands in its place, ``#if`` over toggles is decided, and a helper
-that nothing calls any more is left out.  A ``#define`` stays where a header asks for it, and
-whatever else the preprocessor is told, by an edited source, stays as it is.
+that nothing calls any more is left out.  A ``#define`` stays where a header asks for it; whatever
+else the preprocessor is told, by an edited source, stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from opweave.compiler.codegen.folding import ARITHMETIC, MARK, folded
 from opweave.templates import TEMPLATES
 
 # Numbers that templates make of toggles.
@@ -33,8 +34,7 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
     "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
     "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "/": lambda a, b: a // b, "%": lambda a, b: a % b,
+    **ARITHMETIC,
 }  # fmt: skip
 
 
@@ -240,7 +240,8 @@ def _condition(line: str, known: Mapping[str, int]) -> int | None:
 
 def _substituted(text: str, known: Mapping[str, int]) -> str:
     """The text with numbers in the places of names, but for comments and strings."""
-    return WORD.sub(lambda m: m[1] or str(known.get(m[2], m[2])), text)
+    mark = "" if _directive(text)[0] else MARK
+    return folded(WORD.sub(lambda m: f"{mark}{known[m[2]]}" if m[2] in known else m[0], text))
 
 
 @cache

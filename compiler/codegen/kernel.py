@@ -122,7 +122,7 @@ class Kernel:
     def rows_note_faults(self) -> bool:
         """A value of a row is an index that may have no element."""
         lines = [*self.row_lines, *(line for step in self.passes for line in step.row_lines)]
-        return any("at_index" in tokens(line.text) for line in lines)
+        return any("index_of" in tokens(line.text) for line in lines)
 
     @property
     def joins(self) -> list[Reduction]:
@@ -209,7 +209,10 @@ class Kernel:
         shown = [f"{what} {' * '.join(map(str, e))}" for what, e in parts if e]
         if self.product is not None:
             shown.append(f"depth {self.product.depth}")
-        return ", ".join(shown) if self.rows else " * ".join(map(str, self.cols)) or "1"
+        if self.rows:
+            return ", ".join(shown)
+        what = "pixels" if self.channels else "elements"
+        return f"{what} {' * '.join(map(str, self.cols)) or 1}"
 
     def elements(self, extents: Extents) -> tuple[int, int, int]:
         """Batch, rows and columns for given extents."""

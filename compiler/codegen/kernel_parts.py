@@ -204,11 +204,11 @@ class Pass:
     @property
     def uses_column(self) -> bool:
         """A line names the column ``j``, or notes faults of elements that are ``here``."""
-        return any({"j", "at_index"} & set(tokens(line.text)) for line in self.lines)
+        return any({"j", "index_of"} & set(tokens(line.text)) for line in self.lines)
 
     @property
     def notes_faults(self) -> bool:
-        return any("at_index" in tokens(line.text) for line in self.lines)
+        return any("index_of" in tokens(line.text) for line in self.lines)
 
     def index(self, end: str) -> list[str]:
         """The column of an element, and whether the array has it, as far as lines ask."""
@@ -221,7 +221,7 @@ class Pass:
 
     @property
     def title(self) -> str:
-        names = [r.operator for r in (*self.reductions, *self.scans)]
+        names = [r.accumulate.name for r in (*self.reductions, *self.scans)]
         names += [f"store {s.name}" for s in self.stores]
         return ", ".join(names)
 
@@ -276,7 +276,7 @@ class Product:
     result_ctype: str
     depth: Extent
 
-    def outside(self, sign: str) -> str:
-        """What stands for an element outside of a factor; of complex ones the sign is nothing."""
-        is_complex = self.ctype.startswith("complex")
-        return f"{self.ctype}()" if is_complex else f"({self.ctype}){sign}0.0f"
+    @property
+    def outside(self) -> str:
+        """What stands for elements outside of ``y``, whose products add nothing; "" is 0."""
+        return "" if self.ctype.startswith("complex") else "-0.0f"

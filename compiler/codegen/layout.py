@@ -81,9 +81,15 @@ class MatrixAddress:
         """Address of an element; the coordinates are terms, such as ``m0 + i``."""
         terms = [pointer, *([self.batch] if self.batch else [])]
         for coordinate, step in ((row, self.row_step), (column, self.column_step)):
-            text = f"({coordinate})" if " " in coordinate else coordinate
-            terms += [coordinate if step == "1" else f"{text} * {step}"] if step else []
+            terms += [_times(coordinate, step)] if step else []
         return " + ".join(terms)
+
+
+def _times(coordinate: str, step: str) -> str:
+    """Text of a coordinate times a step; "1" is none."""
+    if step == "1":
+        return coordinate
+    return f"({coordinate}) * {step}" if " " in coordinate else f"{coordinate} * {step}"
 
 
 class _Strides:
@@ -105,7 +111,7 @@ class _Strides:
     def offset(self, coordinates: Sequence[str], dims: Sequence[DimList]) -> str:
         """Text of the sum of coordinates times steps."""
         pairs = [(c, self.along(d[-1])) for c, d in zip(coordinates, dims, strict=True)]
-        return " + ".join(c if s == "1" else f"{c} * {s}" for c, s in pairs if s)
+        return " + ".join(_times(c, s) for c, s in pairs if s)
 
     def owns(self, dims: Sequence[DimList]) -> bool:
         """The operand moves along each of them."""

@@ -126,7 +126,8 @@ def _value(
         return f"{name}({', '.join(called)})", made
     if mixes:
         texts = [*(f"{texts[0]}[{h}]" for h in range(mixes[0])), *texts[1:]]
-    slots = {"T": types[0].register, "S": types[0].storage, "SITE": str(origin.index)}
+    site = f"here, faults, {origin.index}"  # whether, where and as what a fault is noted
+    slots = {"T": types[0].register, "S": types[0].storage, "SITE": site}
     return rename(fragment.text, dict(zip(code.params, texts, strict=True)) | slots), ""
 
 

@@ -14,6 +14,7 @@ from opweave.compiler.codegen.walks import Walk, walk_rows
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph, Input, Node
 from opweave.compiler.ir.values import Extents, Value, count
+from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Group, Schedule
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.cached import cached_property
@@ -137,25 +138,27 @@ class GroupOperands:
     def _view_name(self, given: str, value: Value) -> str:
         """``x_1_0`` for x[1:, :-1], where it is free; else ``x_view``, ``x_view2`` and so on."""
         offsets = self.graph.views[value.id].offsets
-        name = "_".join((given, *map(str, offsets)))
+        stem = given.rstrip("_") or given  # C or a template means something else by it
+        name = "_".join((stem, *map(str, offsets)))
         if not offsets or name in self.used:
-            name = f"{given}_view"
+            name = f"{stem}_view"
         for number in count_from(2):
             if name not in self.used:
                 break
-            name = f"{given}_view{number}"
+            name = f"{stem}_view{number}"
         return self._fresh(name)
 
     def _operand(self, value: Value, name: str, dims: tuple[int, ...]) -> ArrayOperand:
         """An operand that is read, with the layout of the array behind it."""
         given = self._given(value)
-        layout = given.layout if given else "C"
-        if value.id in self.graph.views:
-            view = self.graph.views[value.id]
-            layout = viewed_layout(layout, view)
-            if not view.is_whole:  # it begins anywhere
-                return ArrayOperand(value, name, layout, dims, aligned=False)
-        return ArrayOperand(value, name, layout, dims, given.aligned if given else True)
+        layout, aligned = (given.layout, given.aligned) if given else ("C", True)
+        view = self.graph.views.get(value.id)
+        if view is None:
+            return ArrayOperand(value, name, layout, dims, aligned)
+        layout = viewed_layout(layout, view)
+        aligned = aligned and view.is_whole  # else it begins anywhere
+        strides = _strides_behind(view, given.name) if given else ()
+        return ArrayOperand(value, name, layout, dims, aligned, strides)
 
     def _accessed(self, key: Key, operand: ArrayOperand) -> Access:
         """How an operand is addressed along the walk."""
@@ -269,3 +272,18 @@ class GroupOperands:
 
     def _is_element(self, key: Key) -> bool:
         return not (key.is_output and key.value in self.form.row_values) and not key.kept
+
+
+def _strides_behind(view: View, name: str) -> tuple[str, ...]:
+    """Names of the strides that a view has from the array of that name, "" for others.
+
+    x[1:, :-1] and x[:-1, 1:]  ->  ("x_s0", "x_s1"), and x[::2].T  ->  ("x_s1", "x_s0x2")
+    """
+    if view.shape_of_base != view.base.shape:
+        return ()
+
+    def stride(axis: int | None) -> str:
+        step = 0 if axis is None else view.steps[axis]
+        return "" if step < 1 else f"{name}_s{axis}" if step == 1 else f"{name}_s{axis}x{step}"
+
+    return tuple(map(stride, view.axes))

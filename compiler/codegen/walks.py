@@ -20,6 +20,8 @@ class Operand:
         layout: layout class, see ``Input`` of ir/graph.py.
         dims: dimension of the space that each of its own dimensions runs along.
         aligned: it starts on a 16-byte boundary.
+        strides: of each of its own dimensions the name of the stride, where it is one of the
+            array behind a view; else "".
     """
 
     value: Value
@@ -27,6 +29,7 @@ class Operand:
     layout: str
     dims: DimList
     aligned: bool = True
+    strides: tuple[str, ...] = ()
 
     def own_dim(self, space_dim: int) -> int | None:
         """Its dimension along a space dimension, None where it broadcasts."""
@@ -36,7 +39,8 @@ class Operand:
         return None if self.value.shape[own] == 1 else own
 
     def stride(self, own: int) -> Stride:
-        return Stride(f"{self.name}_s{own}", self.name, self.value.id, own)
+        name = self.strides[own] if self.strides else ""
+        return Stride(name or f"{self.name}_s{own}", self.name, self.value.id, own)
 
     def last_long_dim(self) -> int | None:
         long = [d for d, e in enumerate(self.value.shape) if e != 1]
@@ -118,7 +122,7 @@ class Walk:
                 name = f"divisor({name})"
             out.append(f"{rest} % {name}")
             rest = f"{rest} / {name}"
-        return [f"({text})" if " " in text else text for text in reversed([*out, rest])]
+        return [*reversed([*out, rest])]
 
 
 class MatrixWalk(Walk):

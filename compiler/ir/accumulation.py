@@ -49,7 +49,8 @@ class Plan:
         return max(1, chunks + tree + warps - 1 + finish)
 
     def __str__(self) -> str:
-        text = f"{self.threads} threads x {self.lanes} lanes"
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        text = f"{threads} x {self.lanes} lanes"
         if self.parts == 1:
             return text
         return f"{self.parts} {'runs' if self.runs else 'blocks'} x {text}"

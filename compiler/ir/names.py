@@ -16,11 +16,13 @@ from opweave.templates import TEMPLATES
 # CUDA's own names, those of the launch, and toggles that no template names.
 BUILT_IN = frozenset(
     """USE_FAST_MATH USE_64BIT_INDEX USE_VECTOR_IO
-    threadIdx blockIdx blockDim gridDim warpSize main T S partials counter rows cols depth
+    threadIdx blockIdx blockDim gridDim warpSize main T S partials counter faults rows cols depth
     product one inline_ volatile_ NULL size_t uint3 uint4 dim3 float2 float4""".split()
 )
 # What the compiler appends to an operand's name; a user's name never ends like this.
-DERIVED = re.compile(r"_(v|p|row|load|acc|all|next|parts?|kept|carry|turn|view\d*|tile|s\d+)$")
+DERIVED = re.compile(
+    r"_(v|p|row|load|acc|all|next|parts?|kept|carry|turn|view\d*|tile|s\d+(x\d+)?)$"
+)
 # What the compiler numbers itself.
 NUMBERED = re.compile(r"(v|s|t|r|n|out)\d+$")
 # Function objects of reductions: an operator and a dtype.

@@ -109,7 +109,7 @@ COMMON = (
     ),
     Toggle("USE_FAST_MATH", "fewer roundings, approximate functions", lambda f: 0),
     Toggle(
-        "USE_VECTOR_IO", "16-byte loads and stores",
+        "USE_VECTOR_IO", "loads and stores of up to 16 bytes at once",
         lambda f: int(f.can_vectorise and not f.device.is_host), _needs_alignment,
     ),
 )  # fmt: skip
@@ -145,7 +145,7 @@ IN_REGISTERS = (
         lambda f: int(not f.device.is_host and f.row_chunks <= _most_chunks(f)), _fits_registers,
     ),
     power(
-        "ROW_CHUNKS", "chunks of one thread that cover the longest row of the shape class",
+        "ROW_CHUNKS", "chunks of a row that one thread may hold; its loops unroll by them",
         lambda f: f.row_chunks if f.row_chunks <= _most_chunks(f) else 1, _covers_row,
     ),
 )  # fmt: skip

@@ -1,17 +1,17 @@
 // column_sum_row_f32
 // fused: multiply, sum
 // x: f32[n0, n1] -> out: f32[n1]
-// accumulation plan: 1 threads x 4 lanes a row, joined pairwise
+// accumulation plan: 1 thread x 4 lanes a row, joined pairwise
 // rows n1, columns n0; template row.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define ROWS_PER_BLOCK    128  // rows of one block
 #define USE_REGISTER_ROW  0    // the row stays in registers between passes
-#define ROW_CHUNKS        1    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        1    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -41,7 +41,7 @@ column_sum_row_f32(
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
 #endif
 
-    // pass 0: sum_f32
+    // pass 0: sum
     float sum0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {

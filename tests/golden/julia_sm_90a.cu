@@ -1,10 +1,10 @@
 // julia_map_c64
 // fused: multiply, subtract
 // z: c64[n0] -> out: c64[n0]
-// n0; template map.cu.j2, target sm_90a
+// elements n0; template map.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            2    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -16,14 +16,14 @@ julia_map_c64(
     complex64* __restrict__ out,
     const index_t cols)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     complex64 z_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(z_v[c], z + j0, cols - j0);
     }
 
@@ -41,7 +41,7 @@ julia_map_c64(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + j0, out_v[c], cols - j0);
     }
 }

@@ -6,13 +6,13 @@
 // rows n0, columns n1; template row.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   32   // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        8    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -39,19 +39,20 @@ layer_norm_row_f16(
     // guard: threads beyond the last row see no columns, but stay for barriers and shuffles
     const index_t width = active ? cols : 0;
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
         load_chunk(x_v, x + row * cols + j0, width - j0);
     };
-    float x_row[ROW_CHUNKS][LANES];
-    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& x_row = x_load;  // each pass reads it again
 #endif
 
-    // pass 0: sum_f32
+    // pass 0: sum
     float sum0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -61,7 +62,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
@@ -74,7 +75,7 @@ layer_norm_row_f16(
     const float v2 = sum0 / s0;  // divide: f32[n0, 1], line 2
     const float v3 = convert<float16>(v2);  // cast: f16[n0, 1], line 2
 
-    // pass 1: sum_f32
+    // pass 1: sum
     float sum1_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -84,7 +85,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v0 = convert<float>(x_v[l]);  // cast: f32[n0, n1], line 2
@@ -106,7 +107,7 @@ layer_norm_row_f16(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float x_v[LANES];
-        held_chunk(x_v, x_row, c, j0, x_load);
+        read_chunk(x_v, x_row, c, j0);
         float w_v[LANES];
         load_chunk(w_v, w + j0, width - j0);
         float b_v[LANES];

@@ -2,10 +2,10 @@
 // fused: multiply, sum, sqrt
 // x: f32[n0, n1] -> out: f32[]
 // accumulation plan: 32 blocks x 256 threads x 4 lanes a row, joined pairwise
-// n0 * n1; template reduce.cu.j2, target sm_90a
+// elements n0 * n1; template reduce.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
@@ -32,7 +32,7 @@ norm_reduce_f32(
     const int lane = threadIdx.x;
     const index_t row = blockIdx.y;
 
-    // sum_f32 of this block's part
+    // sum of this block's part
     float sum0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {

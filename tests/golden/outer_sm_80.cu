@@ -1,10 +1,10 @@
 // outer_sum_map_f32
 // fused: add
 // x: f32[n0, 1, n2], y: f32[1, n4, n2] -> out: f32[n0, n4, n2]
-// n0 * n4 * n2; template map.cu.j2, target sm_80
+// elements n0 * n4 * n2; template map.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            1    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -21,24 +21,24 @@ outer_sum_map_f32(
     const index_t x_s0,
     const index_t y_s1)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float x_v[CHUNKS][VECTOR];
     float y_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
-        for (int l = 0; l < lanes_of(x_v[c]); ++l) {
+        const index_t j0 = first + c * (BLOCK * VECTOR);
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            x_v[c][l] = 0;
-            if (j < cols) x_v[c][l] = load(x + (j / n2 / n4) * x_s0 + (j % n2));
+            x_v[c][l] = j < cols ? load(x + (j / n2 / n4) * x_s0 + j % n2) : 0;
         }
-        for (int l = 0; l < lanes_of(y_v[c]); ++l) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            y_v[c][l] = 0;
-            if (j < cols) y_v[c][l] = load(y + (j / n2 % n4) * y_s1 + (j % n2));
+            y_v[c][l] = j < cols ? load(y + (j / n2 % n4) * y_s1 + j % n2) : 0;
         }
     }
 
@@ -55,7 +55,7 @@ outer_sum_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + j0, out_v[c], cols - j0);
     }
 }

@@ -3,10 +3,10 @@
 //   multiply, add, divide, clip, maximum, power, to_uint8
 // img: u8[n0, n1, 3] -> out: u8[n0, n1, 3]
 // a pixel has 3 channels
-// n0 * n1; template pixel.cu.j2, target host
+// pixels n0 * n1; template pixel.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             1    // threads in a block
 #define VECTOR            64   // consecutive pixels of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -64,14 +64,14 @@ grade_pixel_u8(
     uint8* __restrict__ out,
     const index_t cols)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive pixels, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive pixels, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     uint8 img_v[CHUNKS][CHANNELS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_pixels(img_v[c], img + CHANNELS * (j0), cols - j0);
     }
 
@@ -105,7 +105,7 @@ grade_pixel_u8(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_pixels(out + CHANNELS * (j0), out_v[c], cols - j0);
     }
 }

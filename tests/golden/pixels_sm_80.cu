@@ -1,10 +1,10 @@
 // image_bias_map_f32
 // fused: multiply, add, clip
 // img: f32[n0, n1, n2], b: f32[n2] -> out: f32[n0, n1, n2]
-// n0 * n1 * n2; template map.cu.j2, target sm_80
+// elements n0 * n1 * n2; template map.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            4    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -18,20 +18,20 @@ image_bias_map_f32(
     const index_t cols,
     const index_t n2)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float img_v[CHUNKS][VECTOR];
     float b_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(img_v[c], img + j0, cols - j0);
-        for (int l = 0; l < lanes_of(b_v[c]); ++l) {
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            b_v[c][l] = 0;
-            if (j < cols) b_v[c][l] = load(b + (j % n2));
+            b_v[c][l] = j < cols ? load(b + j % n2) : 0;
         }
     }
 
@@ -50,7 +50,7 @@ image_bias_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + j0, out_v[c], cols - j0);
     }
 }

@@ -3,10 +3,10 @@
 //   add, subtract, add, gather_2d, gather_2d, less, where, add, subtract, add, gather_2d, gather_2d, less, where,
 //   add, multiply, subtract
 // x: f32[n0, n1] -> out: f32[n0, n1]
-// n0 * n1; template map.cu.j2, target sm_80
+// elements n0 * n1; template map.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define BLOCK             256  // threads in a block
 #define VECTOR            1    // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -27,30 +27,30 @@ laplacian_map_f32(
     const index_t n0,
     const index_t x_s0)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float x_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(x_v[c], x + j0, cols - j0);
     }
 
     float out_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
-            const int v0 = (j / n1);  // coordinate: i32[n0, 1], line 2
+            const int v0 = j / n1;  // coordinate: i32[n0, 1], line 2
             const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
             const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
             const int v3 = wrap_add(v1, s1);  // add: i32[n0, 1], line 2
             const int v4 = v2 ? v3 : v1;  // where: i32[n0, 1], line 2
-            const int v5 = (j % n1);  // coordinate: i32[n1], line 2
+            const int v5 = j % n1;  // coordinate: i32[n1], line 2
             const float v6 = read_at<float>(x, v4, n0, x_s0, v5, n1, 1);  // gather_2d: f32[n0, n1], line 2
             const int v7 = wrap_sub(v0, s2);  // subtract: i32[n0, 1], line 2
             const bool v8 = v7 < 0;  // less: b1[n0, 1], line 2
@@ -81,7 +81,7 @@ laplacian_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + j0, out_v[c], cols - j0);
     }
 }

@@ -6,7 +6,7 @@
 // rows n0, columns n3, depth n1; template product_rows.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   1    // lines of a tile start in different banks of shared memory
 #define VECTOR            2    // consecutive elements of one access to an operand
@@ -20,7 +20,7 @@
 #define THREADS_PER_ROW   8    // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        2    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        2    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (BLOCK_M / THREAD_M * (BLOCK_N / THREAD_N))
@@ -58,7 +58,7 @@ complex_rows_product_rows_c64(
         for (int q = 0; q < FRAGMENTS; ++q)
             for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = complex64();
 
-    // a step of the fragments q
+    // one step along the depth, for the columns of fragment q
     const auto accumulate = [&](const complex64 (&left)[THREAD_M], const complex64 (&right)[FRAGMENTS][WIDTH], const int q) {
 #pragma unroll
         for (int i = 0; i < THREAD_M; ++i)
@@ -70,21 +70,21 @@ complex_rows_product_rows_c64(
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) complex64 left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        // load: x, VECTOR elements at a time
+        // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
             complex64 chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
             const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside, complex64());
+            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
-        // load: w, VECTOR elements at a time
+        // load: a tile of w
         for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
             complex64 chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
             const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, complex64());
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
         }
@@ -141,26 +141,28 @@ complex_rows_product_rows_c64(
         const bool active = row < rows;
         const index_t width = active ? cols : 0;
 
-        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        // load: a chunk of the row
         const auto b_load = [&](complex64 (&b_v)[LANES], const index_t j0) {
             load_chunk(b_v, b + j0, width - j0);
         };
-        complex64 b_row[ROW_CHUNKS][LANES];
-        hold_row(b_row, lane, b_load);
 
-        // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+        // load: a chunk of the row
         const auto product_load = [&](complex64 (&product_v)[LANES], const index_t j0) {
             load_chunk(product_v, &product_tile[r][j0], width - j0);
         };
-        complex64 product_row[ROW_CHUNKS][LANES];
-        hold_row(product_row, lane, product_load);
 #if USE_REGISTER_ROW
         const int chunks = ROW_CHUNKS;
+        complex64 b_row[ROW_CHUNKS][LANES];
+        hold_row(b_row, lane, b_load);
+        complex64 product_row[ROW_CHUNKS][LANES];
+        hold_row(product_row, lane, product_load);
 #else
         const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+        const auto& b_row = b_load;  // each pass reads it again
+        const auto& product_row = product_load;  // each pass reads it again
 #endif
 
-        // pass 0: sum_c64
+        // pass 0: sum
         complex64 sum0_acc[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
@@ -170,9 +172,9 @@ complex_rows_product_rows_c64(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             complex64 b_v[LANES];
-            held_chunk(b_v, b_row, c, j0, b_load);
+            read_chunk(b_v, b_row, c, j0);
             complex64 product_v[LANES];
-            held_chunk(product_v, product_row, c, j0, product_load);
+            read_chunk(product_v, product_row, c, j0);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const complex64 v0 = product_v[l] + b_v[l];  // add: c64[n0, n3], line 2
@@ -188,9 +190,9 @@ complex_rows_product_rows_c64(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             complex64 b_v[LANES];
-            held_chunk(b_v, b_row, c, j0, b_load);
+            read_chunk(b_v, b_row, c, j0);
             complex64 product_v[LANES];
-            held_chunk(product_v, product_row, c, j0, product_load);
+            read_chunk(product_v, product_row, c, j0);
             complex64 out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {

@@ -10,7 +10,7 @@
 // rows n0, columns n3; template map.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             1    // threads in a block
 #define VECTOR            64   // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -24,16 +24,16 @@ linear_relu_1_map_f32(
     const index_t rows,
     const index_t cols)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = ((index_t)blockIdx.y * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    const index_t first = ((index_t)blockIdx.y * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float t3_v[CHUNKS][VECTOR];
     float b_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(t3_v[c], t3 + row * cols + j0, cols - j0);
         load_chunk(b_v[c], b + j0, cols - j0);
     }
@@ -52,7 +52,7 @@ linear_relu_1_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + row * cols + j0, out_v[c], cols - j0);
     }
 }

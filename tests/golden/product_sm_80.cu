@@ -5,7 +5,7 @@
 // rows n0, columns n3, depth n1; template product.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   1    // lines of a tile start in different banks of shared memory
 #define VECTOR            4    // consecutive elements of one access to an operand
@@ -46,7 +46,7 @@ linear_relu_product_f32(
         for (int q = 0; q < FRAGMENTS; ++q)
             for (int l = 0; l < WIDTH; ++l) acc[i][q][l] = 0;
 
-    // a step of the fragments q
+    // one step along the depth, for the columns of fragment q
     const auto accumulate = [&](const float (&left)[THREAD_M], const float (&right)[FRAGMENTS][WIDTH], const int q) {
 #pragma unroll
         for (int i = 0; i < THREAD_M; ++i)
@@ -58,21 +58,21 @@ linear_relu_product_f32(
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        // load: x, VECTOR elements at a time
+        // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
             float chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
             const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside, (float)0.0f);
+            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
-        // load: w, VECTOR elements at a time
+        // load: a tile of w
         for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
             float chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
             const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, (float)-0.0f);
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
         }

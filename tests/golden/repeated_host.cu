@@ -1,10 +1,10 @@
 // waves_map_f32
 // fused: multiply, subtract, multiply, add
 // u: f32[n1], v: f32[n1] -> out0: f32[n1], out1: f32[n1]
-// n1; template map.cu.j2, target host
+// elements n1; template map.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             1    // threads in a block
 #define VECTOR            64   // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -20,15 +20,15 @@ waves_map_f32(
     const index_t cols,
     const int turns)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
-    const index_t first = ((index_t)blockIdx.x * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    // index: each thread takes chunks of consecutive elements, a block apart
+    const index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
 
     // load: all chunks before the first use; the guard is cols - j0
     float u_v[CHUNKS][VECTOR];
     float v_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(u_v[c], u + j0, cols - j0);
         load_chunk(v_v[c], v + j0, cols - j0);
     }
@@ -62,7 +62,7 @@ waves_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out0 + j0, out0_v[c], cols - j0);
         store_chunk(out1 + j0, out1_v[c], cols - j0);
     }

@@ -5,13 +5,13 @@
 // rows n0, columns n1; template row.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   32   // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define ROWS_PER_BLOCK    4    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        8    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        8    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -39,20 +39,21 @@ unit_row_f32(
     // repeat: results are the next turn's operands; each element is the same thread's in all turns
     const float* x_turn = x;
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto x_load = [&](float (&x_v)[LANES], const index_t j0) {
         load_chunk(x_v, x_turn + row * cols + j0, width - j0);
     };
-    float x_row[ROW_CHUNKS][LANES];
-    hold_row(x_row, lane, x_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float x_row[ROW_CHUNKS][LANES];
+    hold_row(x_row, lane, x_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& x_row = x_load;  // each pass reads it again
 #endif
     for (int turn = 0; turn < turns; ++turn) {
 
-        // pass 0: sum_f32
+        // pass 0: sum
         float sum0_acc[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
@@ -62,7 +63,7 @@ unit_row_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float x_v[LANES];
-            held_chunk(x_v, x_row, c, j0, x_load);
+            read_chunk(x_v, x_row, c, j0);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 const float v0 = x_v[l] * x_v[l];  // multiply: f32[n0, n1], line 2
@@ -79,7 +80,7 @@ unit_row_f32(
         for (index_t c = 0; c < chunks; ++c) {
             const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
             float x_v[LANES];
-            held_chunk(x_v, x_row, c, j0, x_load);
+            read_chunk(x_v, x_row, c, j0);
             float out_v[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {

@@ -5,7 +5,7 @@
 // rows n0, columns n1; template scan.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   32   // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
@@ -34,7 +34,7 @@ running_mean_scan_f32(
     const index_t width = active ? cols : 0;
 
     // what came before a tile
-    float cumsum0_carry = -float(0);
+    float cumsum0_carry = -0.0f;
     const index_t tiles = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     for (index_t tile = 0; tile < tiles; ++tile) {
         // load: what lies behind the row's end comes last, and is joined to nothing inside
@@ -42,13 +42,13 @@ running_mean_scan_f32(
         float x_v[LANES];
         load_chunk(x_v, x + row * cols + j0, width - j0);
 
-        // cumsum_f32
+        // cumsum
         float cumsum0[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             cumsum0[l] = x_v[l];  // cumsum: f32[n0, n1], line 2
         }
-        scan_tile(cumsum0, cumsum0_carry, lane, -float(0), Cumsum_f32());
+        scan_tile(cumsum0, cumsum0_carry, lane, -0.0f, Cumsum_f32());
 
         // store out
         float out_v[LANES];

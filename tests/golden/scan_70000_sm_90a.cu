@@ -2,10 +2,10 @@
 // fused: cummax, subtract
 // x: f32[n0] -> out: f32[n0]
 // accumulation plan: 32 blocks x tiles of 256 threads x 8 lanes, in order
-// n0; template scan_parts.cu.j2, target sm_90a
+// elements n0; template scan_parts.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   256  // accumulation plan: threads that share a row
 #define LANES             8    // accumulation plan: running values of one thread
@@ -28,13 +28,13 @@ drawdown_scan_parts_f32(
     unsigned* counter,
     const index_t cols)
 {
-    // index: blockIdx.y counts the rows; the parts go to the blocks in the order in which they
-    // begin, so that a block waits for such as run already
+    // index: blockIdx.y counts the rows; a block takes the next part when it begins, so that it
+    // waits for none that has not begun
     const int lane = threadIdx.x;
     const index_t row = blockIdx.y;
-    unsigned* begun = counter + row * (PARTS + 2);
-    unsigned* done = begun + 1;
-    unsigned* ready = begun + 2;
+    unsigned* const begun = counter + row * (PARTS + 2);
+    unsigned* const done = begun + 1;
+    unsigned* const ready = begun + 2;  // a flag for each part's total
     __shared__ int ticket;
     if (lane == 0) ticket = atomicAdd(begun, 1u);
     __syncthreads();
@@ -43,7 +43,7 @@ drawdown_scan_parts_f32(
     const index_t tiles = (cols + BLOCK * LANES - 1) / (BLOCK * LANES);
     const index_t share = (tiles + PARTS - 1) / PARTS;
     const index_t first = part * share;
-    const index_t last = first + share < tiles ? first + share : tiles;
+    const index_t last = min(first + share, tiles);
 
     // the part's total
     float cummax0_acc[LANES];
@@ -66,7 +66,7 @@ drawdown_scan_parts_f32(
     volatile float* cummax0_parts = part_results<float>(partials, 0, PARTS);
     if (lane == 0) {  // every thread has the totals
         cummax0_parts[part] = cummax0_all;
-        __threadfence();  // the total is visible before its sign
+        __threadfence();  // the total is visible before its flag
         atomicExch(ready + part, 1u);
     }
 
@@ -79,23 +79,22 @@ drawdown_scan_parts_f32(
     }
     __syncthreads();
     if (lane == 0) {
-        __threadfence();  // nobody looks at the signs any more when the last block takes them down
+        __threadfence();  // this block has read all flags when the last one clears them
         if (atomicAdd(done, 1u) == PARTS - 1) {
             __threadfence();
-            for (int p = 0; p < PARTS + 2; ++p) begun[p] = 0;  // ready for the next launch
+            for (int p = 0; p < PARTS + 2; ++p) begun[p] = 0;  // for the next launch
         }
     }
     float cummax0_carry = -infinity<float>();
     for (int p = 0; p < part; ++p) cummax0_carry = max_nan(cummax0_carry, cummax0_part[p]);
 
     // the part itself
-    const index_t width = cols;
     for (index_t tile = first; tile < last; ++tile) {
         const index_t j0 = (tile * BLOCK + lane) * LANES;
         float x_v[LANES];
         load_chunk(x_v, x + j0, cols - j0);
 
-        // cummax_f32
+        // cummax
         float cummax0[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

@@ -5,7 +5,7 @@
 // rows n0, columns n1; template scan_columns.cu.j2, target sm_80
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             64   // threads in a block
 #define VECTOR            1    // neighbouring columns of one thread
 #define CHUNKS            8    // rows of one round, all read before the first is taken
@@ -18,7 +18,7 @@ sums_of_sums_scan_columns_f32(
     const index_t rows,
     const index_t cols)
 {
-    // index: a thread has VECTOR columns of a batch
+    // index: a thread has neighbouring columns
     const index_t j0 = ((index_t)blockIdx.x * BLOCK + threadIdx.x) * VECTOR;
 
     // what came before a row
@@ -26,8 +26,8 @@ sums_of_sums_scan_columns_f32(
     float cumsum1[VECTOR];
 #pragma unroll
     for (int l = 0; l < VECTOR; ++l) {
-        cumsum0[l] = -float(0);
-        cumsum1[l] = -float(0);
+        cumsum0[l] = -0.0f;
+        cumsum1[l] = -0.0f;
     }
 
     for (index_t row0 = 0; row0 < rows; row0 += CHUNKS) {
@@ -39,7 +39,7 @@ sums_of_sums_scan_columns_f32(
             load_chunk(x_v[c], x + row * cols + j0, cols - j0);
         }
 
-        // cumsum_f32, cumsum_f32, store out
+        // cumsum, cumsum, store out
 #pragma unroll
         for (int c = 0; c < CHUNKS; ++c) {
             const index_t row = row0 + c;

@@ -1,11 +1,11 @@
 // standardise_row_f32
 // fused: sum, divide, subtract, sum, divide, subtract, multiply, sum, divide, sqrt, add, divide
 // x: f32[n0, n1] -> out: f32[n0, n1]
-// accumulation plan: 1 threads x 32 lanes a row, joined pairwise
+// accumulation plan: 1 thread x 32 lanes a row, joined pairwise
 // rows n0, columns n1; template columns.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define THREADS_PER_ROW   1    // accumulation plan: threads that share a row
 #define LANES             32   // accumulation plan: running values of one thread
 #define COLUMNS           64   // neighbouring columns that a block goes down together
@@ -21,11 +21,10 @@ standardise_row_f32(
     const index_t rows,
     const index_t cols)
 {
-    // index: a block takes COLUMNS columns from the first row to the last
-    const index_t bands = (cols + COLUMNS - 1) / COLUMNS;
+    // index: a block takes neighbouring columns from the first row to the last
     const index_t j0 = (index_t)blockIdx.x * COLUMNS;
 
-    // pass 0: sum_f32
+    // pass 0: sum
     float sum0_acc[LANES][COLUMNS];
     for (int k = 0; k < LANES && k / 2 <= rows; ++k)
         EACH_COLUMN sum0_acc[k][l] = 0;
@@ -37,7 +36,7 @@ standardise_row_f32(
             sum0_acc[k][l] = sum0_acc[k][l] + x_v[l];  // sum: f32[n1], line 2
         }
     }
-    // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out
+    // sum: 1 thread x 32 lanes: upper half onto lower half; lanes that no row reached are left out
     for (int half = LANES / 2; half > 0; half /= 2)
         for (int k = 0; k < half && half < rows; ++k)
             EACH_COLUMN sum0_acc[k][l] = sum0_acc[k][l] + sum0_acc[k + half][l];
@@ -46,7 +45,7 @@ standardise_row_f32(
     float v2[COLUMNS]; EACH_COLUMN v2[l] = sum0[l] / s0;  // divide: f32[n1], line 2
     float v3[COLUMNS]; EACH_COLUMN v3[l] = sum0[l] / s0;  // divide: f32[1, n1], line 2
 
-    // pass 1: sum_f32
+    // pass 1: sum
     float sum1_acc[LANES][COLUMNS];
     for (int k = 0; k < LANES && k / 2 <= rows; ++k)
         EACH_COLUMN sum1_acc[k][l] = 0;
@@ -60,7 +59,7 @@ standardise_row_f32(
             sum1_acc[k][l] = sum1_acc[k][l] + v5;  // sum: f32[n1], line 2
         }
     }
-    // sum: 1 threads x 32 lanes: upper half onto lower half; lanes that no row reached are left out
+    // sum: 1 thread x 32 lanes: upper half onto lower half; lanes that no row reached are left out
     for (int half = LANES / 2; half > 0; half /= 2)
         for (int k = 0; k < half && half < rows; ++k)
             EACH_COLUMN sum1_acc[k][l] = sum1_acc[k][l] + sum1_acc[k + half][l];

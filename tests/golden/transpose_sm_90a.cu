@@ -4,7 +4,7 @@
 // rows n1, columns n0; template tile.cu.j2, target sm_90a
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_SHARED_MEMORY 1    // tiles of the operands pass through shared memory
 #define USE_PADDED_TILE   1    // lines of a tile start in different banks of shared memory
 #define BLOCK             256  // threads in a block
@@ -22,14 +22,14 @@ transposed_map_f32(
     float* __restrict__ out,
     const index_t rows,
     const index_t cols,
-    const index_t x_view_s1)
+    const index_t x_s0)
 {
     // index: a block is a tile, tiles along a row of tiles first
     const index_t tiles_n = (cols + TILE - 1) / TILE;
     const index_t m0 = blockIdx.x / tiles_n * TILE;
     const index_t col0 = blockIdx.x % tiles_n * TILE;
-#if USE_SHARED_MEMORY
 
+#if USE_SHARED_MEMORY
     // load: along the rows, column by column
     __shared__ float x_view_tile[TILE][TILE + PAD];
 #pragma unroll
@@ -37,7 +37,7 @@ transposed_map_f32(
         const int j = e / ACROSS % TILE, i = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;
         const index_t inside = col0 + j < cols ? rows - m0 - i : 0;
         float x_view_v[VECTOR];
-        load_chunk(x_view_v, x_view + m0 + i + (col0 + j) * x_view_s1, inside);
+        load_chunk(x_view_v, x_view + m0 + i + (col0 + j) * x_s0, inside);
         for (int l = 0; l < VECTOR; ++l) x_view_tile[j][i + l] = x_view_v[l];
     }
     __syncthreads();
@@ -52,7 +52,7 @@ transposed_map_f32(
 #if USE_SHARED_MEMORY
         for (int l = 0; l < VECTOR; ++l) x_view_v[l] = x_view_tile[j + l][i];
 #else
-        load_strided(x_view_v, x_view + row + j0 * x_view_s1, x_view_s1, width - j0);
+        load_strided(x_view_v, x_view + row + j0 * x_s0, x_s0, width - j0);
 #endif
         float out_v[VECTOR];
 #pragma unroll

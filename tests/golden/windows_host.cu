@@ -6,7 +6,7 @@
 // rows n0, columns n1; template map.cu.j2, target host
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     0    // 16-byte loads and stores
+#define USE_VECTOR_IO     0    // loads and stores of up to 16 bytes at once
 #define BLOCK             1    // threads in a block
 #define VECTOR            64   // consecutive elements of one access
 #define CHUNKS            1    // accesses of one thread, all issued before the first use
@@ -28,9 +28,9 @@ laplacian_map_f32(
     const index_t n1,
     const index_t x_s0)
 {
-    // index: a thread takes CHUNKS chunks of VECTOR consecutive elements, a block apart
+    // index: each thread takes chunks of consecutive elements, a block apart
     const index_t row = blockIdx.x;
-    const index_t first = ((index_t)blockIdx.y * CHUNKS * BLOCK + threadIdx.x) * VECTOR;
+    const index_t first = ((index_t)blockIdx.y * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR;
     const int v0 = row;  // coordinate: i32[n0, 1], line 2
     const int v1 = wrap_sub(v0, s0);  // subtract: i32[n0, 1], line 2
     const bool v2 = v1 < 0;  // less: b1[n0, 1], line 2
@@ -51,7 +51,7 @@ laplacian_map_f32(
     float window0[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         load_chunk(x_v[c], x + row * cols + j0, cols - j0);
         load_window(window5[c], x + (index_t)v4 * x_s0, 1, is_inside(v4, n0) ? n1 : 0, j0);
         load_window(window4[c], x + (index_t)v8 * x_s0, 1, is_inside(v8, n0) ? n1 : 0, j0);
@@ -64,7 +64,7 @@ laplacian_map_f32(
     float out_v[CHUNKS][VECTOR];
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
 #pragma unroll
         for (int l = 0; l < VECTOR; ++l) {
             const index_t j = j0 + l;
@@ -87,7 +87,7 @@ laplacian_map_f32(
     // store
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
-        const index_t j0 = first + (index_t)c * BLOCK * VECTOR;
+        const index_t j0 = first + c * (BLOCK * VECTOR);
         store_chunk(out + row * cols + j0, out_v[c], cols - j0);
     }
 }

@@ -5,13 +5,13 @@
 // rows 4, columns n1; template row.cu.j2, target sm_75
 #define USE_64BIT_INDEX   0    // offsets need more than 31 bits
 #define USE_FAST_MATH     0    // fewer roundings, approximate functions
-#define USE_VECTOR_IO     1    // 16-byte loads and stores
+#define USE_VECTOR_IO     1    // loads and stores of up to 16 bytes at once
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   16   // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
 #define ROWS_PER_BLOCK    8    // rows of one block
 #define USE_REGISTER_ROW  1    // the row stays in registers between passes
-#define ROW_CHUNKS        2    // chunks of one thread that cover the longest row of the shape class
+#define ROW_CHUNKS        2    // chunks of a row that one thread may hold; its loops unroll by them
 #include "opweave.cuh"
 
 #define BLOCK (THREADS_PER_ROW * ROWS_PER_BLOCK)
@@ -46,21 +46,22 @@ picked_softmax_row_f32(
     const index_t width = active ? cols : 0;
     const bool here = active;
     const int64 constant0_view_v = active ? load(constant0_view + row) : 0;
-    const int64 v0 = at_index(constant0_view_v, s0, 1);  // index: i64[4, 1], line 2
+    const int64 v0 = index_of(constant0_view_v, s0, here, faults, 1);  // index: i64[4, 1], line 2
 
-    // load: a chunk of the row, which is read once if it stays in registers, else by each pass
+    // load: a chunk of the row
     const auto window0_load = [&](float (&window0)[LANES], const index_t j0) {
         load_window(window0, x + (index_t)v0 * x_s0, 1, is_inside(v0, n0) ? n1 : 0, j0);
     };
-    float window0_row[ROW_CHUNKS][LANES];
-    hold_row(window0_row, lane, window0_load);
 #if USE_REGISTER_ROW
     const int chunks = ROW_CHUNKS;
+    float window0_row[ROW_CHUNKS][LANES];
+    hold_row(window0_row, lane, window0_load);
 #else
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
+    const auto& window0_row = window0_load;  // each pass reads it again
 #endif
 
-    // pass 0: max_f32
+    // pass 0: max
     float max0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -70,7 +71,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             if (j0 + l < width) {
@@ -80,7 +81,7 @@ picked_softmax_row_f32(
     }
     const float max0 = join_row(max0_acc, lane, Max_f32());
 
-    // pass 1: sum_f32
+    // pass 1: sum
     float sum0_acc[LANES];
 #pragma unroll
     for (int l = 0; l < LANES; ++l) {
@@ -90,7 +91,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
             const float v2 = window0[l] - max0;  // subtract: f32[4, n1]
@@ -107,7 +108,7 @@ picked_softmax_row_f32(
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
         float window0[LANES];
-        held_chunk(window0, window0_row, c, j0, window0_load);
+        read_chunk(window0, window0_row, c, j0);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {

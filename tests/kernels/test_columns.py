@@ -163,7 +163,7 @@ def test_the_parts_of_a_long_row_are_runs_on_the_host():
     x = numbers(200_003)
     program = ow.fuse(lambda x: x.sum()).lower(x, target="host")
 
-    assert "accumulation plan: 16 runs x 1 threads x 32 lanes" in program.source
+    assert "accumulation plan: 16 runs x 1 thread x 32 lanes" in program.source
     assert program.kernels[0].toggles["USE_RUNS"] == 1
 
 

@@ -1,5 +1,6 @@
 """Golden kernels: review the diff of the .cu files; ``--update-golden`` rewrites them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,17 @@ def test_source_reads_well(name, target):
     assert not any(line != line.rstrip() for line in lines)
     assert "\n\n\n" not in source
     assert "asm" not in source
+    assert not re.search(r"= \([^()]*\);|\+ \([^()]*\)[;)]", source)  # brackets that say nothing
+    assert not re.search(r"\(float\)-?\d[.]\d*f|\bfloat\(\d", source)  # a literal has its type
+
+
+@pytest.mark.parametrize(("name", "target"), CASES)
+def test_no_variable_is_dead(name, target):
+    """Of a kernel as the compiler sees it: what is defined is used."""
+    code = re.sub(r"//[^\n]*", "", program_of(name, target).kernels[0].flat)
+    body = code.partition("\n{\n")[2]
+    defined = re.findall(
+        r"\b(?:index_t|int|bool|float|double|unsigned\*?)(?: const)? (\w+)\b", body
+    )
+
+    assert [d for d in defined if len(re.findall(rf"\b{d}\b", body)) < 2] == []

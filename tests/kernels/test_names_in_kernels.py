@@ -13,8 +13,8 @@ host = pytest.mark.host
 # Names of the templates, of helpers, and what the compiler derives from names.
 NAMES = ["c", "l", "j", "j0", "row", "lane", "width", "chunks", "active", "first", "last", "part",
          "mine", "other", "load", "store", "load_chunk", "max_nan", "WARP_SHARE", "BLOCK", "x_v",
-         "out_v", "x_s0", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
-         "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "x_row", "x_kept", "n0_n1",
+         "out_v", "x_s0", "x_s0x2", "sum0_acc", "sum0", "v0", "s0", "n0", "out", "cols", "rows", "T",
+         "ROW_CHUNKS", "USE_FAST_MATH", "exp", "partials", "faults", "here", "x_row", "x_kept", "n0_n1",
          "tile", "tiles", "carry", "cumsum0", "cumsum0_carry", "row0", "before", "start"]  # fmt: skip
 
 
@@ -35,6 +35,19 @@ def test_an_argument_may_have_any_name(name, target):
             program = ow.fuse(function).lower(M, second, target=target)
             assert program.check(M, second).ok
             hold(program, (M, second), function(*wide(M, second)), program(M, second))
+
+
+@host
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+@pytest.mark.parametrize("name", ["faults", "here", "site", "index_of"])
+def test_an_array_that_is_indexed_may_have_any_name(name, target):
+    function = named("{n}[x] * 2", name)
+    places, table = np.array([3, -1]), M[0]
+
+    np.testing.assert_array_equal(
+        function(places, table),
+        ow.fuse(function).lower(places, table, target=target)(places, table),
+    )
 
 
 def test_every_name_of_the_templates_is_known():

@@ -318,6 +318,35 @@ def test_views_are_named_by_their_offsets_or_numbered(function, names):
     assert names == [p.name for p in kernel.data.params if p.kind == "input"]
 
 
+@pytest.mark.parametrize(("function", "names"), [
+    (lambda x: x[1:-1, 1:-1] + x[:-2, 1:-1] - x[1:-1, 2:], ["x_s0"]),
+    (lambda x: x[1:, 1:] + x.T[1:, 1:].T * 2, ["x_s0"]),
+    (lambda x: x[::2, 1:] - x[1::2, :-1], ["x_s0x2"]),
+    (lambda x: x[:, :30][::2] - x[:20, 1:31], ["x_s0x2", "x_s0"]),
+    (lambda x: x[::-1, 1:] - x[::-1, :-1], ["x_view_s0", "x_view2_s0"]),
+    (lambda x: np.sqrt(x.reshape(70, 40)[:, 1:]), ["x_view_s0"]),
+    (lambda x: x[:, None, 1:-1] * 2 + x[:, None, 2:], ["x_s0"]),
+    (lambda x: x.T[1:, 1:] + x.T[:-1, 1:], ["x_s0"]),
+])  # fmt: skip
+def test_views_of_an_argument_share_its_strides(function, names):
+    (kernel,) = ow.fuse(function).lower(X, target="sm_80").kernels
+
+    assert names == [p.name for p in kernel.data.params if p.kind == "stride"]
+
+
+def test_a_stride_is_that_of_the_arguments_axis():
+    (kernel,) = ow.fuse(lambda x, y: x.T * y).lower(X, Y, target="sm_80").kernels
+
+    assert [p.name for p in kernel.data.params if p.kind == "stride"] == ["x_s0"]
+
+
+def test_a_view_of_a_renamed_argument_keeps_no_mark_of_it():
+    fused = ow.fuse(lambda i: i[1:] - i[::-1][1:])
+    (kernel,) = fused.lower(X, target="sm_80").kernels
+
+    assert [p.name for p in kernel.data.params if p.kind == "input"] == ["i_1_0", "i_view"]
+
+
 def test_an_arguments_own_name_is_no_views():
     fused = ow.fuse(lambda x, x_1_0: x[1:] * x_1_0[1:])
     (kernel,) = fused.lower(X, X, target="sm_80").kernels

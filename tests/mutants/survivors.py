@@ -18,10 +18,6 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "What lies behind a row of the tile is read into registers that no store takes.",
     ),
     (
-        r"`\{\{ into \}\}\[l\] = 0;`",
-        "What stands for elements outside of the array is never stored, whatever it is.",
-    ),
-    (
         r"product_macros\.cu\.j2:\d+: widen a bound: `if \(cols - j0 >= WIDTH\)",
         "A whole fragment by the path for a part of one, which gives the same.",
     ),
@@ -61,10 +57,6 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (
         r"scan_parts\.cu\.j2:\d+: .*// every thread has the totals",
         "Other threads say the same: each writes the totals before it says that they are there.",
-    ),
-    (
-        r"scan_parts\.cu\.j2:\d+: .*const index_t last = ",
-        "More tiles, which lie behind the row: nothing of them is added or stored.",
     ),
     (
         r"scan_columns\.cu\.j2:\d+: .*row0 <= rows",

@@ -53,7 +53,7 @@ AUDIT = {
 }  # fmt: skip
 # What depends on an extent or a stride, and may exceed 31 bits.
 LONG = re.compile(
-    r"\b(rows|cols|depth|width|row|row0|tiles|across|batch|first|j0|m0|n0|k0|chunk|chunks|n\d+(_n\d+)*|\w+_s\d+|r\d|q\d)\b"
+    r"\b(rows|cols|depth|width|row|row0|tiles|across|batch|first|j0|m0|n0|k0|chunk|chunks|n\d+(_n\d+)*|\w+_s\d+(x\d+)?|r\d|q\d)\b"
 )
 NARROW = re.compile(r"\b(?:int|unsigned)\s+(\w+)\s*=\s*([^;]+);")
 BLOCK = re.compile(r"(\(index_t\))?blockIdx\.\w\s*\*")
@@ -68,7 +68,7 @@ def narrow_lines(source):
     code = re.sub(r"[^\n]*// coordinate: i32[^\n]*", "", source)
     code = re.sub(r"//[^\n]*", "", code)
     for found in NARROW.finditer(code):
-        text = re.sub(r"lanes_of\(.*?\)|\(int\)\([^()]*%[^()]*\)", "", found[2])
+        text = re.sub(r"\(int\)\([^()]*%[^()]*\)", "", found[2])
         if LONG.search(text):
             yield found[0]
     for found in BLOCK.finditer(code):
