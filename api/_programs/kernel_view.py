@@ -83,7 +83,9 @@ class KernelView:
     def binary(self) -> Binary:
         """The compiled kernel: a cubin, or a shared object for the host."""
         if self.data.by_numpy:
-            raise ArgumentError(f"{self.name} is computed by NumPy: it has no binary")
+            raise ArgumentError(
+                f"{self.name} is computed by a library or by NumPy: it has no binary"
+            )
         fast = self.program.fused.options.fast
         return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
 

@@ -187,7 +187,7 @@ class Program:
             name = self.lowered.kernels[kernel].name
             if self.lowered.kernels[kernel].by_numpy:
                 raise ArgumentError(
-                    f"kernel={kernel}: {name} is computed by NumPy, and has no source that is run"
+                    f"kernel={kernel}: {name} is computed by a library or by NumPy: no source runs"
                 )
             if name not in tokens_of(source):
                 raise ArgumentError(

@@ -207,7 +207,7 @@ def test_a_product_that_its_block_repeats_fits_too(kib, steps):
     device = card(kib * KIB)
     program = repeated.lower(x, w, target=device)
     call = program.arguments((x, w), {})
-    run = Prepared(program.lowered, VerifyExecutor(), call.extents, call.arrays)
+    run = Prepared(program.lowered, VerifyExecutor(), call.extents, [*call.arrays.values()])
     (kernel,) = program.kernels
     expected = x
     for _ in range(3):
