@@ -198,7 +198,7 @@ def _looked_up(fn: Function) -> Iterator[tuple[Any, str, bool]]:
         if found is Missing or isinstance(found, types.ModuleType):
             yield place.scope if is_global else place, place.name, False
         if found is Missing and is_global:
-            yield fn.__builtins__, place.name, True  # type: ignore[attr-defined]
+            yield fn.__builtins__, place.name, True
         for name in attributes:
             is_module = isinstance(found, types.ModuleType)
             if not is_module and not (is_helper(found) and not hasattr(Function, name)):

@@ -11,6 +11,8 @@ from tests.support.data import applied, chunks, maps, values
 
 REDUCTIONS = [r for r in OPERATORS.values() if r.kind is Kind.REDUCE]
 X = np.random.default_rng(4).random((5, 37), np.float32)
+TALL = np.random.default_rng(6).random((96, 80), np.float32)
+BYTES = (TALL * 99).astype(np.uint8)
 WIDE = np.random.default_rng(5).random((1, 150_000), np.float32)
 pytestmark = pytest.mark.host
 
@@ -46,6 +48,10 @@ def test_reductions_of_rows_agree_with_numpy(name):
     ("product_rows", lambda x: ow.softmax(np.abs(x @ x.T)), (X,), "sm_80"),
     ("scan", lambda x: np.cumsum(np.exp(x), 1), (X,), "sm_80"),
     ("scan_columns", lambda x: np.cumsum(x - 1, 0), (X,), "sm_80"),
+    ("tile", lambda x, y: x.T + y, (BYTES, BYTES.T.copy()), "sm_80"),
+    ("tile", lambda x, y: x.T + y, (BYTES, BYTES.T.copy()), "sm_89"),
+    ("tile", lambda x, y: x.T * y, (TALL, TALL.T.copy()), "sm_89"),
+    ("row", lambda x: x - x.max(1, keepdims=True), (BYTES,), "host"),
     ("scan_parts", lambda x: np.cumsum(np.exp(x) / 2 + x, 1), (WIDE,), "sm_80"),
 ])  # fmt: skip
 def test_operators_fuse_into_a_template(template, function, operands, target):
