@@ -17,6 +17,7 @@ import numpy as np
 
 from opweave._functions.fuse import fuse
 from opweave._functions.fused import Fused
+from opweave._functions.raw import RawKernel
 from opweave._programs.program import Program
 from opweave._programs.rates import Rates, Regime
 from opweave.compiler.pipeline.specialise import symbol_extents
@@ -37,13 +38,13 @@ LAUNCHES = 9
 
 
 def regime(
-    fused: Fused | Program, *args: Any, measure: bool = True, rates: Rates | None = None,
-    **kwargs: Any,
+    fused: Fused | RawKernel | Program, *args: Any, measure: bool = True,
+    rates: Rates | None = None, **kwargs: Any,
 ) -> Regime:  # fmt: skip
     """Say whether a call is bound by overhead, memory or arithmetic.
 
     Args:
-        fused: a fused function, or a program lowered from one.
+        fused: a fused function, a kernel of ``raw_kernel``, or a program lowered from one.
         args, kwargs: its arguments.
         measure: run the call, and a call with twice the rows, where it can run: for the host or
             for the GPU that the arrays lie on.  Otherwise the description of the target counts.
@@ -52,6 +53,8 @@ def regime(
     Raises:
         ArgumentError: not a fused function, or arguments that it does not take.
     """
+    if isinstance(fused, RawKernel):
+        fused = fused.fused
     if not isinstance(fused, Fused | Program):
         raise ArgumentError(
             f"regime: expected a function made by ow.fuse, found {type(fused).__name__}"
@@ -66,17 +69,16 @@ def regime(
     call = function.signature.bind(args, kwargs)
     extents = program.variant.extents(symbol_extents(list(call.types.values())))
     work = work_of(program.lowered.schedule, extents)
-    arrays = call.arrays
-    runs = program.target == "host" or any(map(is_cupy, arrays))
-    if not measure or not runs:
+    on_gpu = any(map(is_cupy, call.arrays))
+    if not measure or not (on_gpu or program.target == "host"):
         return Regime.of(work, rates or Rates.of(program.lowered.device))
-    clock = clock_of(arrays)
+    clock = clock_of(call.arrays)
     seconds = clock(partial(invoke, function, call.layout.arguments(call.values)))
     twice = _doubled(program, call.values)
     growth = None
     if twice is not None:
         growth = clock(partial(invoke, function, call.layout.arguments(twice))) / seconds
-    return Regime.of(work, rates or measured_rates(any(map(is_cupy, arrays))), growth, seconds)
+    return Regime.of(work, rates or measured_rates(on_gpu), growth, seconds)
 
 
 def _doubled(program: Program, values: Sequence[Any]) -> list[Any] | None:

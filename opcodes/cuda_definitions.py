@@ -44,9 +44,9 @@ def check_definition(kernel: CudaKernel) -> None:
     if not kernel.zeros <= set(kernel.outputs):
         raise ArgumentError(f"{name}: zeros={sorted(kernel.zeros)}: expected names of outputs")
     arrays = [p.name for p in kernel.operands if p.is_pointer]
-    if not set(kernel.same) <= set(arrays):
+    if not set(kernel.shapes) <= set(arrays):
         raise ArgumentError(
-            f"{name}: same={list(kernel.same)}: expected names among {', '.join(arrays)}"
+            f"{name}: shapes={list(kernel.shapes)}: expected names among {', '.join(arrays)}"
         )
     for p in kernel.parameters:
         _check_parameter(kernel, p)
@@ -83,18 +83,17 @@ def _check_parameter(kernel: CudaKernel, p: CParameter) -> None:
 
 def _check_functions(kernel: CudaKernel) -> None:
     """Each function of shapes names operands; grid, shared and extents also outputs."""
+    for where in ("outputs", "extents", "shapes"):
+        for name, function in getattr(kernel, where).items():
+            if not callable(function) and (where != "shapes" or function is not None):
+                raise ArgumentError(
+                    f"{kernel.c_name}: {where}[{name!r}]: expected a function of what it names"
+                )
     operands = {p.name for p in kernel.operands}
-    functions: list[tuple[str, Any, set[str]]] = [
-        *((f"outputs[{n!r}]", f, operands) for n, f in kernel.outputs.items()),
-        *((f"extents[{n!r}]", f, operands | {*kernel.outputs}) for n, f in kernel.extents.items()),
-        ("grid", kernel.blocks, operands | {*kernel.outputs}),
-        ("shared", kernel.shared, operands | {*kernel.outputs}),
-    ]
-    for what, function, known in functions:
-        if not callable(function):
-            if what in ("grid", "shared"):
-                continue
-            raise ArgumentError(f"{kernel.c_name}: {what}: expected a function of what it names")
+    for what, function in kernel.functions.items():
+        known = (
+            operands if what.startswith(("outputs", "shapes")) else operands | {*kernel.outputs}
+        )
         for name in names_of(function):
             if name not in known:
                 raise ArgumentError(
@@ -146,7 +145,6 @@ def declared(kind: type[Kernel], source: Any, c_name: Any, given: Mapping[str, A
         "params": tuple(p.name for p in parameters if p.name not in outputs),
         "block": check_block(f"{c_name}: block", fields["block"]),
         "zeros": frozenset(fields["zeros"]),
-        "same": tuple(fields["same"]),
     }
     own = {"source": source, "c_name": c_name, "blocks": blocks, "meaning": meaning}
     kernel = kind(parameters=parameters, **own, **fields)
@@ -160,7 +158,7 @@ def _check_given(source: Any, name: Any, given: Mapping[str, Any]) -> None:
     is_text = type(source) is str and source == source.encode(errors="replace").decode()
     if not is_text or "\0" in source:
         raise ArgumentError(f"{name}: source: expected CUDA C++ as text")
-    for what in ("outputs", "extents", "dtypes"):
+    for what in ("outputs", "extents", "shapes", "dtypes"):
         if not isinstance(given[what], Mapping):
             found = shown(given[what])
             raise ArgumentError(f"{name}: {what}={found}: expected a dict by parameter")

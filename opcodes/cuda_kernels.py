@@ -73,7 +73,7 @@ class CudaKernel(Operator):
         meaning: the NumPy function of the operands.
         rtol, atol: how far results may be from the meaning's.
         zeros: outputs that begin as zeros.
-        same: arrays among the operands that have one shape.
+        shapes: functions that give the shapes of operands, by their parameters; None for any.
     """
 
     shape_rule: ShapeRule = field(default=ShapeRule(no_pairs, _no_rule), compare=False)
@@ -89,7 +89,7 @@ class CudaKernel(Operator):
     rtol: float | None = None
     atol: float = 0.0
     zeros: frozenset[str] = frozenset()
-    same: tuple[str, ...] = ()
+    shapes: Mapping[str, Callable[..., Any] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -178,10 +178,34 @@ class CudaKernel(Operator):
             raise ArgumentError(f"{self.c_name}: {what} raised {text}") from error
 
     @cached_property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions of shapes, by what they give."""
+        found: dict[str, Any] = {
+            **{f"outputs[{n!r}]": f for n, f in self.outputs.items()},
+            **{f"extents[{n!r}]": f for n, f in self.extents.items()},
+            **{f"shapes[{n!r}]": f for n, f in self.shapes.items()},
+            "grid": self.blocks,
+            "shared": self.shared,
+        }
+        return {what: f for what, f in found.items() if callable(f)}
+
+    @cached_property
+    def alike(self) -> tuple[str, ...]:
+        """The operands that have one shape: of these a kernel may take the extents of the first.
+
+        They are the arrays whose shape nobody has declared or asked for, and before them the first
+        one that a function asks for.
+        """
+        arrays = [p.name for p in self.operands if p.is_pointer]
+        asked = {n for f in self.functions.values() for n in names_of(f)}
+        free = [n for n in arrays if n not in asked and n not in self.shapes]
+        return (*[n for n in arrays if n in asked][:1], *free)
+
+    @cached_property
     def named_numbers(self) -> frozenset[str]:
         """Numbers that shapes, grid or shared memory ask for, which belong to the guard."""
-        functions = (*self.outputs.values(), self.blocks, self.shared)
-        asked = {n for f in functions if callable(f) for n in names_of(f)}
+        functions = (f for what, f in self.functions.items() if not what.startswith("extents"))
+        asked = {n for f in functions for n in names_of(f)}
         return frozenset(p.name for p in self.operands if not p.is_pointer and p.name in asked)
 
     def tolerance(self, dtype: dtypes.DType) -> tuple[float, float]:

@@ -26,7 +26,7 @@ def raw_kernel(
     shared: Any = 0,
     extents: Mapping[str, Callable[..., Any]] = {},
     dtypes: Mapping[str, Any] = {},
-    same: Sequence[str] = (),
+    shapes: Mapping[str, Callable[..., Any] | None] = {},
     zeros: Sequence[str] = (),
     rtol: float | None = None,
     atol: float = 0.0,
@@ -51,7 +51,9 @@ def raw_kernel(
         shared: bytes of dynamic shared memory of a block, or a function of shapes.
         extents: whole numbers that follow from shapes, by their parameter.
         dtypes: dtypes of parameters whose C type says none.
-        same: operands that must have one shape; calls with others are refused.
+        shapes: the shapes that operands must have, by their parameter; None for any.  Arrays that
+            neither this nor a function of shapes names have the shape of the first array that
+            one names.  Calls with others are refused.
         zeros: outputs that begin as zeros; of others nobody knows what is there.
         rtol, atol: how far ``check`` lets results be from the meaning's; by default 1e-5 of
             float32, 1e-12 of float64, 1e-2 of float16, and nothing of integers.
@@ -63,7 +65,7 @@ def raw_kernel(
     """
     given = {
         "outputs": outputs, "grid": grid, "numpy": numpy, "block": block, "shared": shared,
-        "extents": extents, "dtypes": dtypes, "same": same, "zeros": zeros, "rtol": rtol,
+        "extents": extents, "dtypes": dtypes, "shapes": shapes, "zeros": zeros, "rtol": rtol,
         "atol": atol,
     }  # fmt: skip
     return declared(RawKernel, source, name, given)

@@ -56,12 +56,13 @@ def _launched(
     builder, names = tracer.builder, [p.name for p in kernel.operands]
     pairs = zip(kernel.operands, typed, strict=True)
     found = {p.name: _operand(kernel, p, item) for p, item in pairs}
-    _meet(tracer, kernel, found)
     given = dict(zip(names, operands, strict=True))
     asked = [name for name in names if name in kernel.named_numbers]
     numbers = {name: tracer.concrete(given[name]) for name in asked}
     seen = {**given, **_shaped(tracer, found), **numbers}
-    shapes = [_shape(tracer, kernel, p.name, seen) for p in kernel.made]
+    _meet(tracer, kernel, found, seen)
+    seen |= _shaped(tracer, found)  # extents that are one now
+    shapes = [_shape(tracer, kernel, "outputs", p.name, seen) for p in kernel.made]
     made = [(p.name, p.dtype) for p in kernel.made if p.dtype is not None]
     results = tuple(builder.new_value(d, s) for (_, d), s in zip(made, shapes, strict=True))
     seen |= _shaped(tracer, {n: v for (n, _), v in zip(made, results, strict=True)})
@@ -76,23 +77,39 @@ def _launched(
     return results
 
 
-def _meet(tracer: TracerLike, kernel: CudaKernel, found: Mapping[str, Operand]) -> None:
-    """Let operands that must have one shape have it, in later calls too.
+def _meet(
+    tracer: TracerLike, kernel: CudaKernel, found: Mapping[str, Operand], seen: Mapping[str, Any]
+) -> None:
+    """Let operands have the shapes that are declared, in later calls too.
 
     Raises:
         ShapeError: they have not.
     """
-    builder = tracer.builder
-    arrays = {name: item for name, item in found.items() if isinstance(item, Value)}
-    for name in kernel.same[1:]:
-        first, other = (arrays[n].shape for n in (kernel.same[0], name))
-        shown = [tuple(map(builder.example, shape)) for shape in (first, other)]
-        if shown[0] != shown[1]:
-            raise ShapeError(
-                f"{kernel.c_name}: {kernel.same[0]} and {name} must have one shape, found "
-                f"{shown[0]} and {shown[1]}"
+    builder, first = tracer.builder, (*kernel.alike, "")[0]
+    wanted: dict[str, tuple[Shape, str]] = {}
+    for name in kernel.alike[1:]:
+        remedy = (
+            f"that of {first}; declare another one in shapes={{{name!r}: ...}}, or None for any"
+        )
+        wanted[name] = _of(found[first]), remedy
+    for name in kernel.shapes:
+        if kernel.shapes[name] is not None:
+            wanted[name] = (
+                _shape(tracer, kernel, "shapes", name, seen),
+                f"as shapes[{name!r}] says",
             )
-        builder.become([first], [other])
+    for name, (shape, remedy) in wanted.items():
+        expected, has = (tuple(map(builder.example, s)) for s in (shape, _of(found[name])))
+        if expected != has:
+            raise ShapeError(
+                f"{kernel.c_name}: {name}: expected the shape {expected}, {remedy}; found {has}"
+            )
+        builder.become([shape], [_of(found[name])])
+
+
+def _of(item: Operand) -> Shape:
+    assert isinstance(item, Value)  # an array is given for each pointer
+    return item.shape
 
 
 def _shaped(tracer: TracerLike, found: Mapping[str, Operand]) -> dict[str, Any]:
@@ -146,19 +163,22 @@ def _takes(dtype: DType, kind: Any) -> bool:
     return dtype.kind in {int: "iuf", float: "f"}.get(kind, "")
 
 
-def _shape(tracer: TracerLike, kernel: CudaKernel, name: str, seen: Mapping[str, Any]) -> Shape:
-    """The shape of an output.
+def _shape(
+    tracer: TracerLike, kernel: CudaKernel, where: str, name: str, seen: Mapping[str, Any]
+) -> Shape:
+    """The shape of an output or of an operand.
 
     Raises:
         ShapeError: the user's function gives none.
     """
-    found = kernel.asked(f"outputs[{name!r}]", kernel.outputs[name], seen)
+    what = f"{where}[{name!r}]"
+    found = kernel.asked(what, kernel.functions[what], seen)
     items = found if isinstance(found, tuple | list) else (found,)
     try:
         return tuple(tracer.extent_of(item) for item in items)
     except (OpweaveError, TypeError, ValueError) as error:
         raise ShapeError(
-            f"{kernel.c_name}: outputs[{name!r}]: expected a shape of whole numbers ({error})"
+            f"{kernel.c_name}: {what}: expected a shape of whole numbers ({error})"
         ) from None
 
 

@@ -244,16 +244,49 @@ def test_outputs_that_begin_as_zeros():
 
 @pytest.mark.host
 def test_operands_of_one_shape():
-    kernel = declared(same=("x", "y"))
-    fused = ow.fuse(lambda x, y: kernel(2.0, np.exp(x), y))
+    fused = ow.fuse(lambda x, y: saxpy(2.0, np.exp(x), y))
 
     np.testing.assert_allclose(fused(X, Y), 2 * np.exp(X) + Y, rtol=1e-4, atol=1e-5)
     with pytest.raises(
-        e.ShapeError, match=r"x and y must have one shape, .*\(30, 40\) and \(3, 40\)"
+        e.ShapeError, match=r"y: expected the shape \(30, 40\), that of x; .*; found \(3, 40\)"
     ):
         fused(X, Y[:3])
     np.testing.assert_allclose(fused(X[:3], Y[:3]), fused(X, Y)[:3])
     assert len(fused.traces) == 1
+
+
+DOT = """extern "C" __global__ void rows(const float* a, const float* x, float* out, int n) {
+    float s = 0;
+    for (int j = 0; j < n; ++j) s += a[(long long)blockIdx.x * n + j] * x[j];
+    out[blockIdx.x] = s;
+}"""
+
+
+def by_vector(**changed):
+    return ow.raw_kernel(
+        DOT, "rows", outputs={"out": lambda a: a.shape[0]}, extents={"n": lambda a: a.shape[1]},
+        grid=lambda out: out.size, block=1, numpy=lambda a, x: a @ x, **changed
+    )  # fmt: skip
+
+
+@pytest.mark.host
+def test_the_shape_of_an_operand_is_declared():
+    kernel = by_vector(shapes={"x": lambda a: a.shape[1]})
+    np.testing.assert_allclose(kernel(X, Y[0]), X @ Y[0], rtol=1e-4, atol=1e-4)
+    assert kernel.check(X, Y[0]).ok
+    with pytest.raises(e.ShapeError, match=r"x: expected .*\(40,\), as shapes\['x'\].* \(39,\)"):
+        kernel(X, Y[0, 1:])
+    with pytest.raises(e.ShapeError, match=r"that of a; declare another one in shapes={'x': ...}"):
+        by_vector()(X, Y[0])
+    longer = by_vector(shapes={"x": None}, rtol=1e-3)  # any: the meaning, then the checker judges
+    np.testing.assert_allclose(longer(X, Y[0]), X @ Y[0], rtol=1e-4, atol=1e-4)
+
+
+def test_what_a_call_waits_for_is_told():
+    found = ow.regime(saxpy, 2.0, X, Y, measure=False)
+
+    assert found.launches == 1
+    assert found.work.bytes == 3 * X.nbytes
 
 
 # Refusals
@@ -288,8 +321,12 @@ REFUSED = [
     ("too many threads", e.ArgumentError, "at most 1024 threads", {'block': (64, 32)}),
     ("no threads", e.ArgumentError, "block=0", {'block': 0}),
     ("shared memory", e.ArgumentError, "bytes up to 232448", {'shared': 1 << 20}),
-    ("same of no array", e.ArgumentError, r"same=\['a'\]: expected names among x, y",
-     {'same': ("a",)}),
+    ("shape of a number", e.ArgumentError, r"shapes=\['a'\]: expected names among x, y",
+     {'shapes': {"a": None}}),
+    ("shape by no function", e.ArgumentError, r"shapes\['y'\]: expected a function",
+     {'shapes': {"y": (3,)}}),
+    ("shapes that are none", e.ArgumentError, r"shapes=\('y',\): expected a dict",
+     {'shapes': ("y",)}),
     ("zeros of no output", e.ArgumentError, r"zeros=\['x'\]: expected names of outputs",
      {'zeros': ("x",)}),
     ("negative tolerance", e.ArgumentError, "rtol=-1", {'rtol': -1}),
