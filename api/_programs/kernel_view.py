@@ -6,6 +6,7 @@ from typing import Any
 
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
+from opweave._programs.side_by_side import side_by_side
 from opweave._programs.standalone import Standalone, standalone
 from opweave.compiler.codegen.flat import flat
 from opweave.compiler.codegen.kernel import Kernel
@@ -55,6 +56,16 @@ class KernelView:
         It compiles to the same code.
         """
         return flat(self.source, self.data.toggles)
+
+    def beside(self, other: KernelView) -> str:
+        """Where this kernel and another one differ, in two columns of what the compiler sees.
+
+        Raises:
+            ArgumentError: the other one is no kernel of a program or list.
+        """
+        if not isinstance(other, KernelView):
+            raise ArgumentError(f"beside: expected a kernel, found {type(other).__name__}")
+        return side_by_side(self.flat, other.flat)
 
     def raw_kernel(self) -> Standalone:
         """The kernel for another program: one text, grid, block, and a launcher for CuPy.
