@@ -16,6 +16,11 @@ MOVED = {
     "opweave.graphs": "opweave._graphs.graph",
     "opweave.runners": "opweave._graphs.runner",
     "opweave.compiler.driver": "opweave.compiler.pipeline.driver",
+    "opweave.compiler.tracing.structure": "opweave.compiler.captures.structure",
+    "opweave.compiler.codegen.kernel": "opweave.compiler.kernels.kernel",
+    "opweave.compiler.codegen.kernel_parts": "opweave.compiler.kernels.kernel_parts",
+    "opweave.compiler.codegen.layout": "opweave.compiler.kernels.layout",
+    "opweave.compiler.codegen.walks": "opweave.compiler.kernels.walks",
 }
 
 

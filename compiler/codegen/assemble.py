@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opweave.compiler.codegen.assemble_columns import ColumnsAssembler, walks_columns
+from opweave.compiler.codegen.assemble_handwritten import HandwrittenAssembler
 from opweave.compiler.codegen.assemble_matrix import TileAssembler, reads_across
 from opweave.compiler.codegen.assemble_pixels import PixelAssembler
 from opweave.compiler.codegen.assemble_products import (
@@ -19,10 +20,9 @@ from opweave.compiler.codegen.assemble_scans import (
     ScanPartsAssembler,
 )
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.codegen.handwritten import HandwrittenAssembler
-from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.operands import Setting
-from opweave.compiler.codegen.walks import Walk
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
 
 # The assembler of each form.

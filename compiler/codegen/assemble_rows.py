@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.codegen.kernel_parts import Load, Pass
-from opweave.compiler.codegen.walks import Walk, walk_map
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.kernel_parts import Load, Pass
+from opweave.compiler.kernels.walks import Walk, walk_map
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}

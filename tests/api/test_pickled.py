@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib
 import multiprocessing
 import pickle
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
+from opweave._moved import MOVED
 
 pytestmark = pytest.mark.host
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -140,3 +142,13 @@ def test_other_processes_take_them():
 
     np.testing.assert_array_equal(found[0], decorated(X))
     np.testing.assert_array_equal(found[1], PICKLED["repeated"](X))
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_class_is_found_under_the_name_that_its_module_had(name):
+    named = vars(importlib.import_module(MOVED[name])).items()
+    own = {n: made for n, made in named if getattr(made, "__module__", "") == MOVED[name]}
+
+    assert own
+    for attribute, made in own.items():
+        assert pickle.loads(f"c{name}\n{attribute}\n.".encode()) is made

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.tracing.capture import places_of
+from opweave.compiler.captures.capture import places_of
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 pytestmark = pytest.mark.host

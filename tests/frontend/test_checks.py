@@ -2,8 +2,8 @@
 
 import pytest
 
-from opweave.compiler.tracing import checks
-from opweave.compiler.tracing.places import Missing, Place
+from opweave.compiler.captures import checks
+from opweave.compiler.captures.places import Missing, Place
 
 ODD = ["x", "", "a; import os", "None)", "{}", "v0", "__import__('os')", "'\"\\\n"]
 

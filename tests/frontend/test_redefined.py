@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.tracing import versions
+from opweave.compiler.captures import versions
 
 X = np.arange(3, dtype=np.float32)
 pytestmark = pytest.mark.host

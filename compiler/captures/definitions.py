@@ -15,12 +15,12 @@ from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple
 
-from opweave.compiler.tracing.binding import function_behind
-from opweave.compiler.tracing.capture import places_of, places_of_class
-from opweave.compiler.tracing.facts import Facts
-from opweave.compiler.tracing.owners import Function, is_of_library, is_own_class
-from opweave.compiler.tracing.places import Place
-from opweave.compiler.tracing.structure import Identity, Tree
+from opweave.compiler.captures.binding import function_behind
+from opweave.compiler.captures.capture import places_of, places_of_class
+from opweave.compiler.captures.facts import Facts
+from opweave.compiler.captures.owners import Function, is_of_library, is_own_class
+from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.structure import Identity, Tree
 
 # States of a function or class that are remembered.
 MOST_STATES = 16

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from opweave.compiler.tracing.containers import LIBRARIES, remembered
+from opweave.compiler.captures.containers import LIBRARIES, remembered
 
 Function = types.FunctionType
 INSTALLED = tuple(

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.bytecode import READS, _reads, loads_constant, names_in, steps
-from opweave.compiler.tracing.containers import is_class_of_objects, remembered
-from opweave.compiler.tracing.owners import (
+from opweave.compiler.captures.bytecode import READS, _reads, loads_constant, names_in, steps
+from opweave.compiler.captures.containers import is_class_of_objects, remembered
+from opweave.compiler.captures.owners import (
     Function,
     held,
     is_helper,
@@ -29,8 +29,8 @@ from opweave.compiler.tracing.owners import (
     is_own_class,
     is_own_module,
 )
-from opweave.compiler.tracing.places import Missing, Place
-from opweave.compiler.tracing.structure import Identity, Tree
+from opweave.compiler.captures.places import Missing, Place
+from opweave.compiler.captures.structure import Identity, Tree
 
 # Functions that remember what they returned.
 KEEPING = type(functools.lru_cache(len))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from opweave.compiler.codegen.folding import ARITHMETIC, MARK, folded
+from opweave.compiler.kernels.folding import ARITHMETIC, MARK, folded
 from opweave.templates import TEMPLATES
 
 # Numbers that templates make of toggles.

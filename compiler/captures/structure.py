@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from opweave.compiler.tracing.containers import MAPPINGS, is_namespace
+from opweave.compiler.captures.containers import MAPPINGS, is_namespace
 from opweave.opcodes.cached import cached_property
 
 Path = str

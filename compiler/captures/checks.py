@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from opweave.compiler.tracing.owners import Function
-from opweave.compiler.tracing.places import Missing, Place
+from opweave.compiler.captures.owners import Function
+from opweave.compiler.captures.places import Missing, Place
 
 # An expression with ``{}`` for each of some values, and these values.
 Check = tuple[Any, ...]

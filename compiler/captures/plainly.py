@@ -12,10 +12,10 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from opweave.compiler.tracing.bytecode import asks_frames, names_in, nested_codes, steps
-from opweave.compiler.tracing.capture import compares_objects, reads_of
-from opweave.compiler.tracing.owners import Function
-from opweave.compiler.tracing.places import Missing
+from opweave.compiler.captures.bytecode import asks_frames, names_in, nested_codes, steps
+from opweave.compiler.captures.capture import compares_objects, reads_of
+from opweave.compiler.captures.owners import Function
+from opweave.compiler.captures.places import Missing
 
 # Code that goes on after the call of its function, and what it is named.
 LATER = {

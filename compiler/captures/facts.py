@@ -12,9 +12,9 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.tracing.bytecode import names_in
-from opweave.compiler.tracing.capture import reads_of
-from opweave.compiler.tracing.checks import (
+from opweave.compiler.captures.bytecode import names_in
+from opweave.compiler.captures.capture import reads_of
+from opweave.compiler.captures.checks import (
     CODE,
     DEFAULTS,
     GIVES,
@@ -25,9 +25,9 @@ from opweave.compiler.tracing.checks import (
     Checked,
     of_place,
 )
-from opweave.compiler.tracing.owners import Function, is_helper, is_own_class, is_own_module
-from opweave.compiler.tracing.places import Missing, Place
-from opweave.compiler.tracing.versions import NEVER, version, version_field
+from opweave.compiler.captures.owners import Function, is_helper, is_own_class, is_own_module
+from opweave.compiler.captures.places import Missing, Place
+from opweave.compiler.captures.versions import NEVER, version, version_field
 
 # What asks an object for a name that is a value.
 ASKING = frozenset({"getattr", "hasattr", "attrgetter", "getattr_static", "__dict__", "dir"})

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from opweave.compiler.tracing.containers import is_object
+from opweave.compiler.captures.containers import is_object
 
 
 def unbound(fn: Callable[..., Any]) -> Callable[..., Any]:

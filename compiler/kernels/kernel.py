@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from opweave.compiler.codegen.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
-from opweave.compiler.codegen.kernel_parts import (
+from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.values import Extent, Extents, Scalar, count
+from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
+from opweave.compiler.kernels.kernel_parts import (
     Carried,
     Carry,
     Factor,
@@ -22,8 +24,6 @@ from opweave.compiler.codegen.kernel_parts import (
     Reduction,
     Store,
 )
-from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.tokens import tokens

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from opweave.compiler.codegen.gate import check_kernel
-from opweave.compiler.codegen.handwritten import HandwrittenKernel
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.gate import check_kernel
+from opweave.compiler.kernels.handwritten import HandwrittenKernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.toggles.choose import TOGGLES
 from opweave.templates import TEMPLATES
 

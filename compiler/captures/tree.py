@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.tracing.containers import MAPPINGS, is_container, is_namespace, is_object
-from opweave.compiler.tracing.owners import has_attributes
-from opweave.compiler.tracing.structure import (
+from opweave.compiler.captures.containers import MAPPINGS, is_container, is_namespace, is_object
+from opweave.compiler.captures.owners import has_attributes
+from opweave.compiler.captures.structure import (
     NOTHING,
     Again,
     Constant,

@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Line, Param
-from opweave.compiler.codegen.operands import Key
-from opweave.compiler.codegen.walks import Operand as ArrayOperand
-from opweave.compiler.codegen.walks import Walk
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Extents, Operand, Scalar, Value, count, extent_of
-from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.ir.values import Extents, Value, count, extent_of
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Line
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.cuda_kernels import CudaKernel, Launched, Shaped
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.opcodes.launch_limits import MOST_SHARED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,50 +96,3 @@ class HandwrittenKernel(Kernel):
             for name, v in arrays.items()
         }
         return {**shaped, **dict(self.node.attr("numbers"))}
-
-
-class HandwrittenAssembler(Assembler):
-    """Makes such a kernel of its node."""
-
-    def _operands(self) -> dict[Key, ArrayOperand]:
-        return {}  # no loop of ours reads or writes
-
-    def _walk(self) -> Walk:
-        return Walk((), (), ())
-
-    def facts(self) -> Facts:
-        return Facts(self.device, 4, False, False, False)
-
-    def kernel(self) -> Kernel:
-        (node,) = self.nodes
-        row = node.operator
-        assert isinstance(row, CudaKernel)
-        reads, writes = (", ".join(v.type for v in side) for side in (node.values, node.results))
-        return HandwrittenKernel(
-            name=row.c_name, template="handwritten",
-            title=(f"handwritten: {row.c_name}", f"{reads or 'nothing'} -> {writes}"),
-            target=self.device.arch, params=_params(row, node), toggles={}, functions=(),
-            row_loads=(), cached=(), passes=(), row_lines=(), row_stores=(), coordinates=(),
-            rows=(), cols=(), plan=None, group=self.number,
-            overridden=tuple(self.overrides), node=node,
-            most_shared=self.device.shared_bytes or MOST_SHARED,
-        )  # fmt: skip
-
-
-def _params(row: CudaKernel, node: Node) -> tuple[Param, ...]:
-    """The parameters in the order of the source, with what a launch binds to each."""
-    bound: dict[str, Operand] = {
-        p.name: item
-        for declared, items in ((row.given, node.operands), (row.made, node.results))
-        for p, item in zip(declared, items, strict=True)
-    }
-    made = []
-    for p in row.parameters:
-        item = bound[p.name]
-        if isinstance(item, Scalar):
-            made.append(Param("scalar", p.name, item.dtype.register, item))
-            continue
-        is_output = p.name in row.outputs
-        ctype = f"{'' if is_output else 'const '}{item.dtype.storage}*"
-        made.append(Param("output" if is_output else "input", p.name, ctype, item.id))
-    return tuple(made)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.owners import held
+from opweave.compiler.captures.owners import held
 
 # Modules whose functions give another value at each call.
 VARYING = frozenset({"random", "secrets", "time", "uuid", "numpy.random", "cupy.random"})

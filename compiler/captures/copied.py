@@ -8,8 +8,8 @@ from itertools import islice
 from types import CellType
 from typing import Any
 
-from opweave.compiler.tracing.owners import has_attributes
-from opweave.compiler.tracing.places import Missing, are_same
+from opweave.compiler.captures.owners import has_attributes
+from opweave.compiler.captures.places import Missing, are_same
 
 # What a variable is called among its contents.
 CONTENTS = ""

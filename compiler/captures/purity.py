@@ -12,8 +12,8 @@ import types
 from enum import Enum
 from typing import Any
 
-from opweave.compiler.tracing.containers import LIBRARIES
-from opweave.compiler.tracing.owners import is_installed
+from opweave.compiler.captures.containers import LIBRARIES
+from opweave.compiler.captures.owners import is_installed
 
 
 class Origin(Enum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from opweave.compiler.codegen.layout import Access, MatrixAddress
 from opweave.compiler.ir.values import Extent, Where
+from opweave.compiler.kernels.layout import Access, MatrixAddress
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename, tokens

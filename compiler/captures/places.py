@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
-from opweave.compiler.tracing.owners import Function
+from opweave.compiler.captures.owners import Function
 
 
 class Missing:
