@@ -37,7 +37,7 @@ def unboxed(found: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class NumpyFunction:
     """A function of NumPy's or SciPy's, or a method of arrays, with its handler.
 
     Attributes:
@@ -162,14 +162,14 @@ class Row:
 
 
 # The rows: of functions by the function itself, of others by their name.
-FUNCTIONS: dict[Any, Row] = {}
-METHODS: dict[str, Row] = {}
-PROPERTIES: dict[str, Row] = {}
-CREATORS: dict[str, Row] = {}
-SPECIAL: dict[str, Row] = {}
+FUNCTIONS: dict[Any, NumpyFunction] = {}
+METHODS: dict[str, NumpyFunction] = {}
+PROPERTIES: dict[str, NumpyFunction] = {}
+CREATORS: dict[str, NumpyFunction] = {}
+SPECIAL: dict[str, NumpyFunction] = {}
 # By a ufunc the reduction that its ``reduce`` is.
 REDUCES: dict[np.ufunc, Callable[..., Any]] = {}
-OF_ARRAYS: dict[type, dict[str, Row]] = {
+OF_ARRAYS: dict[type, dict[str, NumpyFunction]] = {
     types.MethodDescriptorType: METHODS, types.GetSetDescriptorType: PROPERTIES,
 }  # fmt: skip
 
@@ -189,7 +189,7 @@ def numpy_function(
         like: a function with NumPy's signature; needed where NumPy's own does not tell it in
             each version, or tells more than is so.  A method has that of the function before it.
         reduces: the ufunc whose ``reduce`` it is.
-        options: see ``Row``.
+        options: see ``NumpyFunction``.
     """
 
     def entered(handler: Handler) -> Handler:
@@ -197,10 +197,10 @@ def numpy_function(
         for function in functions:
             if isinstance(function, str) and function.startswith(SPECIAL_MODULE):
                 name = function.removeprefix(SPECIAL_MODULE)
-                SPECIAL[name] = Row(name, handler, handler, **options)
+                SPECIAL[name] = NumpyFunction(name, handler, handler, **options)
             elif found := getattr(np, function, None) if isinstance(function, str) else function:
                 told = told if type(found) in OF_ARRAYS else found
-                _enter(found, Row(found.__name__, handler, like or told, **options))
+                _enter(found, NumpyFunction(found.__name__, handler, like or told, **options))
         if reduces is not None:
             REDUCES[reduces] = handler
         return handler
@@ -208,7 +208,7 @@ def numpy_function(
     return entered
 
 
-def _enter(function: Any, row: Row) -> None:
+def _enter(function: Any, row: NumpyFunction) -> None:
     table = CREATORS if row.creates else OF_ARRAYS.get(type(function))
     if table is None:
         FUNCTIONS[function] = row
