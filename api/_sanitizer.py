@@ -121,7 +121,7 @@ def sanitize_source(
         faults += found
         complete = complete and len(found) < MOST_FAULTS
         contents.append(arrays)
-    made = findings(faults, kernel, launched.geometry, source)
+    made = findings(faults, kernel, launched.config, source)
     _refuse_stopped(made)
     return Report(made, contents[0], schedules, _varying(contents), complete)
 
@@ -174,7 +174,7 @@ def _findings_of(program: Program, launches: Iterable[tuple[Any, list[Any]]]) ->
     made: list[Finding] = []
     for launch, faults in launches:
         name = launch.kernel.name
-        made += findings(faults, name, launch.geometry, sources.get(name, ""))
+        made += findings(faults, name, launch.config, sources.get(name, ""))
     _refuse_stopped(made)
     return made
 

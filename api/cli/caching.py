@@ -12,7 +12,7 @@ from opweave.cli.terminal import duration, print_json, print_table
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import FileError, RequestError
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache
-from opweave.runtime.binaries.entry import Entry
+from opweave.runtime.binaries.entry import CachedEntry
 from opweave.runtime.process import environment
 
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -56,7 +56,7 @@ def ls(options: Namespace) -> int:
     return 0
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def described(entry: CachedEntry) -> dict[str, Any]:
     """An entry as JSON has it; times in seconds since the epoch."""
     return {
         "key": entry.key,

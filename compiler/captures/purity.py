@@ -16,7 +16,7 @@ from opweave.compiler.captures.containers import LIBRARIES
 from opweave.compiler.captures.owners import is_installed
 
 
-class Origin(Enum):
+class CodeOrigin(Enum):
     """Where code is from, as far as a traced function goes."""
 
     OURS = "opweave"
@@ -74,21 +74,21 @@ LOUD = frozenset({print, input, open, breakpoint})
 PURE_OWNERS = frozenset({"builtins", "collections", "itertools", "re", "datetime", "decimal"})
 
 
-def origin_of(code: types.CodeType, module: Any) -> Origin:
+def origin_of(code: types.CodeType, module: Any) -> CodeOrigin:
     """Where a function in Python is from, by its code and the name of its module."""
     name = module if isinstance(module, str) else ""
     root = name.split(".")[0]
     if root == "opweave":
-        return Origin.OURS
+        return CodeOrigin.OURS
     if root in OURS:
-        return Origin.PACKAGE if code.co_name in EFFECTS else Origin.ARRAYS
+        return CodeOrigin.PACKAGE if code.co_name in EFFECTS else CodeOrigin.ARRAYS
     if root in LOOKING:
-        return Origin.LOOKING
+        return CodeOrigin.LOOKING
     if root in PURE or root.startswith("namedtuple_"):
-        return Origin.PURE
+        return CodeOrigin.PURE
     if root in LIBRARIES:
-        return Origin.PYTHON
-    return Origin.PACKAGE if is_installed(code.co_filename) else Origin.USER
+        return CodeOrigin.PYTHON
+    return CodeOrigin.PACKAGE if is_installed(code.co_filename) else CodeOrigin.USER
 
 
 def is_pure_in_c(function: Any) -> bool:

@@ -15,7 +15,7 @@ from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import arrays_in, lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, symbol_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_array, is_traced_number
-from opweave.compiler.numpy_api.registry import CREATORS, Row, numpy_function
+from opweave.compiler.numpy_api.registry import CREATORS, NumpyFunction, numpy_function
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
@@ -181,7 +181,7 @@ def in_rows(a: Any, of: Callable[[Any], Any]) -> Any:
     return a.tracer.alias(a, made, lambda array, _: of(array))
 
 
-def _takes(row: Row, args: Any, kwargs: Any) -> bool:
+def _takes(row: NumpyFunction, args: Any, kwargs: Any) -> bool:
     """True where a handler has all the arguments of a call, which come after the tracer."""
     try:
         row.signature.bind(None, *args, **kwargs)
@@ -190,7 +190,7 @@ def _takes(row: Row, args: Any, kwargs: Any) -> bool:
     return True
 
 
-def _placed(row: Row, tracer: TracerLike, *args: Any, **kwargs: Any) -> Any:
+def _placed(row: NumpyFunction, tracer: TracerLike, *args: Any, **kwargs: Any) -> Any:
     """Call a handler; what it refuses has the user's line."""
     try:
         return row(tracer, *args, **kwargs)

@@ -22,7 +22,7 @@ import numpy as np
 from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axis
-from opweave.compiler.numpy_api.signatures import BY_POSITION, Form, Parameter, checked
+from opweave.compiler.numpy_api.signatures import BY_POSITION, Parameter, Parameters, checked
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.cached import cached_property
 
@@ -37,7 +37,7 @@ def unboxed(found: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class NumpyFunction:
     """A function of NumPy's or SciPy's, or a method of arrays, with its handler.
 
     Attributes:
@@ -70,12 +70,12 @@ class Row:
         return self.handler.__module__.rpartition(".")[2]
 
     @cached_property
-    def form(self) -> Form:
+    def parameters(self) -> Parameters:
         """How NumPy takes a call; as the handler does where a function in C does not tell."""
         try:
-            return Form.of(self.like)
+            return Parameters.of(self.like)
         except (TypeError, ValueError):
-            return Form.of(self.handler)
+            return Parameters.of(self.handler)
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -96,13 +96,13 @@ class Row:
     def by_position(self) -> tuple[str, ...]:
         """NumPy's names of the arguments that the handler gets by position."""
         only = sum(p.kind is Parameter.POSITIONAL_ONLY for p in self.own.values())
-        return self.form.names[: max(self.form.needed, only)]
+        return self.parameters.names[: max(self.parameters.needed, only)]
 
     @cached_property
     def direct(self) -> int:
         """So many arguments by position mean the same to NumPy's function and to the handler."""
-        needed = self.form.needed
-        pairs = zip(self.form.names[needed:], self.placed[needed:], strict=False)
+        needed = self.parameters.needed
+        pairs = zip(self.parameters.names[needed:], self.placed[needed:], strict=False)
         return needed + [*(a == b for a, b in pairs), False].index(False)
 
     @cached_property
@@ -119,10 +119,10 @@ class Row:
             UnsupportedError: NumPy takes no such call, or the handler no such argument.
             AxisError: the array has no such axis.
         """
-        is_plain = not kwargs and self.form.needed <= len(args) <= self.direct
-        if not is_plain and not (self.form.starred and not kwargs):
-            named = self.form.named(args, kwargs)
-            rest = args[len(self.form.names) :]
+        is_plain = not kwargs and self.parameters.needed <= len(args) <= self.direct
+        if not is_plain and not (self.parameters.starred and not kwargs):
+            named = self.parameters.named(args, kwargs)
+            rest = args[len(self.parameters.names) :]
             first = tuple(named.pop(name) for name in self.by_position if name in named)
             args, kwargs = (*first, *rest), checked(named, self.own)
         last = len(self.placed) - 1  # a starred parameter, if there is one
@@ -162,14 +162,14 @@ class Row:
 
 
 # The rows: of functions by the function itself, of others by their name.
-FUNCTIONS: dict[Any, Row] = {}
-METHODS: dict[str, Row] = {}
-PROPERTIES: dict[str, Row] = {}
-CREATORS: dict[str, Row] = {}
-SPECIAL: dict[str, Row] = {}
+FUNCTIONS: dict[Any, NumpyFunction] = {}
+METHODS: dict[str, NumpyFunction] = {}
+PROPERTIES: dict[str, NumpyFunction] = {}
+CREATORS: dict[str, NumpyFunction] = {}
+SPECIAL: dict[str, NumpyFunction] = {}
 # By a ufunc the reduction that its ``reduce`` is.
 REDUCES: dict[np.ufunc, Callable[..., Any]] = {}
-OF_ARRAYS: dict[type, dict[str, Row]] = {
+OF_ARRAYS: dict[type, dict[str, NumpyFunction]] = {
     types.MethodDescriptorType: METHODS, types.GetSetDescriptorType: PROPERTIES,
 }  # fmt: skip
 
@@ -189,7 +189,7 @@ def numpy_function(
         like: a function with NumPy's signature; needed where NumPy's own does not tell it in
             each version, or tells more than is so.  A method has that of the function before it.
         reduces: the ufunc whose ``reduce`` it is.
-        options: see ``Row``.
+        options: see ``NumpyFunction``.
     """
 
     def entered(handler: Handler) -> Handler:
@@ -197,10 +197,10 @@ def numpy_function(
         for function in functions:
             if isinstance(function, str) and function.startswith(SPECIAL_MODULE):
                 name = function.removeprefix(SPECIAL_MODULE)
-                SPECIAL[name] = Row(name, handler, handler, **options)
+                SPECIAL[name] = NumpyFunction(name, handler, handler, **options)
             elif found := getattr(np, function, None) if isinstance(function, str) else function:
                 told = told if type(found) in OF_ARRAYS else found
-                _enter(found, Row(found.__name__, handler, like or told, **options))
+                _enter(found, NumpyFunction(found.__name__, handler, like or told, **options))
         if reduces is not None:
             REDUCES[reduces] = handler
         return handler
@@ -208,7 +208,7 @@ def numpy_function(
     return entered
 
 
-def _enter(function: Any, row: Row) -> None:
+def _enter(function: Any, row: NumpyFunction) -> None:
     table = CREATORS if row.creates else OF_ARRAYS.get(type(function))
     if table is None:
         FUNCTIONS[function] = row

@@ -27,7 +27,7 @@ ASIDE: dict[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True)
-class Form:
+class Parameters:
     """How NumPy takes the arguments of a function.
 
     Attributes:
@@ -47,7 +47,7 @@ class Form:
     open: bool
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Form:
+    def of(cls, function: Callable[..., Any]) -> Parameters:
         """
         Raises:
             ValueError, TypeError: it does not tell its signature.

@@ -26,7 +26,7 @@ from opweave.compiler.numpy_api.dispatch import (
     operator_of,
 )
 from opweave.compiler.numpy_api.math_sums import ACCUMULATES, accumulated
-from opweave.compiler.numpy_api.registry import Row
+from opweave.compiler.numpy_api.registry import NumpyFunction
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class
@@ -169,7 +169,7 @@ class TracedArray(Refused, ArrayOperators):
 
     def _call(self, name: str, handler: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         try:
-            if isinstance(handler, Row):
+            if isinstance(handler, NumpyFunction):
                 args, kwargs = handler.bound(self.tracer, args, kwargs)
             result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
             out = kwargs.get("out")

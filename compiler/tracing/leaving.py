@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.captures.bytecode import names_in, nested_codes
 from opweave.compiler.captures.capture import functions_of
-from opweave.compiler.captures.purity import LOUD, Origin, is_pure_in_c, origin_of
+from opweave.compiler.captures.purity import LOUD, CodeOrigin, is_pure_in_c, origin_of
 from opweave.compiler.ir.values import Where
 from opweave.compiler.traced.unwatched import profiling
 from opweave.compiler.tracing.called_by_python import Collector, is_called_by_python
@@ -26,7 +26,7 @@ from opweave.compiler.tracing.called_by_python import Collector, is_called_by_py
 # Functions that uncopied code calls to ask for types; they would see the type of a stand-in.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})
 # Code of these origins only computes, but functions that it is given may do more.
-COMPUTING = (Origin.PURE, Origin.ARRAYS, Origin.LOOKING)
+COMPUTING = (CodeOrigin.PURE, CodeOrigin.ARRAYS, CodeOrigin.LOOKING)
 # Our own code that has run under a profile function, by its identity.
 _ours: dict[int, types.CodeType] = {}
 
@@ -83,14 +83,14 @@ class Leaving:
         self.classes = classes
         self.left = left
         self.crossed = crossed
-        self.passing = (Origin.OURS, *(COMPUTING if shows else COMPUTING[:2]))
+        self.passing = (CodeOrigin.OURS, *(COMPUTING if shows else COMPUTING[:2]))
         # frames at which the code is of another side than what calls them: innermost last
         self.borders: list[tuple[FrameType, Side]] = []
         self.before: Any = None
         self.pauses = False  # code of ours runs, of which only a profiler of the user's is told
         self.collector = Collector()
         self.runs_in: FrameType | None = None
-        self._origins: dict[int, tuple[Origin, types.CodeType]] = {}
+        self._origins: dict[int, tuple[CodeOrigin, types.CodeType]] = {}
         self._known: dict[types.CodeType, bool] = {}
 
     def __enter__(self) -> Leaving:
@@ -165,46 +165,46 @@ class Leaving:
         if is_outside != (before is not Side.COPIED):
             self.crossed(is_outside)
 
-    def _origin(self, frame: FrameType) -> Origin:
+    def _origin(self, frame: FrameType) -> CodeOrigin:
         code = frame.f_code
         known = self._origins.get(id(code))
         if known is None:
             found = origin_of(code, frame.f_globals.get("__name__"))
             known = self._origins[id(code)] = found, code
-            if found is Origin.OURS:
+            if found is CodeOrigin.OURS:
                 _ours[id(code)] = code
         return known[0]
 
     def _called_in_c(self, frame: FrameType, function: Any) -> None:
         origin = self._origin(frame)
-        if origin is Origin.USER and not is_pure_in_c(function):
+        if origin is CodeOrigin.USER and not is_pure_in_c(function):
             self._leave(Departure(_name_in_c(function), frame, None))
         elif origin in COMPUTING and function in LOUD:
             self._leave_from(frame, _name_in_c(function), COMPUTING)
-        elif function is warnings.warn and origin in (Origin.OURS, Origin.ARRAYS):
-            self._leave_from(frame, "a warning of NumPy's", (*COMPUTING, Origin.OURS))
+        elif function is warnings.warn and origin in (CodeOrigin.OURS, CodeOrigin.ARRAYS):
+            self._leave_from(frame, "a warning of NumPy's", (*COMPUTING, CodeOrigin.OURS))
 
-    def _leave_from(self, frame: FrameType, name: str, between: Sequence[Origin]) -> None:
+    def _leave_from(self, frame: FrameType, name: str, between: Sequence[CodeOrigin]) -> None:
         caller = self._caller(frame, between)
         if caller is not None:
             self._leave(Departure(name, caller, None))
 
-    def _caller(self, frame: FrameType | None, between: Sequence[Origin]) -> FrameType | None:
+    def _caller(self, frame: FrameType | None, between: Sequence[CodeOrigin]) -> FrameType | None:
         """The user's frame behind frames of others; None where the user's code does not call."""
         while frame is not None and self._origin(frame) in between:
             frame = frame.f_back
-        return frame if frame is not None and self._origin(frame) is Origin.USER else None
+        return frame if frame is not None and self._origin(frame) is CodeOrigin.USER else None
 
     def _entered(self, frame: FrameType) -> None:
         origin = self._origin(frame)
         if origin in self.passing:
             return
         # opweave calls no package by itself, except functions that np.piecewise is given
-        between = (*COMPUTING, Origin.OURS) if origin is Origin.PACKAGE else COMPUTING
+        between = (*COMPUTING, CodeOrigin.OURS) if origin is CodeOrigin.PACKAGE else COMPUTING
         caller = self._caller(frame.f_back, between)
         if caller is None:
             return
-        if origin is Origin.USER and self._is_known(frame.f_code):
+        if origin is CodeOrigin.USER and self._is_known(frame.f_code):
             self._cross(frame, Side.KNOWN)
             return
         name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}"

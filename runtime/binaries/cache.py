@@ -25,7 +25,7 @@ from opweave.opcodes.errors import OpweaveWarning
 from opweave.runtime.binaries.claims import claimed
 from opweave.runtime.binaries.entry import (
     FILES,
-    Entry,
+    CachedEntry,
     check_owned,
     listed,
     read_file,
@@ -129,7 +129,7 @@ class DiskCache:
         usable = os.access(self.root, os.R_OK | os.W_OK | os.X_OK)
         return "" if usable else f"{self.root} cannot be written"
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CachedEntry]:
         """All entries, also those whose manifest cannot be read."""
         for folder in self._folders():
             with suppress(OSError):

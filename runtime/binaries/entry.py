@@ -19,7 +19,7 @@ MOST_BYTES = {"kernel.cu": 16 << 20, "binary": 256 << 20, "manifest.json": 1 << 
 
 
 @dataclass(frozen=True)
-class Entry:
+class CachedEntry:
     """One entry as listed.
 
     Attributes:
@@ -56,7 +56,7 @@ class Entry:
         return ""
 
 
-def listed(folder: Path) -> Entry:
+def listed(folder: Path) -> CachedEntry:
     """An entry as it lies there."""
     manifest: dict[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -67,7 +67,7 @@ def listed(folder: Path) -> Entry:
             found = (folder / name).lstat()
             size, made = size + found.st_size, min(made, found.st_mtime)
     used = folder.lstat().st_mtime
-    return Entry(folder.name, folder, size, used, manifest, made)
+    return CachedEntry(folder.name, folder, size, used, manifest, made)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

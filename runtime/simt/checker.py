@@ -9,7 +9,7 @@ from typing import Any
 
 from opweave.runtime.binaries.debuginfo import Variable
 from opweave.runtime.simt.checked import CheckedKernel, Name, checker_library
-from opweave.runtime.simt.fibres import LOCK, Geometry, Launch, launch_of, outcome
+from opweave.runtime.simt.fibres import LOCK, Launch, LaunchConfig, launch_of, outcome
 from opweave.runtime.simt.regions import Memory, Region
 
 EXAMPLES = 8
@@ -75,7 +75,10 @@ class Fault:
 
 
 def run_sanitized(
-    kernel: CheckedKernel, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
+    kernel: CheckedKernel,
+    config: LaunchConfig,
+    slots: Callable[[], bytes],
+    memory: Sequence[Memory],
 ) -> list[Fault]:
     """Run one kernel under one schedule and return what the checker saw.
 
@@ -88,26 +91,29 @@ def run_sanitized(
         OutOfMemoryError: no address space for its threads, or for what is known of its memory.
     """
     with LOCK:
-        return _run_locked(kernel, geometry, slots, memory)
+        return _run_locked(kernel, config, slots, memory)
 
 
 def _run_locked(
-    kernel: CheckedKernel, geometry: Geometry, slots: Callable[[], bytes], memory: Sequence[Memory]
+    kernel: CheckedKernel,
+    config: LaunchConfig,
+    slots: Callable[[], bytes],
+    memory: Sequence[Memory],
 ) -> list[Fault]:
     for piece in memory:
         piece.fill()
     static, variables, owner = kernel.shared()
-    dynamic = kernel.dynamic(geometry.shared_bytes)
+    dynamic = kernel.dynamic(config.shared_bytes)
     named: list[tuple[Region, Name]] = [
         *((piece.region(), (piece.name, piece.bytes)) for piece in memory),
         (static, ("shared memory", 0)),
-        (dynamic, ("dynamic shared memory", geometry.shared_bytes)),
+        (dynamic, ("dynamic shared memory", config.shared_bytes)),
         *kernel.inner(),
     ]
     regions = (Region * len(named))(*(region for region, _ in named))
     found = (_Raw * MOST_FAULTS)()
     shared = static.begin, static.end
-    launch, _kept = launch_of(kernel.library, geometry, slots(), shared, dynamic.begin)
+    launch, _kept = launch_of(kernel.library, config, slots(), shared, dynamic.begin)
     with kernel.restored():
         count = _run(launch, regions, found, kernel.base)
     del owner  # the checker has read it till now

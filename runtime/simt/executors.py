@@ -22,7 +22,7 @@ from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
-from opweave.runtime.simt.fibres import Geometry, run_verify
+from opweave.runtime.simt.fibres import LaunchConfig, run_verify
 from opweave.runtime.simt.findings import findings
 from opweave.runtime.simt.guarded import PATTERN, Guarded, aligned_empty, poisoned
 from opweave.runtime.simt.regions import memories
@@ -42,7 +42,7 @@ class Launching:
 
     kernel: Kernel
     binary: Binary
-    geometry: Geometry
+    config: LaunchConfig
     packed: Callable[[Sequence[int]], bytes]
     arrays: Sequence[np.ndarray[Any, Any]]
     places: Sequence[int]
@@ -82,7 +82,7 @@ class VerifyExecutor(HostExecutor):
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)
         shared = kernel.dynamic_bytes(extents)
-        geometry = Geometry(kernel.grid(extents), kernel.block, self.schedule, shared)
+        config = LaunchConfig(kernel.grid(extents), kernel.block, self.schedule, shared)
         kinds = ("input", "output", *LATE)
         places = _in_order(kernel, [n for n, p in enumerate(kernel.params) if p.kind in kinds])
         counter = next((n for n, s in enumerate(places) if kernel.params[s].kind == "counter"), -1)
@@ -96,7 +96,7 @@ class VerifyExecutor(HostExecutor):
                     made[word] = (address + offset).to_bytes(8, "little")
                 return bytes(made)
 
-            self.run(Launching(kernel, binary, geometry, packed, arrays, places, extents))
+            self.run(Launching(kernel, binary, config, packed, arrays, places, extents))
             if counter >= 0 and arrays[counter].any():
                 raise LaunchError(f"{kernel.name}: the counters are not ready for the next launch")
 
@@ -112,7 +112,7 @@ class VerifyExecutor(HostExecutor):
         def slots(copies: Sequence[Guarded]) -> bytes:
             return launch.packed([copy.address for copy in copies])
 
-        run_verify(launch.kernel.name, launch.binary, launch.geometry, slots, launch.arrays)
+        run_verify(launch.kernel.name, launch.binary, launch.config, slots, launch.arrays)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class SeenLaunch:
     """What the checker saw of one launch."""
 
     kernel: Kernel
-    geometry: Geometry
+    config: LaunchConfig
     faults: list[Fault]
 
 
@@ -138,7 +138,7 @@ class SanitizeExecutor(VerifyExecutor):
         self.seen: list[SeenLaunch] = []
 
     def run(self, launch: Launching) -> None:
-        self.seen.append(SeenLaunch(launch.kernel, launch.geometry, _sanitized(launch)))
+        self.seen.append(SeenLaunch(launch.kernel, launch.config, _sanitized(launch)))
 
 
 def _sanitized(launch: Launching) -> list[Fault]:
@@ -160,7 +160,7 @@ def _sanitized(launch: Launching) -> list[Fault]:
     def slots() -> bytes:
         return launch.packed([piece.address_of(array) for piece, array in held])
 
-    faults = run_sanitized(CheckedKernel.of(launch.binary), launch.geometry, slots, memory)
+    faults = run_sanitized(CheckedKernel.of(launch.binary), launch.config, slots, memory)
     for piece, array in held:
         piece.write_back(array)
     return faults
@@ -174,7 +174,7 @@ def _refuse(launch: Launching, faults: list[Fault]) -> None:
     """
     assert isinstance(launch.kernel, HandwrittenKernel)
     name, source = launch.kernel.name, launch.kernel.source
-    found = findings(faults, name, launch.geometry, source)
+    found = findings(faults, name, launch.config, source)
     if found:
         raise LaunchError("\n".join(map(str, found)))
 

@@ -34,7 +34,7 @@ class Launch(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Geometry:
+class LaunchConfig:
     """What a launch has besides its arguments.
 
     Attributes:
@@ -76,7 +76,7 @@ def outcome(returned: int, name: str) -> int:
 
 
 def launch_of(
-    library: ctypes.CDLL, geometry: Geometry, slots: bytes, static: tuple[int, int], dynamic: int
+    library: ctypes.CDLL, config: LaunchConfig, slots: bytes, static: tuple[int, int], dynamic: int
 ) -> tuple[Launch, Any]:
     """A launch of a kernel's library, and what must live as long as it.
 
@@ -85,19 +85,19 @@ def launch_of(
         dynamic: address of the dynamic shared memory.
     """
     three = ctypes.c_uint * 3
-    orders = (ctypes.c_int * (math.prod(geometry.grid) + math.prod(geometry.block)))()
+    orders = (ctypes.c_int * (math.prod(config.grid) + math.prod(config.block)))()
     bind, thread, order = (
         ctypes.cast(item, ctypes.c_void_p) for item in (library.ow_bind, library.ow_thread, orders)
     )
     made = Launch(
-        bind, thread, *static, dynamic, geometry.shared_bytes, slots, len(slots),
-        three(*geometry.grid), three(*geometry.block), geometry.schedule, order,
+        bind, thread, *static, dynamic, config.shared_bytes, slots, len(slots),
+        three(*config.grid), three(*config.block), config.schedule, order,
     )  # fmt: skip
     return made, (orders, slots)
 
 
 def run_verify(
-    name: str, binary: Binary, geometry: Geometry, slots: Callable[[Sequence[Guarded]], bytes],
+    name: str, binary: Binary, config: LaunchConfig, slots: Callable[[Sequence[Guarded]], bytes],
     arrays: Sequence[np.ndarray[Any, Any]],
 ) -> None:  # fmt: skip
     """Run a kernel as fibres on guarded copies of its arrays; outputs are copied back.
@@ -111,13 +111,13 @@ def run_verify(
         OutOfMemoryError: no address space for its threads.
     """
     library, runtime = loaded(binary), runtime_library()
-    memory = (ctypes.c_double * (geometry.shared_bytes // 8 + 1))()
+    memory = (ctypes.c_double * (config.shared_bytes // 8 + 1))()
     for symbol in ("ow_shared_begin", "ow_shared_end"):
         getattr(library, symbol).restype = ctypes.c_void_p
     static = (library.ow_shared_begin(), library.ow_shared_end())
     copies = [guard(array) for array in arrays]
     dynamic = ctypes.addressof(memory)
-    launch, _kept = launch_of(library, geometry, slots(copies), static, dynamic)
+    launch, _kept = launch_of(library, config, slots(copies), static, dynamic)
     with LOCK:
         failed = runtime.ow_verify(ctypes.byref(launch))
         message = runtime.ow_message().decode(errors="replace")

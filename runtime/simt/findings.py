@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from opweave.runtime.simt.checker import Fault
-from opweave.runtime.simt.fibres import Geometry
+from opweave.runtime.simt.fibres import LaunchConfig
 
 # The order is that of `Fault` in fibres.h.
 KINDS = (
@@ -94,7 +94,7 @@ class _Merged:
 
 
 def findings(
-    faults: Iterable[Fault], kernel: str, geometry: Geometry, source: str = ""
+    faults: Iterable[Fault], kernel: str, config: LaunchConfig, source: str = ""
 ) -> list[Finding]:
     """Merge the faults of all schedules: one finding for each kind and place of a source."""
     merged = _merged(list(faults))
@@ -107,7 +107,7 @@ def findings(
     }
     for (_, lines, _), m in merged.items():
         m.crosses |= bool(wide.intersection(lines))
-    made = [_finding(key[0], m, kernel, geometry) for key, m in merged.items()]
+    made = [_finding(key[0], m, kernel, config) for key, m in merged.items()]
     texts = source.split("\n")
     quoted = [
         replace(f, text=_text(texts, f.line), other_text=_text(texts, f.other_line)) for f in made
@@ -154,12 +154,11 @@ def _is_flag(fault: Fault, waits: set[int]) -> bool:
     return reads in waits
 
 
-def _finding(kind: str, m: _Merged, kernel: str, geometry: Geometry) -> Finding:
+def _finding(kind: str, m: _Merged, kernel: str, config: LaunchConfig) -> Finding:
     if kind == "shared-race" and not m.crosses:
         kind = "warp-sync-missing"
     threads = tuple(
-        Thread(_unflattened(b, geometry.grid), _unflattened(t, geometry.block))
-        for b, t in m.threads
+        Thread(_unflattened(b, config.grid), _unflattened(t, config.block)) for b, t in m.threads
     )
     says = SENTENCES.get(kind, _plain)(m)
     fault = m.first

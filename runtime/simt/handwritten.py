@@ -16,7 +16,7 @@ from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy, pointer
 from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
-from opweave.runtime.simt.fibres import Geometry
+from opweave.runtime.simt.fibres import LaunchConfig
 from opweave.runtime.simt.guarded import aligned_empty
 from opweave.runtime.simt.regions import Memory, memories
 
@@ -51,7 +51,7 @@ class Handwritten:
     """A kernel with its arguments, ready to run under any schedule.
 
     Attributes:
-        geometry: grid, block and shared memory.
+        config: grid, block and shared memory.
 
     Raises:
         ArgumentError, CompileError, UnsupportedError: see ``opweave.sanitize_source``.
@@ -67,7 +67,7 @@ class Handwritten:
             raise ArgumentError(
                 f"shared_bytes={shared_bytes!r}: expected a number of bytes up to {MOST_SHARED}"
             )
-        self.geometry = Geometry(blocks, threads, shared_bytes=shared_bytes)
+        self.config = LaunchConfig(blocks, threads, shared_bytes=shared_bytes)
         self.name = kernel
         self.checked = CheckedKernel.of(_built(source, kernel))
         if not isinstance(args, (list, tuple)):
@@ -112,8 +112,8 @@ class Handwritten:
             packed = {n: address.to_bytes(8, "little") for n, address in addresses.items()}
             return b"".join(value for _, value in sorted((packed | self.scalars).items()))
 
-        geometry = replace(self.geometry, schedule=schedule)
-        faults = run_sanitized(self.checked, geometry, slots, memory)
+        config = replace(self.config, schedule=schedule)
+        faults = run_sanitized(self.checked, config, slots, memory)
         given = ((n, self.given.get(n), value) for n, value in enumerate(self.args))
         return faults, [v if a is None else _after(held[n], a) for n, a, v in given]
 

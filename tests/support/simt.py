@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from opweave.runtime.binaries.build import builder
-from opweave.runtime.simt.fibres import Geometry, run_verify
+from opweave.runtime.simt.fibres import LaunchConfig, run_verify
 from opweave.templates import TEMPLATES
 
 PREAMBLE = (
@@ -26,8 +26,8 @@ def run_source(source, name, grid, block, arrays, scalars=(), shared_bytes=0, sc
         numbers = [int(s).to_bytes(8, "little", signed=True) for s in scalars]
         return b"".join(addresses + numbers)
 
-    geometry = Geometry((grid, 1, 1), (block, 1, 1), schedule, shared_bytes)
-    run_verify(name, binary, geometry, slots, held)
+    config = LaunchConfig((grid, 1, 1), (block, 1, 1), schedule, shared_bytes)
+    run_verify(name, binary, config, slots, held)
     return held
 
 
