@@ -34,8 +34,6 @@ class Choice(OnlyOperand):
         types: the types that it may have, as type rules take them.
     """
 
-    __array_priority__ = 1003
-
     def __init__(self, wide: Any, types: frozenset[Any]):
         self.wide, self.types = wide, types
 
@@ -49,6 +47,10 @@ class Choice(OnlyOperand):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """Nobody knows it."""
+        return self.refuse()
+
+    @property
+    def __array_priority__(self) -> float:
         return self.refuse()
 
     def _applied(self, operator: Operator, *operands: Any) -> Any:

@@ -91,7 +91,6 @@ def _decide_root(tracer: TracerLike, base: tuple[Expr, Any], exponent: tuple[Exp
 class TracedScalar(NumberOperators):
     """Stands for a Python (or NumPy) number that may differ from call to call."""
 
-    __array_priority__ = 1001
     __opweave_traced__ = "number"
 
     def __new__(cls, tracer: TracerLike, expr: Expr, example: Any) -> TracedScalar:
@@ -113,6 +112,12 @@ class TracedScalar(NumberOperators):
     def __class__(self) -> Any:
         """The number's own type, for ``isinstance``; it is part of the guard."""
         return type(self.example)
+
+    @property
+    def __array_priority__(self) -> float:
+        """NumPy's numbers have one, Python's none; what computes is told by a ufunc."""
+        found: float = type(self.example).__array_priority__
+        return found
 
     def _scalar(self, name: str, operands: Sequence[Any]) -> Any:
         return scalar_apply(name, operands)

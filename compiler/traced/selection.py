@@ -43,7 +43,7 @@ def is_selection(array: TracedArrayLike, key: Any) -> bool:
 class MaskSelection(OnlyOperand):
     """The elements of an array where a mask is true, in one dimension."""
 
-    __array_priority__ = 1002
+    __array_priority__ = np.ndarray.__array_priority__
     __opweave_stands__ = True
 
     def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike):

@@ -273,6 +273,9 @@ ASKED = {
     "a complex number before one of NumPy's": (lambda x, c: (x, (c == x.sum()) is False), X, 1j),
     "a count of numbers": (lambda x: (x, Counter([1, 2, x[1:3] @ x[1:3]])), np.arange(8.0)),
     "its priority": (lambda x: (x, x.__array_priority__, x.sum().__array_priority__), D),
+    "a number's priority": (
+        lambda x, s, i: (x, getattr(s, "__array_priority__", "none"), getattr(i, "__array_priority__", "none"),
+                         x[x > 1].__array_priority__), D, np.int64(3), 3),
     "an operand with NumPy's protocols": (lambda x, o: (x, text_of(lambda: x + o)), X, Nameless()),
     "NumPy's number and a text": (lambda x, s: (x, s == "mean", s != "mean"), X, np.int64(3)),
     "NumPy's number and a list": (lambda x, s: (x, s + [1, 2], s == [3, 4]), X, np.int64(3)),  # noqa: RUF005
