@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import Calls, Ready
+from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.tracing.arguments import ArrayType
+from opweave.compiler.tracing.written import mark
 from opweave.configuration import config
-from opweave.opcodes.errors import ArgumentError, TraceError
+from opweave.opcodes.errors import ArgumentError, ShapeError, TraceError
 from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
@@ -77,11 +78,17 @@ class Preparing:
             self.check(found)
         constants = constants_of(found, on_gpu)
         self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
-        prepared = Prepared(
-            found.lowered, executor, found.extents, given, constants, self.options.replay
-        )
         variant = found.variant
-        return Ready(
+        try:
+            prepared = Prepared(
+                found.lowered, executor, found.extents, given, constants, self.options.replay
+            )
+        except ShapeError as error:
+            if variant.graph.written:
+                mark(error)
+            raise
+        kind = Writing if variant.graph.written else Ready
+        return kind(
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip

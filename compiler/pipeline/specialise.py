@@ -192,7 +192,8 @@ class Specialisations:
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
-        made = trace(self.fn, arguments, rebuilt, self.describe, repeated, watched)
+        rest = repeated, watched, self.options.writes
+        made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
         graph = replace(graph, repeated=repeated)

@@ -18,7 +18,10 @@ class SharedMemory:
         families: arrays that share memory, by the id of the value that each was then.
         borrowed: views of arguments.
         strided: arguments that do not lie row by row.
+        mapped: arguments that are files in memory.
         hidden: views that stand for a dimension which a vector lost.
+        writable: what stands for arguments that may be written to, and the values that they had at
+            first, by the identity of the former.
     """
 
     def __init__(self, builder: Builder):
@@ -27,7 +30,21 @@ class SharedMemory:
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()
         self.strided: set[int] = set()
+        self.mapped: set[int] = set()
         self.hidden: set[int] = set()
+        self.writable: dict[int, tuple[TracedArray, Value]] = {}
+
+    @property
+    def rewritten(self) -> list[tuple[TracedArray, Value]]:
+        """The arguments that were written to, and the values that they had at first."""
+        return [(a, first) for a, first in self.writable.values() if a.value.id != first.id]
+
+    def rewrite(self, array: TracedArray, value: Value) -> None:
+        """Let an array stand for another value; an argument lies where it did."""
+        if id(array) in self.writable:
+            for known in (self.inputs, self.strided, self.mapped):
+                known |= {value.id} if array.value.id in known else set()
+        array.value = value
 
     def hide(self, view: TracedArray) -> None:
         """A view that is none to NumPy: a number, or a step of our own."""
@@ -49,9 +66,11 @@ class SharedMemory:
 
     def lies_in_rows(self, value: Value) -> bool:
         """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        if value.id in self.strided:
+            return False
         node = next((n for n in self.builder.nodes if value in n.results), None)
         if node is None:
-            return value.id not in self.strided
+            return True
         if not node.is_view:
             return True
         is_run = (

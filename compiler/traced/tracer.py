@@ -41,12 +41,13 @@ class Tracer(SharedMemory):
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
+        lends: arguments may be written to.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
     """
 
     selects = True
     array_class: type = np.ndarray
-    asks_truth = catches = catches_index = False
+    asks_truth = catches = catches_index = lends = False
 
     def __init__(
         self,
@@ -61,7 +62,6 @@ class Tracer(SharedMemory):
         self.first_line = first_line
         self.describe = describe
         self.constants: list[Made] = []
-        self.mapped: set[int] = set()  # arguments that are files in memory
         self.refused: OpweaveError | None = None  # the first refusal, see ``trace``
         self.watches = False  # look for errors in what NumPy computes while tracing
         self.has_faulted = False  # there was such an error
