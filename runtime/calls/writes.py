@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 import numpy as np
 
@@ -66,12 +65,13 @@ class Writes:
             and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
         )
         self._folded = any(overlaps_itself(arrays[place]) for place in self.places)
-        self._apart: tuple[Any, ...] = ()  # the arrays of the last call
+        self._apart: list[int] = []  # where the arrays of the last call began
 
     def check(self, arrays: Sequence[Any]) -> None:
         """Check that kernels may write to the arguments.
 
-        For the arrays of the last call, as in a loop, it is not looked again where they lie.
+        Arrays that begin where those of the last call did, as in a loop, lie apart as those did:
+        calls of one kind have the same extents and strides.
 
         Raises:
             Unwritten: one is read-only, or shares memory with itself or another array.
@@ -82,17 +82,16 @@ class Writes:
                 continue
             if not array.flags.writeable:
                 raise Unwritten(f"argument {self.names[place]} is read-only")
-        known = self._apart
-        if len(known) == len(arrays) and all(map(_is_same, known, arrays)):
-            return
         if self._folded:
             raise Unwritten("elements of an argument that is written to share memory")
+        if len(arrays) == 1 or (begin := [*map(pointer, arrays)]) == self._apart:
+            return
         for place in self.places:
             for other, array in enumerate(arrays):
                 if other != place and _share(arrays[place], array):
                     shared = self.names[place], self.names[other]
                     raise Unwritten(f"{' and '.join(shared)} share memory", shared)
-        self._apart = tuple(map(ref, arrays))
+        self._apart = begin
 
 
 def store(outputs: Sequence[Any], arrays: Sequence[Any], pairs: Sequence[tuple[int, int]]) -> None:
@@ -125,10 +124,6 @@ def written(
         raise Unwritten("NumPy would find a floating-point error")
     store(found, arrays, writes.pairs)
     return found
-
-
-def _is_same(known: Any, array: Any) -> bool:
-    return known() is array
 
 
 def _share(a: Any, b: Any) -> bool:

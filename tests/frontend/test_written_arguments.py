@@ -276,6 +276,16 @@ def test_the_same_arrays_moved_to_overlap():
     np.testing.assert_array_equal(given, wanted)
 
 
+@pytest.mark.host
+def test_nothing_is_kept_of_an_argument():
+    fused, u = ow.fuse(added, fullgraph=True), np.ones(4)
+    fused(u, np.ones(4))
+    u.resize(8)  # NumPy refuses it where there is as much as a weak reference
+    fused(u, np.ones(8))
+
+    np.testing.assert_array_equal(u, [3, 3, 3, 3, 1, 1, 1, 1])
+
+
 def frozen(x):
     x.flags.writeable = False
     return x
