@@ -154,7 +154,7 @@ class Fallback:
                 f"{self._signature.name} was {error}. Calls like this one run in parts from now "
                 "on; pass what differs as an array, or as a number whose value is not asked for",
                 OpweaveWarning,
-                stacklevel=5,  # the line that calls
+                stacklevel=6,  # the line that calls
             )
 
     def instead(self, call: Call, out: Any, why: Unwritten) -> Any:
@@ -187,7 +187,7 @@ class Fallback:
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",
                 OpweaveWarning,
-                stacklevel=3,  # the line that calls
+                stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
 

@@ -472,6 +472,19 @@ def test_in_place_means_in_place():
     assert ready.prepared.writes.straight
 
 
+class Own(np.ndarray):
+    """A class with a meaning of its own."""
+
+
+def test_a_subclass_is_written_to_by_the_plain_function():
+    u = U.copy().view(Own)
+    with pytest.warns(ow.OpweaveWarning, match="runs by NumPy") as caught:
+        assert ow.fuse(added)(u, V) is u
+
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(u.view(np.ndarray), U + V)
+
+
 @pytest.mark.host
 def test_a_step_that_is_repeated_writes_to_no_argument():
     with pytest.raises(e.UnsupportedError, match="writes into an argument"):
