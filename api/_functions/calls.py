@@ -18,7 +18,7 @@ from opweave.compiler.captures.structure import Structure, packed
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.targets import copied_into, into
+from opweave.runtime.calls.targets import check_fitting, copied_into, into
 from opweave.runtime.calls.writes import written
 
 MOST_PREPARED = 1024
@@ -89,6 +89,7 @@ class Writing(Ready):
         return packed(self.structure, outputs, containers)
 
     def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
+        check_fitting(out, self.prepared, self.returned)
         found = copied_into(out, self.outputs(values)[: self.returned])
         return packed(self.structure, found, containers)
 

@@ -108,5 +108,5 @@ def mark(error: Exception) -> None:
 
 
 def has_written(error: Any) -> bool:
-    """Whether NumPy would have written to an argument before an error."""
-    return hasattr(error, MARK)
+    """Whether NumPy would have written to an argument before an error; the mark goes."""
+    return vars(error).pop(MARK, None) is not None

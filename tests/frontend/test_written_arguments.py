@@ -414,6 +414,11 @@ def test_out_and_written_arguments():
     np.testing.assert_allclose(out, 2 * (U + V))
     assert fused(u, V, out=u) is u
     np.testing.assert_allclose(u, 2 * (U + V + V))
+    kept = u.copy()
+    for other in (np.zeros(3), out.astype(np.float32), (out, out), frozen(out.copy())):
+        with pytest.raises(e.ArgumentError, match="out="):
+            fused(u, V, out=other)
+    np.testing.assert_array_equal(u, kept)
 
 
 @pytest.mark.host
