@@ -23,6 +23,9 @@ from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
 
+# Kernels of a function that writes to its arguments: a compiler takes some 0.25 s for each.
+MOST_WRITING = 40
+
 
 class Preparing:
     """Prepares the calls of one function.
@@ -74,6 +77,7 @@ class Preparing:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
+        self._check_length(found)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)
@@ -92,6 +96,20 @@ class Preparing:
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip
+
+    def _check_length(self, found: Specialised) -> None:
+        """
+        Raises:
+            TraceError: so many kernels write to arguments, as of a loop over steps, that line by
+                line it is done before they are compiled.
+        """
+        count = len(found.lowered.kernels)
+        many = found.variant.graph.written and count > MOST_WRITING
+        if many and not self.options.fullgraph:
+            raise TraceError(
+                f"{self.signature.name}: {count} kernels that write to its arguments, which "
+                "compile for long; fuse one round of its loop, or ask for fullgraph=True"
+            )
 
     def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         """Where arrays are computed with.

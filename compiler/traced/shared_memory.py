@@ -8,6 +8,7 @@ from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.opcodes.errors import UnsupportedError
 
 
 class SharedMemory:
@@ -22,6 +23,8 @@ class SharedMemory:
         hidden: views that stand for a dimension which a vector lost.
         writable: what stands for arguments that may be written to, and the values that they had at
             first, by the identity of the former.
+        lends: how often arguments may be written to; 0 for never.
+        rewrites: how often they were.
     """
 
     def __init__(self, builder: Builder):
@@ -33,6 +36,8 @@ class SharedMemory:
         self.mapped: set[int] = set()
         self.hidden: set[int] = set()
         self.writable: dict[int, tuple[TracedArray, Value]] = {}
+        self.lends = 0
+        self.rewrites = 0
 
     @property
     def rewritten(self) -> list[tuple[TracedArray, Value]]:
@@ -42,6 +47,12 @@ class SharedMemory:
     def rewrite(self, array: TracedArray, value: Value) -> None:
         """Let an array stand for another value; an argument lies where it did."""
         if id(array) in self.writable:
+            self.rewrites += 1
+            if self.rewrites > self.lends:
+                raise UnsupportedError(
+                    f"more than {self.lends} writes to arguments: each round of a loop is code of "
+                    "its own; fuse one round of it, or ask for fullgraph=True"
+                )
             for known in (self.inputs, self.strided, self.mapped):
                 known |= {value.id} if array.value.id in known else set()
         array.value = value

@@ -41,13 +41,12 @@ class Tracer(SharedMemory):
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
-        lends: arguments may be written to.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
     """
 
     selects = True
     array_class: type = np.ndarray
-    asks_truth = catches = catches_index = lends = False
+    asks_truth = catches = catches_index = False
 
     def __init__(
         self,

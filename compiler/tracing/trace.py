@@ -60,7 +60,7 @@ def trace(
     describe: Describe | None = None,
     repeated: bool = False,
     watches: bool = False,
-    writes: bool = False,
+    writes: int = 0,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -76,7 +76,7 @@ def trace(
         describe: says what is static of an array that is no argument; None refuses those.
         repeated: results become the first arguments again, see ``Graph.repeated``.
         watches: floating-point errors are looked for in what NumPy computes while tracing.
-        writes: it may write to arguments, see ``written.py``.
+        writes: how often it may write to arguments, see ``written.py``.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.

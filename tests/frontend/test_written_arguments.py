@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.captures.tree import flatten
+from opweave._functions import preparing
+from opweave.compiler.pipeline import specialise
 from opweave.opcodes import errors as e
+from tests.support.written import agree
 
 RNG = np.random.default_rng(20261124)
 U, V = RNG.standard_normal((2, 5, 6))
@@ -175,39 +177,6 @@ def laid_turned(x):
 
 
 LAYOUTS = [laid_in_rows, laid_in_columns, laid_apart, laid_backwards, laid_turned]
-
-
-def backing(array):
-    """All memory that an array lies in."""
-    return array if getattr(array, "base", None) is None else array.base
-
-
-def outcome(function, *args):
-    """What a call returns or raises, how that lies to the arguments, and what they hold."""
-    try:
-        result = function(*args)
-    except Exception as error:
-        return type(error), [backing(a) for a in args]
-    leaves, structure = flatten(result, "", (str,))
-    told = [
-        (
-            type(leaf), np.asarray(leaf).dtype, np.shape(leaf), [leaf is a for a in args],
-            [isinstance(leaf, np.ndarray) and np.shares_memory(leaf, a) for a in args],
-        )
-        for _, leaf in leaves
-    ]  # fmt: skip
-    return (structure, told), [*(leaf for _, leaf in leaves), *map(backing, args)]
-
-
-def agree(function, fused, make):
-    """Three calls: the one that compiles, one that is prepared, one with the same arrays."""
-    given, wanted = make(), make()
-    for args, likes in ((make(), make()), (given, wanted), (given, wanted)):
-        shown, arrays = outcome(fused, *args)
-        expected, values = outcome(function, *likes)
-        assert shown == expected or issubclass(shown, expected)
-        for array, value in zip(arrays, values, strict=True):
-            np.testing.assert_allclose(array, value, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.host
@@ -475,6 +444,23 @@ def test_in_place_means_in_place():
     (ready,) = fused.prepared_calls._known.popitem()[1]
 
     assert ready.prepared.writes.straight
+
+
+def long_loop(u, n):
+    for _ in range(n):
+        u[...] = np.cumsum(u[::-1])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("module", "name"), [
+    (preparing, "MOST_WRITING"), (specialise, "MOST_WRITES"),
+])  # fmt: skip
+def test_a_loop_of_many_writes_runs_in_parts(monkeypatch, module, name):
+    monkeypatch.setattr(module, name, 2)
+    for n, options, is_whole in ((1, {}, True), (3, {}, False), (3, {"fullgraph": True}, True)):
+        fused = ow.fuse(long_loop, **options)
+        agree(long_loop, fused, lambda n=n: (np.arange(1.0, 7.0), n))
+        assert fused.prepared_calls.is_known == is_whole
 
 
 class Own(np.ndarray):
