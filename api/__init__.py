@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from opweave import _moved, opcodes, pixels
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError, OpweaveWarning
-from opweave.opcodes.registry import OPERATORS, cuda, operator
+from opweave.opcodes.operators.registry import OPERATORS, cuda, operator
 
 if _TYPE_CHECKING:
     from opweave import bounds

@@ -21,6 +21,15 @@ MOVED = {
     "opweave.compiler.codegen.kernel_parts": "opweave.compiler.kernels.kernel_parts",
     "opweave.compiler.codegen.layout": "opweave.compiler.kernels.layout",
     "opweave.compiler.codegen.walks": "opweave.compiler.kernels.walks",
+    "opweave.opcodes.cuda_kernels": "opweave.opcodes.handwritten.cuda_kernel",
+    "opweave.opcodes.complexes": "opweave.opcodes.operators.complexes",
+    "opweave.opcodes.composites": "opweave.opcodes.operators.composites",
+    "opweave.opcodes.gathers": "opweave.opcodes.operators.gathers",
+    "opweave.opcodes.maps": "opweave.opcodes.operators.maps",
+    "opweave.opcodes.pixels": "opweave.opcodes.operators.pixels",
+    "opweave.opcodes.products": "opweave.opcodes.operators.products",
+    "opweave.opcodes.registry": "opweave.opcodes.operators.registry",
+    "opweave.opcodes.ulp_table": "opweave.opcodes.operators.ulp_table",
 }
 
 

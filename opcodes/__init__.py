@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from opweave.opcodes.codes import Fragment, OpCode, Phase
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator
-from opweave.opcodes.registry import ALIASES, OPERATORS, operator
+from opweave.opcodes.operators.registry import ALIASES, OPERATORS, operator
 from opweave.opcodes.ulps import Figure, Ulp
 
 __all__ = [

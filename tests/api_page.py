@@ -26,7 +26,7 @@ from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave.opcodes import Fragment, OpCode, Operator
-from opweave.opcodes.registry import BUILT_IN
+from opweave.opcodes.operators.registry import BUILT_IN
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 WIDTH = 96

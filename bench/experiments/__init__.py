@@ -2,7 +2,7 @@
 
 ``TITLE`` and ``ABOUT``, what is computed; ``FIGURES``; ``measure(record)``; ``reading(found)``,
 what the figures of a document say, in a paragraph; ``DEVICES`` where not all will do.
-To add one: a module here and its name in the table.
+To add one: a module in ``kernels``, or in ``calls``, and its name in the table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ EXPERIMENTS = (
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
     "network", "lists", "gallery", "functions", "graphs", "loop", "calls", "allocator",
 )  # fmt: skip
+# What they measure lies around kernels: the way to a source, to a binary, to a launch.
+CALLS = (
+    "copies", "guards", "compile", "network", "lists", "graphs", "loop", "calls", "allocator",
+)  # fmt: skip
 
 
 def load(name: str) -> Any:
     """The module of an experiment."""
-    return importlib.import_module(f"{__name__}.{name}")
+    room = "calls" if name in CALLS else "kernels"
+    return importlib.import_module(f"{__name__}.{room}.{name}")

@@ -12,8 +12,8 @@ from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
-from opweave.opcodes.cuda_kernels import CudaKernel
-from opweave.opcodes.launch_limits import MOST_SHARED
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
+from opweave.opcodes.handwritten.launch_limits import MOST_SHARED
 
 
 class HandwrittenAssembler(Assembler):

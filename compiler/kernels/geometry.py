@@ -85,5 +85,5 @@ GEOMETRY: dict[str, Geometry] = {
     "product": PRODUCT,
     "product_rows": PRODUCT,
     "vendor": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),
-    "handwritten": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),  # see codegen/handwritten.py
+    "handwritten": Geometry(lambda t: 1, lambda *_: (1, 1, 1)),  # see handwritten.py
 }

@@ -11,8 +11,8 @@ from opweave.compiler.ir.values import Extents, Value, count, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.opcodes.codes import Phase
-from opweave.opcodes.cuda_kernels import CudaKernel, Launched, Shaped
 from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Launched, Shaped
 
 
 @dataclass(frozen=True, kw_only=True)

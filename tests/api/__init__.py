@@ -1,1 +1,1 @@
-"""What a user touches: calls, programs, graphs, errors, the command line."""
+"""What a user touches: calls, programs, graphs, errors."""

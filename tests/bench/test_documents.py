@@ -91,7 +91,7 @@ def test_the_machine_is_described():
 
 @pytest.mark.parametrize("name", [
     "report.document", "report.plots", "report.reading", "measure.chains", "tools.against",
-    "experiments.shapes",
+    "experiments.kernels.shapes",
 ])  # fmt: skip
 def test_examples_in_docstrings_hold(name):
     pytest.importorskip("matplotlib")

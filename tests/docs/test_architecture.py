@@ -279,10 +279,11 @@ def imports():
 
 def may(importer, imported):
     """Whether the map allows an import; a root of a folder with rooms may import all of them."""
-    if importer == imported or (importer[1] is None and importer[0] == imported[0]):
+    at_home = importer[0] == imported[0]
+    if importer == imported or (importer[1] is None and at_home):
         return True
     given = allowed()[importer]
-    return imported in given or (imported[0], None) in given
+    return imported in given or (not at_home and (imported[0], None) in given)
 
 
 def test_the_map_fits_a_screen():

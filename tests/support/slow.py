@@ -7,7 +7,7 @@ _TYPES = ("bool", "int64", "uint8", "bfloat16", "float32", "float64", "complex64
 
 # fmt: off
 _TABLE: dict[str, dict[str, Slow]] = {
-    "api/test_cli_doctor.py": {
+    "cli/test_cli_doctor.py": {
         "test_the_status_says_whether_kernels_run_anywhere": diagonal("host", "gpu", "status"),
         "test_what_is_missing_comes_with_its_command": every(2),
     },
@@ -73,90 +73,90 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "Indexing and assignment", "ufuncs' methods and keywords",
             "NumPy's own: it calls others, or runs in parts"),
     },
-    "frontend/test_arguments.py": {
+    "python/test_arguments.py": {
         "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
         "test_whatever_holds_arrays_goes_in_and_comes_out": every(2),
     },
-    "frontend/test_assigned_parts.py": {
+    "parts/test_assigned_parts.py": {
         "test_names_see_what_those_of_numpy_see": every(2),
     },
-    "frontend/test_axes.py": {
+    "numpy_api/test_axes.py": {
         "test_any_set_of_axes_is_reduced_as_by_numpy": diagonal("name", "axes",
             "target", most=4).also("any-axes87-sm_80"),
     },
-    "frontend/test_captures.py": {
+    "python/test_captures.py": {
         "test_arrays_that_the_function_makes_are_inputs": every(2),
         "test_other_modules_of_the_user_are_read_at_each_call": diagonal("change",
             "name", most=5).also("imported function-equal_names_of_two_scopes"),
         "test_what_changes_outside_changes_the_result": diagonal("name", "change", "traces"),
     },
-    "frontend/test_changes_outside.py": {
+    "python/test_changes_outside.py": {
         "test_what_is_changed_outside_is_changed_at_each_call": every(2).also("a dataclass with slots",
             "objects linked deeply"),
     },
-    "frontend/test_complex_arrays.py": {
+    "numpy_api/test_complex_arrays.py": {
         "test_any_layout_serves": diagonal("layout", "name", "target", most=3),
         "test_types_shapes_and_values_are_numpys": diagonal("case",
             "name", most=8).also("comparison-complex64", "reductions-complex64"),
     },
-    "frontend/test_complex_spellings.py": {
+    "numpy_api/test_complex_spellings.py": {
         "test_functions_that_are_made_of_others_take_complex_arrays": diagonal("name",
             "dtype", most=8).also("variance, mean-complex128", "real if close-complex128",
             "correlation coefficients-complex128"),
         "test_nan_in_either_part_counts_as_nan": diagonal("name", "dtype", most=6),
     },
-    "frontend/test_composed.py": {
+    "numpy_api/test_composed.py": {
         "test_it_is_numpys": diagonal("target", "case", most=3).also("host-diff of bool",
             "sm_80-count_nonzero of integers", "sm_80-diff of bool", "sm_80-norm inf",
             "sm_80-ptp of integers", "host-count_nonzero of integers", "sm_80-nansum",
             "host-ptp of integers", "sm_80-nanvar", "host-nanvar"),
     },
-    "frontend/test_creation.py": {
+    "numpy_api/test_creation.py": {
         "test_what_is_made_is_numpys": diagonal("target", "case", most=3).also("host-by an extent",
             "sm_80-by an extent", "sm_80-full_like of another type", "sm_80-of an extent"),
     },
-    "frontend/test_errors_by_numpy.py": {
+    "numpy_api/test_errors_by_numpy.py": {
         "test_an_error_is_told_as_by_numpy": every(6).also("47", "16"),
         "test_where_there_is_no_error_kernels_are_the_whole_call": every(4).also("17", "41", "37",
             "38", "40", "29", "34", "20"),
     },
-    "frontend/test_indexing.py": {
+    "numpy_api/test_indexing.py": {
         "test_an_index_is_numpys": diagonal("target", "case", most=9),
         "test_any_layout_can_be_indexed": diagonal("layout", "target", most=2),
     },
-    "frontend/test_missing_places.py": {
+    "numpy_api/test_missing_places.py": {
         "test_a_place_is_checked_though_nobody_reads_it": diagonal("fused", "function"),
     },
-    "frontend/test_numpy_forms.py": {
+    "numpy_api/test_numpy_forms.py": {
         "test_a_form_that_was_in_parts_is_whole": every(4),
         "test_a_type_that_follows_from_values_is_pythons": diagonal("scale", "function"),
         "test_max_and_min_of_computed_numbers": diagonal("kind", "name", "scale"),
     },
-    "frontend/test_numpys_rules.py": {
+    "numpy_api/test_numpys_rules.py": {
         "test_a_cast_to_integers_and_back_is_no_truncation": every(2),
         "test_a_power_of_one_half_is_the_root_where_numpy_takes_it": every(2),
         "test_integer_arrays_meet_integer_constants": diagonal("function", "dtype"),
     },
-    "frontend/test_outside.py": {
+    "python/test_outside.py": {
         "test_what_a_function_changes_is_changed_at_each_call": every(2),
         "test_what_an_object_holds_is_read_at_each_call": diagonal("kind", "called",
             "change", most=8).also("Layer-a captured partial-element"),
     },
-    "frontend/test_parts.py": {
+    "parts/test_parts.py": {
         "test_a_function_in_parts_does_what_it_does": every(4).also("stack",
             "assignment of a shape", "masks of one"),
         "test_a_number_may_be_one_of_numpys": every(2),
         "test_any_layout": diagonal("name", "layout"),
     },
-    "frontend/test_parts_and_memory.py": {
+    "parts/test_parts_and_memory.py": {
         "test_arrays_of_numpys_own_are_written_to": diagonal("made",
             "write").also("<lambda>0-<lambda>2"),
         "test_what_numpy_writes_to_a_view_is_seen_in_the_array": diagonal("view", "made", most=5),
     },
-    "frontend/test_parts_as_python.py": {
+    "parts/test_parts_as_python.py": {
         "test_what_a_review_found": every(2).also("copies"),
     },
-    "frontend/test_questions.py": {
+    "python/test_questions.py": {
         "test_a_fused_function_is_told_what_python_tells": diagonal("parts",
             "name", most=31).also("in parts-its priority",
             "whole-text: an element of NumPy's number", "whole-text: an array without dimensions",
@@ -165,34 +165,34 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "whole-a match of False", "whole-text: a sum has an element",
             "whole-isinstance of a tuple of types"),
     },
-    "frontend/test_redefined.py": {
+    "python/test_redefined.py": {
         "test_a_change_is_seen_at_the_next_call": diagonal("how",
             "name", most=11).also("versions-one of a metaclass"),
         "test_what_is_patched_for_a_while": diagonal("how", "source", "where", "name", "other"),
     },
-    "frontend/test_reshape.py": {
+    "numpy_api/test_reshape.py": {
         "test_a_reshape_is_numpys": diagonal("target", "case", most=10),
         "test_what_stands_in_a_maps_place_is_reshaped_as_rows": diagonal("name", "layout"),
     },
-    "frontend/test_selection.py": {
+    "numpy_api/test_selection.py": {
         "test_what_a_mask_selects_stays_in_the_kernel": diagonal("target",
             "name", most=2).also("sm_80-a spread", "sm_80-truth"),
     },
-    "frontend/test_sharing.py": {
+    "parts/test_sharing.py": {
         "test_what_is_written_is_seen_as_by_numpy": every(12).also("in rows, of a diagonal",
             "elements exchanged behind flat", "real", "einsum", "broadcast_arrays", "meshgrid",
             "row with an axis"),
         "test_what_is_written_to_a_reduction_is_seen_through_its_view": diagonal("through",
             "write", "name"),
     },
-    "frontend/test_spellings.py": {
+    "numpy_api/test_spellings.py": {
         "test_it_is_numpys_in_few_kernels": some("host-a place", "host-a table of products",
             "sm_80-a place from the end", "sm_80-logsumexp", "sm_80-nextafter", "sm_80-norms",
             "sm_80-searchsorted of integers"),
         "test_what_was_wrong_once_is_numpys": every(4).also("a table of integers for bfloat16",
             "nothing, resized", "a square product in place", "rounds of eigenvalues"),
     },
-    "frontend/test_values.py": {
+    "numpy_api/test_values.py": {
         "test_dtypes_keep_their_characters": every(16).also("np.gcd(x, y)", "~x"),
         "test_interp_of_complex_values": diagonal("z", "function", most=3),
         "test_results_have_the_types_of_numpy": every(8).also("np.size(x, 0)",
@@ -200,10 +200,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
             "np.array([np.allclose(x, x), np.allclose(x, y)])"),
         "test_what_only_python_knows_has_its_types_in_parts": every(2),
     },
-    "frontend/test_what_outlives_a_call.py": {
+    "python/test_what_outlives_a_call.py": {
         "test_nothing_keeps_the_arrays_of_a_call": every(2),
     },
-    "frontend/test_written_arguments.py": {
+    "parts/test_written_arguments.py": {
         "test_written_as_by_numpy": diagonal("function", "layout"),
     },
     "kernels/test_boundaries.py": {

@@ -1,10 +1,11 @@
-"""How large a module, a function and a template may be; what is larger stands here with its reason.
+"""How large a module, a function, a template and a room may be; what is larger has its reason here.
 
 A module and a template count all of their lines, a function those from ``def`` to its end without
 the docstring.  A control line of a template is one that Jinja reads and no compiler sees.
 """
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ ROOT = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()
 FOLDERS = ("api", "compiler", "runtime", "opcodes", "templates", "bench")
 MODULE, FUNCTION, TEMPLATE = 300, 30, 100
 CONTROL = 1 / 3
+ROOM = 22  # modules of a folder
 MOST_EXCEPTIONS = 10
 
 # What may be larger: a module, a template, or ``module::function``, and why.
@@ -56,6 +58,13 @@ def too_large():
     for path in sorted((ROOT / "templates").glob("*.j2")):
         if is_large_template(path.read_text()):
             yield path.relative_to(ROOT).as_posix()
+
+
+def test_no_room_has_too_many_modules():
+    paths = (p for folder in (*FOLDERS, "tests") for p in (ROOT / folder).rglob("*.py"))
+    rooms = Counter(p.parent for p in paths if p.name != "__init__.py")
+
+    assert {room for room, modules in rooms.items() if modules > ROOM} == set()
 
 
 def test_nothing_else_is_larger_than_its_limit():

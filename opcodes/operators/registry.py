@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import (
+from opweave.opcodes import rules
+from opweave.opcodes.allowed import check_name, shown
+from opweave.opcodes.codes import OpCode, begin_checks
+from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
+from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
+from opweave.opcodes.operators import (
     complexes,
     composites,
     functions,
@@ -17,12 +22,7 @@ from opweave.opcodes import (
     pixels,
     products,
     reductions,
-    rules,
 )
-from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.codes import OpCode, begin_checks
-from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
-from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
 TABLES: tuple[Any, ...] = (

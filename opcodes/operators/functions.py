@@ -13,7 +13,7 @@ import numpy as np
 
 from opweave.opcodes import dtypes, rules
 from opweave.opcodes.core import Cost, Operator
-from opweave.opcodes.maps import Fragments, map_operator
+from opweave.opcodes.operators.maps import Fragments, map_operator
 from opweave.opcodes.ulps import Ulp, counted, measured, nvidia
 
 

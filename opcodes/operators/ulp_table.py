@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import F32, FLOATS, DType
 from opweave.opcodes.errors import DTypeError
-from opweave.opcodes.registry import OPERATORS
+from opweave.opcodes.operators.registry import OPERATORS
 from opweave.opcodes.ulps import EXECUTORS, IEEE, Figure
 
 

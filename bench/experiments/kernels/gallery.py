@@ -18,7 +18,7 @@ from bench.measure.record import Case, Record
 from bench.report.figures import Figure
 from bench.report.reading import rows
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 import gallery
 
 TITLE = "The gallery: thirty programs, unmodified"

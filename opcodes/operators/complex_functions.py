@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.opcodes import complex_inverses
-from opweave.opcodes.complex_inverses import OfParts
-from opweave.opcodes.complexes import BY_LN2, IMAG, JOIN, PER_LN2, PER_LN10, REAL
+from opweave.opcodes.operators import complex_inverses
+from opweave.opcodes.operators.complex_inverses import OfParts
+from opweave.opcodes.operators.complexes import BY_LN2, IMAG, JOIN, PER_LN2, PER_LN10, REAL
 
 # From here on the exponential of a number overflows, or nearly does; with base 2, too.
 OVERFLOW = {"float32": 88.0, "float64": 709.0}

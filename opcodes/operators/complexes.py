@@ -1,7 +1,7 @@
 """Complex numbers: op-codes of the operators that have a meaning for them, and their own ones.
 
 NumPy's arithmetic stands in templates/complex.cuh; functions such as ``exp`` are made of real ones
-(``opcodes/complex_functions.py``).  An operator without a row here has no complex meaning.
+in ``complex_functions.py``.  An operator without a row here has no complex meaning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opweave.opcodes.codes import Fragment, OpCode, Phase
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import C64, C128, F32, F64, DType
 from opweave.opcodes.errors import DTypeError
-from opweave.opcodes.maps import map_operator
+from opweave.opcodes.operators.maps import map_operator
 from opweave.opcodes.ulps import counted
 
 # Operators that also take other kinds of numbers: the fragment for complex operands.

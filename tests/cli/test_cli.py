@@ -8,7 +8,7 @@ import opweave as ow
 from opweave.cli.arguments import bind, made_up, make_array
 from opweave.cli.main import main
 from opweave.opcodes.errors import RequestError
-from tests.api.conftest import APP
+from tests.cli.conftest import APP
 
 
 def ran(capsys, *arguments):

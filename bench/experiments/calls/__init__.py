@@ -1,0 +1,1 @@
+"""What a call takes besides its kernels: tracing, compiling, guards, memory, Python."""

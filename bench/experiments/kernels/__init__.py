@@ -1,0 +1,1 @@
+"""What kernels take on a device, beside those of others."""

@@ -1,1 +1,0 @@
-"""From a function to a graph: NumPy's functions, and ordinary Python around arrays."""

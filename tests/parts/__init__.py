@@ -1,0 +1,1 @@
+"""Functions that run in parts, and what shares memory in them."""
