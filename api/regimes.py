@@ -72,13 +72,20 @@ def regime(
     on_gpu = any(map(is_cupy, call.arrays))
     if not measure or not (on_gpu or program.target == "host"):
         return Regime.of(work, rates or Rates.of(program.lowered.device))
-    clock = clock_of(call.arrays)
-    seconds = clock(partial(invoke, function, call.layout.arguments(call.values)))
-    twice = _doubled(program, call.values)
+    clock, values = clock_of(call.arrays), _timed(program, call.values)
+    seconds = clock(partial(invoke, function, call.layout.arguments(values)))
+    twice = _doubled(program, values)
     growth = None
     if twice is not None:
         growth = clock(partial(invoke, function, call.layout.arguments(twice))) / seconds
     return Regime.of(work, rates or measured_rates(on_gpu), growth, seconds)
+
+
+def _timed(program: Program, values: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of the calls that are timed: copies, where these write to some."""
+    if not program.variant.graph.written:
+        return values
+    return [v.copy("K") if is_array(v) else v for v in values]
 
 
 def _doubled(program: Program, values: Sequence[Any]) -> list[Any] | None:

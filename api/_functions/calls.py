@@ -18,7 +18,8 @@ from opweave.compiler.captures.structure import Structure, packed
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.targets import into
+from opweave.runtime.calls.targets import check_fitting, copied_into, into
+from opweave.runtime.calls.writes import written
 
 MOST_PREPARED = 1024
 # Prepared calls with the same arrays, which differ by what a guard asks of numbers.
@@ -56,6 +57,16 @@ class Ready(NamedTuple):
         outputs = into(out, self.prepared, given, numbers)
         return packed(self.structure, outputs, containers)
 
+    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
+        """All outputs for these leaves; see ``writes.written`` for ``count``."""
+        return self.prepared([values[i] for i in self.arrays], self.numbers(values))
+
+    @property
+    def returned(self) -> int:
+        """How many outputs a caller gets; others follow."""
+        graph = self.found.variant.trace.graph
+        return len(graph.outputs) - len(graph.written)
+
     def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
         """The numbers of a call by their names in the graph."""
         return dict(zip(self.names, [values[i] for i in self.scalars], strict=True))
@@ -64,6 +75,27 @@ class Ready(NamedTuple):
         """True for arguments whose arrays are known to fit."""
         numbers = self.numbers(values)
         return self.found.variant.serves({**self.found.extents, **numbers})
+
+
+class Writing(Ready):
+    """A prepared call that writes to its arguments, see ``runtime/calls/writes.py``."""
+
+    __slots__ = ()
+
+    def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
+        outputs = self.outputs(values)
+        if self.structure is None:
+            return outputs[0]
+        return packed(self.structure, outputs, containers)
+
+    def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
+        check_fitting(out, self.prepared, self.returned)
+        found = copied_into(out, self.outputs(values)[: self.returned])
+        return packed(self.structure, found, containers)
+
+    def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
+        numbers = self.numbers(values) if self.names else {}
+        return written(self.prepared, [values[i] for i in self.arrays], numbers, count)
 
 
 # A prepared call, and the leaves that it takes.

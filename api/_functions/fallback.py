@@ -15,6 +15,7 @@ from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
+from opweave.compiler.tracing.written import has_written
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,
@@ -22,8 +23,10 @@ from opweave.opcodes.errors import (
     RecompileError,
     SubclassError,
     TraceError,
+    UnsupportedError,
 )
 from opweave.runtime.calls.targets import copied_into
+from opweave.runtime.calls.writes import Unwritten
 from opweave.runtime.process import environment
 
 # Kinds of calls that are traced in vain before all others run in parts, too.
@@ -86,9 +89,12 @@ class Fallback:
         except ByNumPy:
             raise
         except OpweaveError as error:
-            self._refused(call, error)
-            return None
+            if isinstance(error, BREAKS) or not has_written(error):
+                self._refused(call, error)
+            return None  # else in parts, where what comes before the error is written
         except Exception as error:
+            if has_written(error):
+                return None
             if is_of_function(error):
                 why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
                 error.__traceback__ = error.__context__ = error.__cause__ = None
@@ -148,8 +154,25 @@ class Fallback:
                 f"{self._signature.name} was {error}. Calls like this one run in parts from now "
                 "on; pass what differs as an array, or as a number whose value is not asked for",
                 OpweaveWarning,
-                stacklevel=5,  # the line that calls
+                stacklevel=6,  # the line that calls
             )
+
+    def instead(self, call: Call, out: Any, why: Unwritten) -> Any:
+        """Run a call that kernels may not run, or have failed in: line by line, as NumPy does.
+
+        Raises:
+            UnsupportedError: its arguments share memory, and it is to be a whole.
+        """
+        name = self._signature.name
+        if why.shared and self._preparing.options.fullgraph:
+            raise UnsupportedError(
+                f"{name}: arguments {why}, and one is written to; copy one of them, or leave out "
+                "fullgraph=True"
+            )
+        never = self._signature.never_in_parts
+        if never is not None:
+            raise ByNumPy(f"{never}.  Its kernels do not run: {why}", never)
+        return self.in_parts(call, out)
 
     def in_parts(self, call: Call, out: Any) -> Any:
         """Run a call line by line, fused between the lines that opweave does not compile."""
@@ -164,7 +187,7 @@ class Fallback:
             warnings.warn(
                 f"{self._signature.name} runs by NumPy, not fused: {why}",
                 OpweaveWarning,
-                stacklevel=3,  # the line that calls
+                stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
 

@@ -37,6 +37,7 @@ def fuse(
 
     The function runs once per guard, on traced values.  What it reads besides its arguments
     (globals, closures) is read at each call: arrays are inputs, the rest is part of the guard.
+    What it writes to its arguments is in the caller's arrays afterwards, as by NumPy.
 
     A function with a line that opweave does not compile (a sort, a branch on a value, a selection
     by a mask) runs in parts: it is run at each call, that line by NumPy or CuPy, everything

@@ -31,6 +31,7 @@ from opweave.compiler.tracing.calling import called
 from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError
 from opweave.runtime.calls.arrays import is_cupy
+from opweave.runtime.calls.writes import Unwritten
 
 # What ``out=`` is where nobody gives it: None is an argument as any other.
 UNGIVEN: Any = object()
@@ -121,28 +122,35 @@ class Fused(LikeGiven):
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known
-                    if out is UNGIVEN or out is None:
-                        return ready(values)
-                    return ready.into(out, values)
+                    try:
+                        if out is UNGIVEN or out is None:
+                            return ready(values)
+                        return ready.into(out, values)
+                    except Unwritten:
+                        pass  # as once more below, where other ways are open
             if out is UNGIVEN:
                 out = None
             elif self._has_out:
                 kwargs["out"], out = out, None
-            try:
-                call = self.signature.bind(args, kwargs)
-                if any(map(is_traced, call.values)):
-                    return self._inside(args, kwargs, out)
-                if config.errors == "numpy":
-                    return self._watched(call, args, kwargs, out)
-                if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
-                    return through_gpu(self, self._preparing, call, out)
-                return self.called(call, out)
-            except ByNumPy as error:  # raised before anything was computed
-                why, once = str(error), error.once
-            return self.fallback.plainly(args, kwargs, out, why, once)
+            return self._slowly(args, kwargs, out)
         except Exception as error:
             fold(error)
             raise
+
+    def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Any call but one that was prepared before and has nothing special."""
+        try:
+            call = self.signature.bind(args, kwargs)
+            if any(map(is_traced, call.values)):
+                return self._inside(args, kwargs, out)
+            if config.errors == "numpy":
+                return self._watched(call, args, kwargs, out)
+            if config.device == "cuda" and any(type(v) is np.ndarray for v in call.values):
+                return through_gpu(self, self._preparing, call, out)
+            return self.called(call, out)
+        except ByNumPy as error:  # raised before anything was computed
+            why, once = str(error), error.once
+        return self.fallback.plainly(args, kwargs, out, why, once)
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""
@@ -156,9 +164,13 @@ class Fused(LikeGiven):
             ready = self.fallback.prepare_or_not(call)
             if ready is None:
                 return self.fallback.in_parts(call, out)
-        if out is None:
-            return ready(values, call.containers)
-        return ready.into(out, values, call.containers)
+        try:
+            if out is None:
+                return ready(values, call.containers)
+            return ready.into(out, values, call.containers)
+        except Unwritten as error:
+            why = error
+        return self.fallback.instead(call, out, why)
 
     def ready_for(self, call: Call) -> Ready | None:
         """The prepared call for these arguments, if there is one."""

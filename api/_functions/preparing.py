@@ -8,19 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from opweave._functions.arguments import Signature
-from opweave._functions.calls import Calls, Ready
+from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.tracing.arguments import ArrayType
+from opweave.compiler.tracing.written import mark
 from opweave.configuration import config
-from opweave.opcodes.errors import ArgumentError, TraceError
+from opweave.opcodes.errors import ArgumentError, ShapeError, TraceError
 from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
+
+# Kernels of a function that writes to its arguments: a compiler takes some 0.25 s for each.
+MOST_WRITING = 40
 
 
 class Preparing:
@@ -73,18 +77,39 @@ class Preparing:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
+        self._check_length(found)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)
         self.executor([*given, *constants], on_gpu)  # says that kinds are mixed
-        prepared = Prepared(
-            found.lowered, executor, found.extents, given, constants, self.options.replay
-        )
         variant = found.variant
-        return Ready(
+        try:
+            prepared = Prepared(
+                found.lowered, executor, found.extents, given, constants, self.options.replay
+            )
+        except ShapeError as error:
+            if variant.graph.written:
+                mark(error)
+            raise
+        kind = Writing if variant.graph.written else Ready
+        return kind(
             prepared, found, call.array_places, call.scalar_places, variant.graph.scalars,
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip
+
+    def _check_length(self, found: Specialised) -> None:
+        """
+        Raises:
+            TraceError: so many kernels write to arguments, as of a loop over steps, that line by
+                line it is done before they are compiled.
+        """
+        count = len(found.lowered.kernels)
+        many = found.variant.graph.written and count > MOST_WRITING
+        if many and not self.options.fullgraph:
+            raise TraceError(
+                f"{self.signature.name}: {count} kernels that write to its arguments, which "
+                "compile for long; fuse one round of its loop, or ask for fullgraph=True"
+            )
 
     def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         """Where arrays are computed with.

@@ -60,7 +60,9 @@ def repeat(fn: Callable[..., Any], n: int, *, fast: bool = False) -> Repeated:
     options = fn.options if isinstance(fn, Fused) else Options()
     static = fn.static if isinstance(fn, Fused) else ()
     wrapped = fn.given if isinstance(fn, Fused) else fn
-    options = replace(options, fast=fast or options.fast, fullgraph=True, repeated=True)
+    options = replace(
+        options, fast=fast or options.fast, fullgraph=True, repeated=True, writes=False
+    )
     return Repeated(Fused(wrapped, static, options), operator.index(n))
 
 

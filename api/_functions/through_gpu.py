@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from opweave._functions.calls import Ready
+from opweave._functions.fallback import ByNumPy
 from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
 from opweave._functions.watched import FusedCalls
@@ -13,6 +16,7 @@ from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.outcomes import truth
+from opweave.runtime.calls.writes import Unwritten, Writes
 
 
 def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -> Any:
@@ -26,6 +30,31 @@ def through_gpu(fused: FusedCalls, preparing: Preparing, call: Call, out: Any) -
     copied = call._replace(values=[cuda.copied_in(v) for v in call.values])
     leaves, tree = flatten(fused.called(copied, None), "", CONSTANTS)
     ready = fused.ready_for(copied)
+    given = _copied_back(ready, call, copied, cuda.copied_out) if ready else {}
     truths = ready.found.lowered.graph.truths if ready else ()
-    found = [cuda.copied_out(leaf) for _, leaf in leaves]
+    found = [given[id(leaf)] if id(leaf) in given else cuda.copied_out(leaf) for _, leaf in leaves]
     return packed(tree, [truth(v) if n in truths else v for n, v in enumerate(found)])
+
+
+def _copied_back(
+    ready: Ready, call: Call, copied: Call, copied_out: Callable[[Any], Any]
+) -> dict[int, Any]:
+    """The arguments that were written to, by their copies, whose elements they have now.
+
+    Raises:
+        ByNumPy: they cannot be written to, or share memory.
+    """
+    writes = ready.prepared.writes
+    if writes is None:
+        return {}
+    arrays = [call.values[place] for place in ready.arrays]
+    try:
+        Writes(ready.prepared.schedule, arrays, at_once=False).check(arrays)
+    except Unwritten as why:
+        raise ByNumPy(f"{why}, of arrays that are copied to a GPU") from None
+    given = {}
+    for place in writes.places:
+        copy = copied.values[ready.arrays[place]]
+        arrays[place][...] = copied_out(copy)
+        given[id(copy)] = arrays[place]
+    return given

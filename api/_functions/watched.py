@@ -7,7 +7,7 @@ call in which an alarm is true is computed once more, by the user's own function
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
+from opweave.runtime.calls.writes import Unwritten
 
 # Kinds of errors that have alarms; underflow has none.
 FOUND = ("divide", "over", "invalid")
@@ -68,12 +69,16 @@ class Watched:
             return None
         is_silent = all(state[kind] == "ignore" for kind in FOUND)
         ready = self._ready(self.fused, call) if is_silent else None
-        if ready is not None and not ready.found.variant.trace.sets_errors:
-            return ready.structure, ready.prepared(*_given(ready, call))
-        if ready is None and is_silent:
+        try:
+            if ready is not None and not ready.found.variant.trace.sets_errors:
+                found = ready.outputs(call.values)
+                return ready.structure, found[: ready.returned]
+            if ready is None and is_silent:
+                return None
+            ready = self._ready(self._watching or self._made(), call)
+            return None if ready is None else _without_alarm(ready, call)
+        except Unwritten:
             return None
-        ready = self._ready(self._watching or self._made(), call)
-        return None if ready is None else _without_alarm(ready, call)
 
     @staticmethod
     def _ready(fused: FusedCalls, call: Call) -> Ready | None:
@@ -92,7 +97,7 @@ class Watched:
 def _without_alarm(ready: Ready, call: Call) -> tuple[Any, list[Any]] | None:
     """The results of a call, unless there is an alarm."""
     trace, variant = ready.found.variant.trace, ready.found.variant
-    arrays, numbers = _given(ready, call)
+    numbers, count = ready.numbers(call.values), len(trace.graph.outputs)
     if trace.has_faulted:
         return None
     try:
@@ -101,13 +106,7 @@ def _without_alarm(ready: Ready, call: Call) -> tuple[Any, list[Any]] | None:
                 number = evaluate(expr, {**ready.found.extents, **numbers})
                 if dtype is not None and overflows(number, dtype):
                     return None
-            found = ready.prepared(arrays, numbers)
+            found = ready.outputs(call.values, count)
     except ArithmeticError:
         return None
-    count = len(trace.graph.outputs)
-    return None if any(found[count:]) else (ready.structure, found[:count])
-
-
-def _given(ready: Ready, call: Call) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Arrays and numbers of a call, as its kernels take them."""
-    return [call.values[i] for i in ready.arrays], ready.numbers(call.values)
+    return None if any(found[count:]) else (ready.structure, found[: ready.returned])

@@ -77,7 +77,7 @@ class Runner:
         self.device = config.device if device is None else device
         self.function = graph.function()
         self.name, self.inputs, self.outputs = graph.name, graph.inputs, tuple(graph.outputs)
-        self.options = Options(fused=fused, fast=fast, fullgraph=True)
+        self.options = Options(fused=fused, fast=fast, fullgraph=True, writes=False)
         backend = self._backend()
         if mode == "replay" and backend.replay is None:
             raise UnsupportedError(

@@ -95,7 +95,9 @@ def bisect(program: ProgramLike, call: Arguments) -> Bisection:
 def _judged(
     program: ProgramLike, call: Arguments, graph: Graph, values: Sequence[Value]
 ) -> list[Judgement]:
-    shown = drop_dead(replace(graph, outputs=tuple(values), boxed=frozenset(), truths=frozenset()))
+    none = frozenset[int]()
+    shown = replace(graph, outputs=tuple(values), boxed=none, truths=none, written=())
+    shown = drop_dead(shown)
     variant = Variant(program.variant.trace, shown, program.variant.static)
     options, found = program.fused.options, program.found
     lowered = lowered_for(variant, found.extents, found.spans, program.lowered.device, options)

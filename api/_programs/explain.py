@@ -19,6 +19,7 @@ from opweave.compiler.pipeline.specialise import symbol_extents
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
 from opweave.compiler.scheduling.work import work_of
+from opweave.compiler.scheduling.writes import writes_of
 from opweave.runtime.host.plans import planned
 
 # As much as a person reads at once.
@@ -96,6 +97,7 @@ def explain(program: ProgramLike, call: Any) -> Explanation:
         f"memory traffic {size(against.bytes_moved)} instead of {size(against.bytes_unfused)}, "
         f"{against.launches_saved} launch(es) saved against one kernel per operator",
         *_temporaries(lowered, extents),
+        *map(str, writes_of(lowered.schedule)),
         str(Regime.of(work, Rates.of(lowered.device))),
     ]
     if program.fused.options.fast:

@@ -14,6 +14,7 @@ from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.writes import store
 
 
 class FusedLike(Protocol):
@@ -81,6 +82,10 @@ class Arguments:
     def on_host(self) -> dict[int, np.ndarray[Any, Any]]:
         """The arrays as NumPy's."""
         return {i: a.get() if is_cupy(a) else a for i, a in self.arrays.items()}
+
+    def hold(self, outputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> None:
+        """Let arrays that are written to, which are copies, hold what was computed for them."""
+        store(outputs, list(self.arrays.values()), written)
 
     def run(self, lowered: Lowered, executor: Any) -> list[Any]:
         """The outputs of some kernels for these arguments."""

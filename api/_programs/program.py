@@ -8,7 +8,7 @@ from typing import Any
 
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
-from opweave._programs.report import Report, bound_of, compare, run_judged
+from opweave._programs.report import Report, bound_of, compare, output_names, run_judged
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -102,10 +102,11 @@ class Program:
         return self._packed(call.run(self.lowered, executor), call)
 
     def _packed(self, outputs: list[Any], call: Arguments) -> Any:
+        call.hold(outputs, self.variant.graph.written)
         return packed(self.variant.trace.structure, outputs, call.containers)
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        """A call's arguments by their places in the graph.
+        """A call's arguments by their places in the graph; copies of those that it writes to.
 
         Raises:
             ArgumentError: they do not fit the guard or shape class of this program.
@@ -119,6 +120,8 @@ class Program:
                 "lowered for: call .lower again with them"
             )
         inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
+        copied = {place for _, place in self.variant.graph.written}
+        held = tuple(a.copy("K") if n in copied else a for n, a in enumerate(held))
         arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)
         return Arguments(arrays, env, found.extents, call.containers)
@@ -131,7 +134,8 @@ class Program:
     def reference(self, *args: Any, **kwargs: Any) -> Any:
         """The same graph by NumPy alone, in the arrays' own types."""
         call = self.arguments(args, kwargs)
-        return self._packed(run_reference(self.lowered.graph, call.on_host, call.known), call)
+        call = replace(call, arrays=call.on_host)
+        return self._packed(run_reference(self.lowered.graph, call.arrays, call.known), call)
 
     @folded
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
@@ -160,11 +164,8 @@ class Program:
     def _bounds(self, call: Arguments, executor: str) -> tuple[Bound, ...]:
         graph = self.lowered.graph
         found = run_bounded(graph, call.on_host, call.known, call.extents, executor)
-        many = len(found) > 1
-        return tuple(
-            bound_of(f"out{number}" if many else "out", value, made)
-            for number, (value, made) in enumerate(zip(graph.outputs, found, strict=True))
-        )
+        names = output_names(graph)
+        return tuple(bound_of(name, graph.outputs[n], found[n]) for n, name in names.items())
 
     @folded
     def compile(self, source: str | None = None, kernel: int = 0) -> Program:

@@ -11,6 +11,7 @@ import numpy as np
 from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.bounds.handwritten_bounds import boundaries
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.errors import CheckError
@@ -93,11 +94,25 @@ def run_judged(lowered: Lowered, call: Any, executor: Any) -> tuple[list[Bound],
         if isinstance(o, Value) and o.id in places
     }
     found = run_bounded(lowered.graph, call.on_host, call.known, call.extents, call.kind, known)
-    many = len(graph.outputs) > 1
-    names = [f"out{n}" if many else "out" for n in range(len(graph.outputs))]
-    names += [name for name, _ in more.values()]
-    rows = zip(names, lowered.graph.outputs, found, strict=True)
-    return [bound_of(name, value, made) for name, value, made in rows], outputs
+    names = output_names(graph)
+    names |= {len(graph.outputs) + n: name for n, (name, _) in enumerate(more.values())}
+    bounds = [bound_of(name, lowered.graph.outputs[n], found[n]) for n, name in names.items()]
+    return bounds, [outputs[n] for n in names]
+
+
+def output_names(graph: Graph) -> dict[int, str]:
+    """What outputs are called, by their places: ``out``, or numbered.
+
+    What an argument holds afterwards has its name, and no other output that lies in it has one.
+    """
+    stored = {output: graph.inputs[place].name for output, place in graph.written}
+    held = {graph.inputs[place].value.id for _, place in graph.written}
+    many = len(graph.outputs) - len(stored) > 1
+    return {
+        n: stored.get(n, f"out{n}" if many else "out")
+        for n, output in enumerate(graph.outputs)
+        if not isinstance(output, Value) or graph.base(output).id not in held
+    }
 
 
 def bound_of(name: str, output: Any, found: Any) -> Bound:

@@ -59,6 +59,7 @@ class TracerLike(Protocol):
         builder: of the graph.
         env: numbers of the call that is traced, by name.
         inputs, borrowed: values that are arguments, and views of them.
+        writable: what stands for arguments that may be written to, by identity.
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
@@ -73,6 +74,7 @@ class TracerLike(Protocol):
     env: dict[str, Any]
     inputs: set[int]
     borrowed: set[int]
+    writable: dict[int, Any]
     mapped: set[int]
     holds_made: bool
     made: bool
@@ -144,6 +146,9 @@ class TracerLike(Protocol):
 
     def relate(self, array: Any, view: Any) -> None:
         """Note that two arrays share memory."""
+
+    def rewrite(self, array: Any, value: Value) -> None:
+        """Let an array stand for another value."""
 
     def relatives(self, array: Any) -> Sequence[Any]:
         """Other arrays with the same memory that somebody still holds."""

@@ -145,6 +145,8 @@ class Graph:
         dropped: nodes that nobody reads, and that fail where their operands have no elements.
         repeated: the outputs take the place of the first inputs, many times; a kernel may do so
             in a loop of its own, of as many turns as the number ``TURNS`` says.
+        written: (output, input), by their places: outputs that nobody is given.  Each is what the
+            argument of an input holds after the call.
     """
 
     name: str
@@ -159,12 +161,16 @@ class Graph:
     conditions: tuple[tuple[Expr, Any], ...] = ()
     dropped: tuple[Node, ...] = ()
     repeated: bool = False
+    written: tuple[tuple[int, int], ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
         lines += [f"  {node!r}" for node in self.nodes]
         shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
-        return "\n".join([*lines, f"  return {', '.join(shown)}"])
+        stored = dict(self.written)
+        lines += [f"  {self.inputs[i].name}[...] = {shown[o]}" for o, i in self.written]
+        returned = ", ".join(text for n, text in enumerate(shown) if n not in stored)
+        return "\n".join([*lines, f"  return {returned}"])
 
     @cached_property
     def arguments(self) -> dict[int, Input]:

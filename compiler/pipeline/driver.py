@@ -32,6 +32,7 @@ class Options:
         replay: calls on a GPU that come again may become CUDA graphs.
         watched: there are further outputs, which say whether NumPy would find an error.
         repeated: results become arguments again and again, see ``Graph.repeated``.
+        writes: the function may write to its arguments; a step of ``ow.repeat`` may not.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
@@ -42,6 +43,7 @@ class Options:
     replay: bool = False
     watched: bool = False
     repeated: bool = False
+    writes: bool = True
 
     @property
     def overrides(self) -> dict[str, int]:

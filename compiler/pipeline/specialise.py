@@ -25,11 +25,15 @@ from opweave.compiler.scheduling.accumulation_plans import plan_class
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
+from opweave.compiler.traced.tracer import MOST_NODES
 from opweave.compiler.tracing.arguments import ArrayType, Static, Trace
 from opweave.compiler.tracing.trace import Describe, Rebuild, trace
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, RecompileError
 
+# Writes to arguments before a function runs in parts, unless it is to be a whole: a loop of more
+# takes seconds to trace and lower, and half a minute to compile where each is a kernel.
+MOST_WRITES = 100
 # Reasons of recompilations that are kept.
 MOST_MISSES = 100
 
@@ -192,7 +196,9 @@ class Specialisations:
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
-        made = trace(self.fn, arguments, rebuilt, self.describe, repeated, watched)
+        writes = MOST_NODES if self.options.fullgraph else MOST_WRITES
+        rest = repeated, watched, writes if self.options.writes else 0
+        made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))
         graph = replace(graph, repeated=repeated)

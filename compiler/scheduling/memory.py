@@ -112,7 +112,7 @@ def _in_place(schedule: Schedule, lives: Mapping[int, Life]) -> dict[int, int]:
         if group.form.kind != "map" or len(group.outputs) != 1:
             continue
         (made,) = group.outputs
-        for value in _read_in_place(schedule, group) if made.id in lives else ():
+        for value in read_in_place(schedule, group) if made.id in lives else ():
             life = lives.get(value.id)
             fits = value.shape == made.shape and value.dtype.itemsize == made.dtype.itemsize
             if fits and life is not None and life.last == number and graph.base(value) == value:
@@ -121,7 +121,7 @@ def _in_place(schedule: Schedule, lives: Mapping[int, Life]) -> dict[int, int]:
     return over
 
 
-def _read_in_place(schedule: Schedule, group: Group) -> list[Value]:
+def read_in_place(schedule: Schedule, group: Group) -> list[Value]:
     """The values that a kernel reads at the places of its loop and nowhere else."""
     graph = schedule.graph
     nodes = [graph.nodes[index] for index in group.nodes]

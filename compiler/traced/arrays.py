@@ -171,9 +171,10 @@ class TracedArray(Refused, ArrayOperators):
         try:
             if isinstance(handler, NumpyFunction):
                 args, kwargs = handler.bound(self.tracer, args, kwargs)
+            before = len(self.tracer.builder.nodes)
             result = handler(*args, **{k: v for k, v in kwargs.items() if k != "out"})
             out = kwargs.get("out")
-            return result if out is None else into(result, out, name)
+            return result if out is None else into(self._new(result, before), out, name)
         except OpweaveError as error:
             place = str(self.tracer.where())
             if not place or place in str(error):
@@ -182,6 +183,13 @@ class TracedArray(Refused, ArrayOperators):
         except Exception as error:  # of arguments that the handler has no meaning for
             text = f"{name}: {type(error).__name__}: {error} ({self.tracer.where()})"
             raise self.tracer.noted(UnsupportedError(text)) from error
+
+    def _new(self, result: Any, before: int) -> Any:
+        """What a function gives for ``out=``: a copy of what was there before it was called."""
+        if not isinstance(result, TracedArray):
+            return result
+        made = self.tracer.builder.nodes[before:]
+        return result if any(result.value in n.results for n in made) else result.copy()
 
     def __getattr__(self, name: str) -> Any:
         row = METHODS.get(name)

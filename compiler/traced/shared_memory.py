@@ -8,6 +8,7 @@ from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
+from opweave.opcodes.errors import UnsupportedError
 
 
 class SharedMemory:
@@ -18,7 +19,12 @@ class SharedMemory:
         families: arrays that share memory, by the id of the value that each was then.
         borrowed: views of arguments.
         strided: arguments that do not lie row by row.
+        mapped: arguments that are files in memory.
         hidden: views that stand for a dimension which a vector lost.
+        writable: what stands for arguments that may be written to, and the values that they had at
+            first, by the identity of the former.
+        lends: how often arguments may be written to; 0 for never.
+        rewrites: how often they were.
     """
 
     def __init__(self, builder: Builder):
@@ -27,7 +33,29 @@ class SharedMemory:
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}
         self.borrowed: set[int] = set()
         self.strided: set[int] = set()
+        self.mapped: set[int] = set()
         self.hidden: set[int] = set()
+        self.writable: dict[int, tuple[TracedArray, Value]] = {}
+        self.lends = 0
+        self.rewrites = 0
+
+    @property
+    def rewritten(self) -> list[tuple[TracedArray, Value]]:
+        """The arguments that were written to, and the values that they had at first."""
+        return [(a, first) for a, first in self.writable.values() if a.value.id != first.id]
+
+    def rewrite(self, array: TracedArray, value: Value) -> None:
+        """Let an array stand for another value; an argument lies where it did."""
+        if id(array) in self.writable:
+            self.rewrites += 1
+            if self.rewrites > self.lends:
+                raise UnsupportedError(
+                    f"more than {self.lends} writes to arguments: each round of a loop is code of "
+                    "its own; fuse one round of it, or ask for fullgraph=True"
+                )
+            for known in (self.inputs, self.strided, self.mapped):
+                known |= {value.id} if array.value.id in known else set()
+        array.value = value
 
     def hide(self, view: TracedArray) -> None:
         """A view that is none to NumPy: a number, or a step of our own."""
@@ -49,9 +77,11 @@ class SharedMemory:
 
     def lies_in_rows(self, value: Value) -> bool:
         """Known to lie row by row without a gap, so that NumPy copies it for no order."""
+        if value.id in self.strided:
+            return False
         node = next((n for n in self.builder.nodes if value in n.results), None)
         if node is None:
-            return value.id not in self.strided
+            return True
         if not node.is_view:
             return True
         is_run = (

@@ -61,7 +61,6 @@ class Tracer(SharedMemory):
         self.first_line = first_line
         self.describe = describe
         self.constants: list[Made] = []
-        self.mapped: set[int] = set()  # arguments that are files in memory
         self.refused: OpweaveError | None = None  # the first refusal, see ``trace``
         self.watches = False  # look for errors in what NumPy computes while tracing
         self.has_faulted = False  # there was such an error

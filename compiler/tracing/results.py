@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -14,9 +15,10 @@ from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.capture import classes_in
 from opweave.compiler.captures.structure import Structure
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Output
-from opweave.compiler.ir.values import Scalar, Value
+from opweave.compiler.ir.graph import Graph, Input, Output
+from opweave.compiler.ir.values import Scalar, Symbol, Value
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import Choice
 from opweave.compiler.traced.made import is_array, is_boxed
@@ -24,6 +26,7 @@ from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.refusing import Refusing
+from opweave.compiler.tracing.written import Memory
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
     TraceError,
@@ -105,13 +108,13 @@ def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
     return {number: tracer.copied(array) for number, array in made.items()}
 
 
-def _output(tracer: Tracer, item: Any, path: str) -> Output:
+def _output(memory: Memory, item: Any, path: str) -> Output:
     if issubclass(type(item), Refusing):
         item._refused()
     if type(item) in (MaskSelection, Choice):
         item.refuse()
     if isinstance(item, TracedArray):
-        return item.value
+        return memory.output(item)
     if isinstance(item, TracedScalar):
         return item.expr
     if is_number(item):
@@ -130,3 +133,35 @@ def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> fr
         for i, o in enumerate(graph.outputs)
         if isinstance(o, Value) and is_boxed(o, nodes, hidden, unboxed)
     )
+
+
+def resolved_name(builder: Builder, name: str) -> str:
+    found = builder.find(Symbol(name)) if name in builder.extents else name
+    return found.name if isinstance(found, Symbol) else name
+
+
+def finished(
+    name: str,
+    inputs: list[Input],
+    scalars: tuple[str, ...],
+    tracer: Tracer,
+    outputs: tuple[Output, ...],
+) -> Graph:
+    """Replace unified extents everywhere, and note which must agree at each call."""
+    builder = tracer.builder
+    found = ((symbol, builder.find(symbol)) for symbol in builder.parent)
+    equal = [(other.name, s.name) for s, other in found if isinstance(other, Symbol)]
+
+    def resolved(value: Value) -> Value:
+        return replace(value, shape=tuple(map(builder.find, value.shape)))
+
+    nodes = tuple(builder.resolved_nodes())
+    final = tuple(
+        resolved(o) if isinstance(o, Value) else builder.resolve_expr(o) for o in outputs
+    )
+    made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
+    derived, conditions = tuple(builder.derived.items()), tuple(builder.conditions.values())
+    graph = Graph(
+        name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
+    )
+    return replace(graph, boxed=boxed(graph, tracer.hidden))

@@ -10,12 +10,13 @@ from typing import Any
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.structure import Structure
 from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Input, Output
+from opweave.compiler.ir.graph import Input
 from opweave.compiler.ir.names import c_names, function_name
-from opweave.compiler.ir.values import Symbol, Value
+from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.truths import Truth
@@ -29,13 +30,15 @@ from opweave.compiler.tracing.results import (
     _copies,
     _guard_divisors,
     _output,
-    boxed,
     check_classes,
+    finished,
+    resolved_name,
     result_of,
 )
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.tracing.watch import Watch
+from opweave.compiler.tracing.written import Memory, lending, stored
 from opweave.opcodes.errors import (
     ArgumentError,
     OpweaveError,
@@ -57,6 +60,7 @@ def trace(
     describe: Describe | None = None,
     repeated: bool = False,
     watches: bool = False,
+    writes: int = 0,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -72,22 +76,23 @@ def trace(
         describe: says what is static of an array that is no argument; None refuses those.
         repeated: results become the first arguments again, see ``Graph.repeated``.
         watches: floating-point errors are looked for in what NumPy computes while tracing.
+        writes: how often it may write to arguments, see ``written.py``.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
         ShapeError, DTypeError, UnsupportedError: from the operations of the function.
     """
     names = dict(zip(arguments, c_names(arguments), strict=True))
-    code = getattr(fn, "__code__", None)
     scalars = {names[n]: a for n, a in arguments.items() if not isinstance(a, ArrayType | Static)}
-    first_line = code.co_firstlineno if code else 0
+    first_line = getattr(getattr(fn, "__code__", None), "co_firstlineno", 0)
 
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
-        tracer.holds_made, tracer.watches = holds_made, watches
+        tracer.holds_made, tracer.watches, tracer.lends = holds_made, watches, writes
         _ask(tracer, arguments)
         try:
-            return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
+            with lending(tracer):
+                return _trace(fn, arguments, rebuilt, names, scalars, tracer, repeated)
         except (TraceError, UnsupportedError) as error:
             if holds_made or not tracer.made:
                 raise
@@ -116,24 +121,34 @@ def _trace(
     result = _watched(fn, values, tracer, sight, containers)
     if ShapeError.made != before:  # the function has caught one
         _fix_extents(tracer, call.values())
-    given = tracer.inputs | tracer.borrowed
-    try:
-        if repeated or hasattr(fn, "__opweave_apart__"):  # each result has a place of its own
-            leaves, structure = flatten(result, "the output", CONSTANTS)
-        else:
-            leaves, structure = result_of(result, containers, call.values(), given)
-    except ArgumentError as error:  # Python may return what no kernel's results are
-        raise TraceError(str(error)) from None
+    is_apart = repeated or hasattr(fn, "__opweave_apart__")  # each result has a place of its own
+    leaves, structure = _leaves(result, None if is_apart else containers, call, tracer)
     check_classes(structure, sight.classes())
     copies = _copies(tracer, [item for _, item in leaves])
-    outputs = tuple(_output(tracer, copies.get(id(item), item), path) for path, item in leaves)
+    memory = Memory(tracer)
+    outputs = tuple(_output(memory, copies.get(id(item), item), path) for path, item in leaves)
+    kept, written = stored(tracer, inputs, outputs)
+    outputs += kept
     if repeated and all(isinstance(o, Value) for o in outputs):
         states = [item.value.shape for item in inputs]
         tracer.builder.become(states, [o.shape for o in outputs if isinstance(o, Value)])
     made = _traced(function_name(fn), inputs, scalars, tracer, outputs, structure)
-    made = replace(made, looked_up=sight.seen.looked_up)
     truths = frozenset(n for n, (_, item) in enumerate(leaves) if type(item) is Truth)
-    return replace(made, graph=replace(made.graph, truths=truths)) if truths else made
+    graph = replace(made.graph, truths=truths, written=written)
+    return replace(made, graph=graph, looked_up=sight.seen.looked_up)
+
+
+def _leaves(
+    result: Any, containers: Sequence[Any] | None, call: Mapping[str, Any], tracer: Tracer
+) -> tuple[list[tuple[str, Any]], Structure | None]:
+    """The leaves of a result and its structure; without containers each leaf has a place."""
+    given = tracer.inputs | tracer.borrowed
+    try:
+        if containers is None:
+            return flatten(result, "the output", CONSTANTS)
+        return result_of(result, containers, call.values(), given)
+    except ArgumentError as error:  # Python may return what no kernel's results are
+        raise TraceError(str(error)) from None
 
 
 def _fix_extents(tracer: Tracer, given: Iterable[Any]) -> None:
@@ -157,6 +172,8 @@ def _entered(
             tracer.mapped |= {value.id} if argument.library == "memmap" else set()
             tracer.strided |= {value.id} if argument.layout != "C" else set()
             call[name] = tracer.wrapped(value)
+            if tracer.lends:
+                tracer.writable[id(call[name])] = call[name], value
         elif isinstance(argument, Static):
             call[name] = sight.plain(argument.value)
         else:
@@ -205,9 +222,9 @@ def _traced(
         made.check()
     inputs += [Input(c.value, c.name, c.type.layout, c.type.aligned) for c in constants]
     _guard_divisors(tracer, outputs)
-    graph = _finish(name, inputs, tuple(scalars), tracer, outputs)
+    graph = finished(name, inputs, tuple(scalars), tracer, outputs)
     asked = {s.name for s in builder.parent if isinstance(builder.find(s), int)}
-    static = frozenset(_resolved_name(builder, n) for n in tracer.static) | asked
+    static = frozenset(resolved_name(builder, n) for n in tracer.static) | asked
     types_of = {name: scalar_type(value) for name, value in scalars.items()}
     arrays, kinds = tuple(c.array for c in constants), tuple(c.type for c in constants)
     following = tuple(c.follows for c in constants)
@@ -257,35 +274,3 @@ def run(
         leaving.end()  # again, if Ctrl-C came in the middle of it
         sight.seen.clear()
         substituted.release()
-
-
-def _resolved_name(builder: Builder, name: str) -> str:
-    found = builder.find(Symbol(name)) if name in builder.extents else name
-    return found.name if isinstance(found, Symbol) else name
-
-
-def _finish(
-    name: str,
-    inputs: list[Input],
-    scalars: tuple[str, ...],
-    tracer: Tracer,
-    outputs: tuple[Output, ...],
-) -> Graph:
-    """Replace unified extents everywhere, and note which must agree at each call."""
-    builder = tracer.builder
-    found = ((symbol, builder.find(symbol)) for symbol in builder.parent)
-    equal = [(other.name, s.name) for s, other in found if isinstance(other, Symbol)]
-
-    def resolved(value: Value) -> Value:
-        return replace(value, shape=tuple(map(builder.find, value.shape)))
-
-    nodes = tuple(builder.resolved_nodes())
-    final = tuple(
-        resolved(o) if isinstance(o, Value) else builder.resolve_expr(o) for o in outputs
-    )
-    made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
-    derived, conditions = tuple(builder.derived.items()), tuple(builder.conditions.values())
-    graph = Graph(
-        name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
-    )
-    return replace(graph, boxed=boxed(graph, tracer.hidden))

@@ -30,6 +30,7 @@ from opweave.runtime.calls.results import (
     single_of,
 )
 from opweave.runtime.calls.steps import Launch, by_library, scalar_value, step_of
+from opweave.runtime.calls.writes import Writes
 
 
 class Prepared:
@@ -64,6 +65,9 @@ class Prepared:
         self._prepare_steps(lowered)
         self._loop: Loop | None = None
         self.plan = executor.plan(self) if self.single is None else None
+        at_once = self.single is not None or self.plan is not None
+        writes = Writes(lowered.schedule, arrays, at_once) if self.graph.written else None
+        self.writes: Writes | None = writes
 
     def _look_at_outputs(self, extents: Mapping[str, int]) -> None:
         graph = self.graph
@@ -131,7 +135,7 @@ class Prepared:
         faults = self.executor.faults() if self.notes_faults else None
         run = self._run_apart if self.plan is None else self.plan
         found = self.results(run(arrays, env, out, faults), env, faults)
-        return self._apart(found) if self.shared and not out else found
+        return self._apart(found) if self.shared else found
 
     def _apart(self, results: list[Any]) -> list[Any]:
         """Results of which no two are the same object: a view replaces the second one."""

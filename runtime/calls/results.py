@@ -31,7 +31,7 @@ class Single(NamedTuple):
 
 
 def single_of(graph: Graph, steps: Sequence[Step], made: Makes) -> Single | None:
-    """How to call a kernel that is alone, and whose results are what it writes."""
+    """How to call a kernel that is alone, and whose results are arguments or what it writes."""
     if len(steps) != 1:
         return None
     ((step,), (makes,)) = steps, made
@@ -40,9 +40,8 @@ def single_of(graph: Graph, steps: Sequence[Step], made: Makes) -> Single | None
     inputs = (i.value.id for i in graph.inputs)
     places = {value: n for n, value in enumerate((*inputs, *(m[0] for m in makes)))}
     plain = all(isinstance(o, Value) and o.shape for o in graph.outputs)
-    written = {value for value, *_ in makes}
     outputs = [o.id for o in graph.outputs if isinstance(o, Value)]
-    if not plain or not written.issuperset(outputs):
+    if not plain or not places.keys() >= {*outputs}:
         return None
     pointers = tuple((slot, places[value], offset) for slot, value, offset in step.pointers)
     return Single(step, makes, pointers, tuple(places[o] for o in outputs))

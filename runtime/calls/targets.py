@@ -22,10 +22,8 @@ def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, 
     Raises:
         ArgumentError: arrays that do not fit the outputs, or that share memory.
     """
-    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
     outputs = prepared.graph.outputs
-    if len(targets) != len(outputs):
-        raise ArgumentError(f"out=: expected {len(outputs)} arrays, found {len(targets)}")
+    targets = _targets(out, len(outputs))
     for target, value in zip(targets, outputs, strict=True):
         _check(target, value, prepared)
     direct = _remembered(targets, prepared, arrays)
@@ -36,15 +34,33 @@ def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, 
     return targets
 
 
+def check_fitting(out: Any, prepared: Prepared, count: int) -> None:
+    """Check arrays that the first outputs are copied to, before anything is computed.
+
+    Raises:
+        ArgumentError: arrays that do not fit the outputs.
+    """
+    for target, value in zip(_targets(out, count), prepared.graph.outputs, strict=False):
+        if isinstance(value, Value) and is_array(target):  # all else is refused by the copy
+            shape, dtype = prepared.layouts.shape_of(value)
+            _check_fits(target, shape, dtype.numpy)
+
+
+def _targets(out: Any, count: int) -> list[Any]:
+    """The arrays that are given for so many outputs."""
+    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
+    if len(targets) != count:
+        raise ArgumentError(f"out=: expected {count} arrays, found {len(targets)}")
+    return targets
+
+
 def copied_into(out: Any, results: Sequence[Any]) -> list[Any]:
     """Copy results into given arrays.
 
     Raises:
         ArgumentError: arrays that do not fit the results.
     """
-    targets = [out] if is_array(out) else [leaf for _, leaf in flatten(out)[0]]
-    if len(targets) != len(results):
-        raise ArgumentError(f"out=: expected {len(results)} arrays, found {len(targets)}")
+    targets = _targets(out, len(results))
     for target, result in zip(targets, results, strict=True):
         if not (is_array(target) or is_traced_array(target)) or not hasattr(result, "shape"):
             raise ArgumentError(f"out=: expected an array, found {type(target).__name__}")

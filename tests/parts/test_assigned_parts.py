@@ -143,18 +143,12 @@ def through_a_transposition(x):
     return t
 
 
-def an_argument(x):
-    x[0] = 1
+def through_an_argument(x):
+    x.T[0] = 1
     return x
 
 
-def a_part_of_an_argument(x):
-    part = x[1:]
-    part[0] = 1
-    return part
-
-
-@pytest.mark.parametrize("function", [through_a_transposition, an_argument, a_part_of_an_argument])
+@pytest.mark.parametrize("function", [through_a_transposition, through_an_argument])
 def test_what_others_see_is_not_written_unseen(function):
     with pytest.raises(e.UnsupportedError, match="shares its memory|writes into an argument"):
         ow.fuse(function, fullgraph=True)(X)

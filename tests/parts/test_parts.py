@@ -163,7 +163,7 @@ CASES = {
 }  # fmt: skip
 # What is a whole graph; in parts where something else is not.
 WHOLE = ("concatenate", "stack", "gather", "cumsum", "argmax", "roll", "mask", "array of numbers", "einsum",
-         "written behind", "attribute", "asarray", "nothing")  # fmt: skip
+         "written behind", "attribute", "asarray", "nothing", "argument in place")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

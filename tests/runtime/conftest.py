@@ -26,6 +26,9 @@ class Array:
     def get(self, stream=None):
         return self.array
 
+    def __setitem__(self, key, value):
+        self.array[key] = value.array if isinstance(value, Array) else value
+
     def set(self, array, stream=None):
         self.array[...] = array
 

@@ -87,6 +87,62 @@ def test_outputs_go_straight_into_a_fitting_out(launches):
     assert launches[0][3][1] is out
 
 
+def scaled(u):
+    u *= 2
+    return u
+
+
+def shifted(u):
+    u[1:] = u[:-1] * 2
+    return u
+
+
+def test_an_argument_is_written_in_place(launches):
+    u = Array(np.ones(1024, np.float32))
+    fused = ow.fuse(scaled, fullgraph=True)
+
+    assert fused(u) is u
+    assert fused(u) is u
+    assert [args[:2] for *_, args in launches] == [(u, u)] * 2
+
+
+def test_an_argument_that_others_read_is_computed_apart(launches):
+    u = Array(np.ones(1024, np.float32))
+
+    assert ow.fuse(shifted, fullgraph=True)(u) is u
+    ((*_, args),) = launches
+    assert [a is u for a in args if isinstance(a, Array)] == [True, True, False]
+
+
+def test_arguments_that_share_memory_run_in_parts(launches):
+    memory = np.ones(1025, np.float32)
+
+    def added(u, v):
+        u += v
+
+    with pytest.raises(e.UnsupportedError, match="u and v share memory"):
+        ow.fuse(added, fullgraph=True)(Array(memory[1:]), Array(memory[:-1]))
+    assert launches == []
+
+
+def test_numpy_arrays_that_are_written_to_are_copied_back(launches, monkeypatch):
+    from opweave.runtime.cuda import executor as runtime
+
+    def copied_in(value):
+        return Array(value + 1) if isinstance(value, np.ndarray) else value
+
+    monkeypatch.setattr(runtime, "copied_in", copied_in)
+    u, fixed = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    fixed.flags.writeable = False
+    with ow.config(device="cuda"):
+        fused = ow.fuse(scaled)
+        assert fused(u) is u
+        with pytest.raises(ValueError, match="read-only"):
+            fused(fixed)
+
+    np.testing.assert_array_equal(u, 1)  # the copy, which no kernel has changed here
+
+
 def test_arrays_of_two_devices_and_mixed_arrays_are_refused(launches):
     x = Array(np.ones(5, np.float32))
     add = ow.fuse(lambda x, y: x + y)

@@ -203,6 +203,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "python/test_what_outlives_a_call.py": {
         "test_nothing_keeps_the_arrays_of_a_call": every(2),
     },
+    "parts/test_written_arguments.py": {
+        "test_written_as_by_numpy": diagonal("function", "layout"),
+    },
     "kernels/test_boundaries.py": {
         "test_a_form_is_right_at_an_extent": diagonal("form", "target", "extent"),
     },

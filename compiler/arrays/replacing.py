@@ -1,0 +1,182 @@
+"""The whole array that an assignment to some elements leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.arrays.gathering import (
+    checked,
+    coordinate,
+    gathered,
+    is_below,
+    is_place,
+    place_type,
+)
+from opweave.compiler.arrays.indexing import bounds, expanded
+from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.reshaping import number_of
+from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.ir.expr import Expr, literal
+from opweave.compiler.ir.values import Extent, Shape
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from opweave.compiler.ir.builder import Builder
+
+
+def agree(builder: Builder, shape: Shape, other: Shape) -> bool:
+    """Whether two shapes are the same; the answer becomes part of the guard."""
+    return len(shape) == len(other) and all(
+        builder.find(a) == builder.find(b)
+        or builder.require(Expr("eq", (builder.extent_expr(a), builder.extent_expr(b))))
+        for a, b in zip(shape, other, strict=True)
+    )
+
+
+# Of a dimension of a part of an array: its place in the array, and its extent.
+Along = tuple[Any, Extent]
+
+
+def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
+    """An array in which the elements at some places are replaced."""
+    tracer, dtype = target.tracer, target.value.dtype
+    if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
+        if getattr(value, "ndim", 0):
+            raise UnsupportedError("assignment by a mask: expected one number")
+        _check_mask(target, key)
+        return np.where(key, _typed(tracer, value, dtype), target)
+    items = expanded(target, key)
+    if any(item is None or getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
+        raise UnsupportedError("assignment by an index array; use np.where")
+    inside: list[Any] = []
+    along: list[Along] = []
+    for axis, item in enumerate(items):
+        tests, place = _part_along(target, axis, item)
+        inside += tests
+        along += place
+    if not inside and is_traced_array(value) and _is_alike(target, value):
+        return _typed(tracer, value, dtype).copy()
+    return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def _is_alike(target: TracedArrayLike, value: TracedArrayLike) -> bool:
+    """Whether a value has the extents of the whole target."""
+    builder = target.tracer.builder
+    pairs = zip(target.value.shape, value.value.shape, strict=False)
+    examples = [(builder.example(a), builder.example(b)) for a, b in pairs]
+    if target.ndim != value.ndim or any(a != b for a, b in examples):
+        return False  # it is broadcast, or does not fit
+    return agree(builder, target.value.shape, value.value.shape)
+
+
+def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any], list[Along]]:
+    """Of one axis: what holds inside of a part, and the part's dimension there, if it has one."""
+    tracer, extent = target.tracer, target.value.shape[axis]
+    places = place_type(tracer, *target.value.shape)
+    zero = places.numpy.type(0)
+    c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
+    if is_place(item):
+        _nonempty(target)
+        return [c == checked(tracer, item, extent)], []
+    found = bounds(target, item, axis)
+    if found is None:
+        return [], [(c, extent)]
+    start, step, length = found
+    i = c - tracer.scalar(start)
+    if not isinstance(item, slice):
+        return [i == zero], []
+    in_step = [i % abs(step) == zero] if abs(step) != 1 else []
+    i = i // step if step != 1 else i
+    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], [(i, length)]
+
+
+def _nonempty(target: TracedArrayLike) -> None:
+    """Check that elements are written, since only then the places are checked.
+
+    Raises:
+        UnsupportedError: no elements are written.
+    """
+    if target.tracer.builder.is_empty(target.value.shape):
+        raise UnsupportedError("assignment to elements of an empty array")
+
+
+def _check_mask(target: TracedArrayLike, mask: Any) -> None:
+    """
+    Raises:
+        BoundsError: extents differ; a mask does not broadcast.
+        UnsupportedError: a mask without elements, which NumPy accepts for any array.
+    """
+    tracer = target.tracer
+    for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
+        have, given = (number_of(tracer, extent) for extent in extents)
+        if have != given and not tracer.builder.require(Expr("eq", (have, given))):
+            if tracer.builder.require(Expr("eq", (given, literal(0)))):
+                raise UnsupportedError("assignment by a mask without elements")
+            raise BoundsError(
+                f"assignment by a mask: {int(extents[1])} elements along axis {axis} of size "
+                f"{int(extents[0])}; a mask has the shape of what it selects from"
+            )
+
+
+def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
+    typed = _typed(target.tracer, value, dtype)
+    if inside:
+        return np.where(reduce(np.logical_and, inside), typed, target)
+    if not is_traced_array(typed):
+        return np.full_like(target, typed)
+    return np.broadcast_to(typed, target.shape).copy()
+
+
+def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
+    """A value as it is stored: NumPy casts whatever is assigned to elements."""
+    if is_traced_array(value):
+        return value if value.value.dtype is dtype else value.astype(dtype.numpy)
+    number = np.asarray(tracer.concrete(value))
+    if number.ndim or number.dtype.kind not in "biufc":
+        raise UnsupportedError("assignment to elements: expected an array or a number")
+    if number.dtype.kind == "c" and not dtype.is_complex:
+        raise UnsupportedError(f"assignment to elements: a complex number into {dtype}")
+    if type(value) is int and dtype.kind in "iu":
+        return dtype.numpy.type(value)  # raises where it does not fit, as NumPy does
+    with tracer.errors():
+        return number.astype(dtype.numpy)[()]
+
+
+def _placed(tracer: Any, value: Any, along: Sequence[tuple[Any, Extent]]) -> Any:
+    """An array that is assigned to a part, placed in an array as large as the target.
+
+    Raises:
+        ShapeError: it does not broadcast to the part.
+    """
+    if not is_traced_array(value):
+        if getattr(value, "ndim", 0):
+            value = tracer.wrapped(tracer.constant(value))
+        elif isinstance(value, list | tuple):
+            raise UnsupportedError("assignment to elements: expected an array or a number")
+        else:
+            return value
+    builder, shape = tracer.builder, value.value.shape
+    extra = len(shape) - len(along)
+    if any(e != 1 for e in shape[: max(extra, 0)]):
+        raise ShapeError(f"assignment to elements: an array of {len(shape)} dimensions")
+    if extra > 0:
+        value = tracer.hidden_view(value, tuple(range(extra, len(shape))))
+        shape = shape[extra:]
+    if all(e == 1 for e in shape):
+        return tracer.hidden_view(value, ())
+    places: list[Any] = []
+    for own, (place, extent) in zip(shape, along[len(along) - len(shape) :], strict=True):
+        same = Expr("eq", (builder.extent_expr(own), builder.extent_expr(extent)))
+        if own == 1:
+            places.append(tracer.scalar(literal(0)))
+        elif builder.find(own) == builder.find(extent) or builder.require(same):
+            places.append(place)
+        else:
+            have, wanted = builder.example(own), builder.example(extent)
+            raise ShapeError(f"assignment to elements: {have} elements do not fit {wanted}")
+    return gathered(value, places)

@@ -1,0 +1,87 @@
+"""Arguments that a function writes to: which kernel may write straight to their memory.
+
+    u *= 2                      the kernel reads and writes the same element: in place
+    u[...] = v                  no kernel reads u: in place
+    u[1:-1] += u[2:] - u[:-2]   another thread may still need what this one would write: apart
+
+What cannot be written in place is computed apart, and copied when all kernels are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.values import Value
+from opweave.compiler.scheduling.memory import read_in_place
+from opweave.compiler.scheduling.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Write:
+    """How an argument is written to.
+
+    Attributes:
+        output, place: of the graph's output, and of the input that it is stored to.
+        name: of the argument.
+        kernel: the one that writes in place; "" for none.
+        why: it is computed apart, in that case.
+    """
+
+    output: int
+    place: int
+    name: str
+    kernel: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.kernel:
+            return f"{self.name} is written in place, by {self.kernel}"
+        return f"{self.name} is computed apart and copied: {self.why}"
+
+
+def writes_of(schedule: Schedule) -> tuple[Write, ...]:
+    """How a schedule writes to each argument."""
+    graph = schedule.graph
+    held = next(_held_back(graph), "") if graph.written else ""
+    return tuple(_write(schedule, output, place, held) for output, place in graph.written)
+
+
+def _held_back(graph: Graph) -> Iterator[str]:
+    """What is known only when all kernels are done, so that none may write to an argument."""
+    if any(node.operator.notes_faults for node in graph.nodes):
+        yield "an index may have no element"
+    numbers = [output for output in graph.outputs if not isinstance(output, Value)]
+    if any(number.op not in ("literal", "extent") for number in numbers):
+        yield "a number that is returned may be an error"
+
+
+def _write(schedule: Schedule, output: int, place: int, held: str) -> Write:
+    graph, groups = schedule.graph, schedule.groups
+    value, given = graph.outputs[output], graph.inputs[place]
+    why, name = held, ""
+    if not why and given.layout != "C":
+        why = "it does not lie row by row"
+    if not why:
+        number = next((n for n, group in enumerate(groups) if value in group.outputs), -1)
+        why = _read_else(schedule, number, given.value) if number >= 0 else "it is a view"
+        name = "" if why else groups[number].name
+    return Write(output, place, given.name, name, why)
+
+
+def _read_else(schedule: Schedule, number: int, given: Value) -> str:
+    """Who reads an argument that a group would write to, other than in place; "" for nobody."""
+    graph = schedule.graph
+    readers = [
+        n
+        for n, group in enumerate(schedule.groups)
+        if any(graph.base(value) == given for value in group.inputs)
+    ]
+    group = schedule.groups[number]
+    if any(n > number for n in readers):
+        return f"{schedule.groups[readers[-1]].name} reads it later"
+    is_alone = group.form.kind == "map" and len(group.outputs) == 1
+    if number not in readers or (is_alone and given in read_in_place(schedule, group)):
+        return ""
+    return f"{group.name} reads what other threads write"

@@ -1,0 +1,138 @@
+"""Calls that write to their arguments.
+
+Kernels compute what the arguments hold afterwards: straight into their memory where nobody else
+needs what is there (``compiler/scheduling/writes.py``), else in arrays that are copied when all is
+known to be right.  A call whose arguments are not apart in memory, or of which one cannot be
+written to, is not run by kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opweave.compiler.ir.values import Value
+from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.writes import writes_of
+from opweave.opcodes.errors import BoundsError
+from opweave.runtime.calls.arrays import is_cupy, overlap, overlaps_itself, pointer
+
+if TYPE_CHECKING:
+    from opweave.runtime.calls.prepared import Prepared
+
+# So many steps are taken to find out whether two layouts have an element in common.
+MOST_WORK = 1000
+
+
+class Unwritten(Exception):
+    """Kernels may not run a call, or have failed, and no argument was written to.
+
+    Attributes:
+        shared: names of arguments that share memory, if that is why.
+    """
+
+    def __init__(self, why: str, shared: tuple[str, ...] = ()):
+        super().__init__(why)
+        self.shared = shared
+
+
+class Writes:
+    """The arguments that a prepared call writes to.
+
+    Attributes:
+        pairs: (output, input), by their places.
+        straight: (value, input): what kernels write straight to an input's memory.
+    """
+
+    def __init__(self, schedule: Schedule, arrays: Sequence[Any], at_once: bool):
+        """
+        Args:
+            arrays: like those of the calls.
+            at_once: no number is computed behind the first kernel, which may be an error.
+        """
+        graph = schedule.graph
+        self.names = tuple(item.name for item in graph.inputs)
+        self.pairs = graph.written
+        self.places = tuple(place for _, place in self.pairs)
+        self.straight = tuple(
+            (value.id, write.place)
+            for write in writes_of(schedule)
+            if isinstance(value := graph.outputs[write.output], Value)
+            and write.kernel
+            and at_once
+            and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
+        )
+        self._folded = any(overlaps_itself(arrays[place]) for place in self.places)
+        self._apart: list[int] = []  # where the arrays of the last call began
+
+    def check(self, arrays: Sequence[Any]) -> None:
+        """Check that kernels may write to the arguments.
+
+        Arrays that begin where those of the last call did, as in a loop, lie apart as those did:
+        calls of one kind have the same extents and strides.
+
+        Raises:
+            Unwritten: one is read-only, or shares memory with itself or another array.
+        """
+        for place in self.places:
+            array = arrays[place]
+            if type(array) is not np.ndarray and is_cupy(array):
+                continue
+            if not array.flags.writeable:
+                raise Unwritten(f"argument {self.names[place]} is read-only")
+        if self._folded:
+            raise Unwritten("elements of an argument that is written to share memory")
+        if len(arrays) == 1 or (begin := [*map(pointer, arrays)]) == self._apart:
+            return
+        for place in self.places:
+            for other, array in enumerate(arrays):
+                if other != place and _share(arrays[place], array):
+                    shared = self.names[place], self.names[other]
+                    raise Unwritten(f"{' and '.join(shared)} share memory", shared)
+        self._apart = begin
+
+
+def store(outputs: Sequence[Any], arrays: Sequence[Any], pairs: Sequence[tuple[int, int]]) -> None:
+    """Copy outputs to the arguments that hold them, unless kernels have written there."""
+    for output, place in pairs:
+        if outputs[output] is not arrays[place]:
+            arrays[place][...] = outputs[output]
+
+
+def written(
+    prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, Any], count: int | None = None
+) -> list[Any]:
+    """Run a call, and let its arguments hold what they do afterwards; returns all outputs.
+
+    Args:
+        count: if it is given, outputs behind so many are alarms.
+
+    Raises:
+        Unwritten: kernels cannot run it, an index has no element, or there is an alarm.
+    """
+    writes = prepared.writes
+    assert writes is not None
+    writes.check((*arrays, *prepared.constants) if prepared.constants else arrays)
+    straight = writes.straight if count is None else ()
+    try:
+        found = prepared(arrays, env, {value: arrays[place] for value, place in straight})
+    except (BoundsError, ArithmeticError) as error:
+        raise Unwritten(str(error)) from None
+    if count is not None and any(found[count:]):
+        raise Unwritten("NumPy would find a floating-point error")
+    store(found, arrays, writes.pairs)
+    return found
+
+
+def _share(a: Any, b: Any) -> bool:
+    """True if two arrays share bytes, or if that is hard to tell."""
+    if not overlap(a, b):
+        return False
+    if not isinstance(a, np.ndarray):
+        return True
+    try:
+        return bool(np.shares_memory(a, b, max_work=MOST_WORK))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
