@@ -213,15 +213,15 @@ class OpcodeKernel:
     def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but one on arrays that was prepared before."""
         operands = [*args, *kwargs.values()]
-        if any(hasattr(type(o), "__opweave_apply__") for o in operands) and "out" not in kwargs:
+        has_place = "out" in kwargs and "out" not in self.arguments
+        if any(hasattr(type(o), "__opweave_apply__") for o in operands) and not has_place:
             given = self.fused.signature.in_order(args, kwargs)
             return returned(run_list(self, dict(zip(self.arguments, given, strict=True))))
         if operands and all(map(is_operand, operands)):
             return self.bind(*args, **kwargs)
         if config.errors == "numpy":  # which prepares kernels of its own
-            call = self.fused.signature.bind(
-                args, {k: v for k, v in kwargs.items() if k != "out" or k in self.arguments}
-            )
+            named = {k: v for k, v in kwargs.items() if k != "out" or not has_place}
+            call = self.fused.signature.bind(args, named)
             _ = self.fused.ready_for(call) or self.fused.prepare(call)
         return self.fused(*args, **kwargs)
 
