@@ -210,6 +210,32 @@ def test_a_value_that_another_kernel_reads_is_not_added_up():
     assert program.kernels[1].replace("store", o.accumulate).data.added
 
 
+@host
+@pytest.mark.parametrize(
+    ("bounds", "mode"), [("clamp", "edge"), ("wrap", "wrap"), ("zero", "constant")]
+)
+def test_a_policy_says_what_is_read_beside_the_array(bounds, mode):
+    x = X.reshape(20, 35)
+    k = ow.kernel([
+        o.grid_stride(blocks=1), ow.load("x"),
+        o.neighbour(step=-2, bounds=bounds).named("left"), o.neighbour("x", bounds=bounds),
+        o.subtract("left"), ow.store(by=o.streaming_store),
+    ])  # fmt: skip
+    padded = np.pad(x, [(0, 0), (2, 1)], mode)
+
+    np.testing.assert_array_equal(k(x), padded[:, 3:] - padded[:, :-3])
+    assert k.lower(x, target="sm_80").check(x).ok
+
+
+def test_another_policy_or_none_to_shift_is_refused():
+    k = ow.kernel([ow.load("x"), o.neighbour(bounds="mirror"), ow.store()])
+
+    with pytest.raises(e.ArgumentError, match="bounds='mirror': expected one of clamp, wrap, z"):
+        k.lower(X)
+    with pytest.raises(e.AxisError, match="an array with an axis"):
+        o.neighbour(np.array(1))
+
+
 # The checker
 
 
