@@ -121,7 +121,8 @@ class Kernel:
     @property
     def added(self) -> tuple[int, ...]:
         """The values whose stores add to what is there."""
-        names = {s.name for p in self.passes for s in p.stores if s.by and s.by.adds}
+        stores = (*self.row_stores, *(store for step in self.passes for store in step.stores))
+        names = {s.name for s in stores if s.by and s.by.adds}
         return tuple(p.source for p in self.params if p.name in names)
 
     @property

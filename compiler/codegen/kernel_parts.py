@@ -119,8 +119,13 @@ class Store(Addressed):
     def line(self) -> Line:
         """As it stands in a list."""
         text = f"{self.access.at(self.name, 'j')} <- {self.value}"
-        text = f"{self.written(self.value)}  // {self.by.name}" if self.by else text
+        text = f"{self.whole}  // {self.by.name}" if self.by else text
         return Line(Phase.STORE, f"store {self.name}", text)
+
+    @property
+    def whole(self) -> str:
+        """What writes the value itself, such as that of a whole row."""
+        return self.written(self.value)
 
     @property
     def register(self) -> str:

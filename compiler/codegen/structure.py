@@ -21,6 +21,8 @@ from opweave.opcodes.structural import Placed, Structural
 # The phases that a template takes from a user.
 TAKES: dict[str, tuple[Phase, ...]] = {
     "map": (Phase.INDEX, Phase.GUARD, Phase.LOAD, Phase.STORE),
+    "row": (Phase.LOAD, Phase.STORE),
+    "reduce": (Phase.LOAD, Phase.STORE),
 }
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a kernel
 # The ways to address an operand that know the place of each element.
@@ -74,6 +76,8 @@ def structured(kernel: Kernel, setting: Setting, number: int) -> Kernel:
         guard=once.get(Phase.GUARD),
         most_blocks=_most_blocks(kernel, setting, index),
         row_loads=_replaced(kernel.row_loads, others),
+        row_stores=_replaced(kernel.row_stores, others),
+        cached=_replaced(kernel.cached, others),
         passes=tuple(
             replace(p, loads=_replaced(p.loads, others), stores=_replaced(p.stores, others))
             for p in kernel.passes
@@ -181,7 +185,7 @@ def _check_adds(kernel: Kernel, setting: Setting, number: int, value: Value) -> 
 
 def edited(kernel: Kernel) -> list[str]:
     """The structural op-codes that a user put into a kernel, such as ``load x: read_only``."""
-    stores = (store for step in kernel.passes for store in step.stores)
+    stores = (*kernel.row_stores, *(store for step in kernel.passes for store in step.stores))
     named = (
         ("index", kernel.index),
         ("guard", kernel.guard),

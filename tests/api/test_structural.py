@@ -342,6 +342,21 @@ def test_structural_op_codes_in_wrong_places_are_refused(mistake, message):
         mistake()
 
 
+@host
+def test_kernels_of_rows_take_loads_and_stores():
+    x = X.reshape(7, 100)
+    k = ow.kernel([ow.load("x", by=o.read_only), o.sum(axis=1), ow.store(by=o.accumulate)])
+    out = np.full(7, 5)
+    scaled = ow.fuse(lambda x, w: (x - x.max(axis=1, keepdims=True)) * w)
+    kernel = scaled.lower(x, x[0], target="sm_80").kernels[0].replace("load", o.packed_pairs)
+    kernel = kernel.replace("store", ow.structural("store", "__stcg(p, x)"))
+
+    np.testing.assert_array_equal(k(x, out=out), 5 + x.sum(axis=1))
+    assert "    add_to(out + row, sum0);\n" in source(k, x)
+    np.testing.assert_array_equal(kernel(x, x[0]), scaled(x, x[0]))
+    assert "__stcg(out + row * cols + j, out_v[l]);" in kernel.source
+
+
 def test_a_template_that_takes_none_says_which_do():
     kernel = ow.fuse(lambda x: x - x.max(axis=1, keepdims=True)).lower(X[None]).kernels[0]
 
