@@ -45,6 +45,8 @@ class Structural:
         at = f"{self.phase.value} {self.name}"
         check_text(at, self.phase, self.text)
         _check_blocks(at, self)
+        plain = " ".join(rename(self.text, {}).split())  # one line, without comments
+        object.__setattr__(self, "text", plain)
 
     def __call__(self, *, blocks: int) -> Structural:
         """The same index op-code with so many blocks, as in ``grid_stride(blocks=64)``.

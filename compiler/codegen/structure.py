@@ -141,6 +141,10 @@ def _loads(kernel: Kernel) -> list[Load]:
     return [*kernel.row_loads, *(load for step in kernel.passes for load in step.loads)]
 
 
+def _stores(kernel: Kernel) -> list[Store]:
+    return [*kernel.row_stores, *(store for step in kernel.passes for store in step.stores)]
+
+
 def _most_blocks(kernel: Kernel, setting: Setting, index: Structural | None) -> int:
     """The most blocks of a launch: of a loop as it says, or as many as the device holds."""
     if index is None or not index.fills:
@@ -183,13 +187,29 @@ def _check_adds(kernel: Kernel, setting: Setting, number: int, value: Value) -> 
         )
 
 
+def texts_of(kernel: Kernel) -> dict[str, str]:
+    """What stands in the source for a user's structural op-codes, and the op-codes' names."""
+    found: dict[str, str] = {}
+    if kernel.index:
+        lines = kernel.loop.split("\n") if kernel.loop else [f"first = {kernel.index.bound};"]
+        found |= {line.strip(): "index" for line in lines}
+    if kernel.guard:
+        found[f"end = {kernel.guard.bound};"] = "guard"
+    for load in _loads(kernel):
+        found |= {load.read(load.element): f"load {load.name}"} if load.by else {}
+    for store in _stores(kernel):
+        values = (f"{store.register}[c][l]", f"{store.register}[l]", store.value)
+        names = dict.fromkeys(map(store.written, values), f"store {store.name}")
+        found |= names if store.by else {}
+    return found
+
+
 def edited(kernel: Kernel) -> list[str]:
     """The structural op-codes that a user put into a kernel, such as ``load x: read_only``."""
-    stores = (*kernel.row_stores, *(store for step in kernel.passes for store in step.stores))
     named = (
         ("index", kernel.index),
         ("guard", kernel.guard),
         *((f"load {load.name}", load.by) for load in _loads(kernel)),
-        *((f"store {store.name}", store.by) for store in stores),
+        *((f"store {store.name}", store.by) for store in _stores(kernel)),
     )
     return list(dict.fromkeys(f"{place}: {code.name}" for place, code in named if code))

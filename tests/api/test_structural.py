@@ -367,6 +367,20 @@ def test_a_template_that_takes_none_says_which_do():
 # What the compiler makes of it
 
 
+@host
+@pytest.mark.parametrize(("place", "text"), [
+    ("index", "first = nosuch(blockIdx.x)"), ("guard", "end = nosuch(cols)"),
+    ("load x", "nosuch(p)"), ("store y", "nosuch(p, x)"),
+])  # fmt: skip
+def test_what_does_not_compile_is_named(place, text):
+    k = PLAIN.replace(place, ow.structural(place.split()[0], f"{text}  // a comment"))
+    with pytest.raises(e.CompileError) as caught:
+        k.lower(X, target="host").program.compile()
+
+    assert caught.value.opcode == place.replace("store y", "store out")
+    assert "nosuch" in caught.value.source.split("\n")[caught.value.line - 1]
+
+
 @pytest.mark.nvrtc
 def test_the_hints_reach_the_instructions():
     kernel = PLAIN.lower(X, target="sm_80")
