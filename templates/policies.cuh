@@ -18,15 +18,15 @@ struct Pairs : Plain {  // two elements a word
     OW_SPECIAL static constexpr int bytes(int whole, int one) { return whole % (2 * one) || one > 8 ? one : 2 * one; }
 };
 
-// One element, and chunks as of load_chunk and store_chunk.
+// One element, in words as long as it is aligned; and chunks as of load_chunk and store_chunk.
 template <class How, class S> OW_INLINE auto load_by(const S* p) {
     decltype(load(p)) r[1];
-    load_words<How, sizeof(S)>(r, p);
+    load_words<How, alignof(S)>(r, p);
     return r[0];
 }
 template <class How, class R, class S> OW_INLINE void store_by(S* p, R x) {
     const R r[1] = {x};
-    store_words<How, sizeof(S)>(p, r);
+    store_words<How, alignof(S)>(p, r);
 }
 template <class How, int N, class R, class S> OW_INLINE void load_chunk_by(R (&r)[N], const S* p, index_t inside) {
 #if USE_VECTOR_IO

@@ -150,6 +150,16 @@ def test_narrow_and_wide_types_are_read_in_words(dtype):
 
 
 @host
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_may_start_between_two(dtype):
+    x = np.arange(2 * 611 + 1, dtype=dtype(0).real.dtype)[1:].view(dtype)
+    kernel = ow.fuse(lambda x: x + 1).lower(x, target="sm_80").kernels[0]
+    kernel = kernel.replace("load", o.read_only).replace("store", o.streaming_store)
+
+    np.testing.assert_array_equal(kernel(x), x + 1)
+
+
+@host
 def test_a_store_that_adds_begins_with_zeros_or_with_out():
     out = np.full(700, 7, np.int32)
 
