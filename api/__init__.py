@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
     from opweave._lists.codes import load, store
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
+    from opweave._lists.structure import structural
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
@@ -61,7 +62,7 @@ _LAZY = {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
         "_functions.raw": "raw_kernel",
         "_lists.oplist": "kernel", "_lists.codes": "load store",
-        "_lists.schedule": "schedule", "_graphs.graph": "Graph",
+        "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
@@ -74,7 +75,7 @@ __all__ = [
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
     "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
     "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
-    "store", "tgamma", "uninitialised",
+    "store", "structural", "tgamma", "uninitialised",
 ]  # fmt: skip
 
 

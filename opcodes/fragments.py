@@ -26,11 +26,16 @@ NAMED = frozenset(
     """T S SITE acc true false float16 bfloat16
     int8 int16 int64 uint8 uint16 uint32 uint64 complex64 complex128""".split()
 )
+MEANING = "the parameters of the NumPy meaning name them"
 PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
-def check_fragment(name: str, fragment: str, params: Sequence[str], results: int) -> None:
+def check_fragment(
+    name: str, fragment: str, params: Sequence[str], results: int, known_by: str = MEANING
+) -> None:
     """Hold an op-code's fragment to its rules: operands named, balanced, nothing of a template.
+
+    ``known_by`` says, in an error, where the operands' names come from.
 
     Raises:
         FragmentError: a rule is broken.
@@ -51,7 +56,7 @@ def check_fragment(name: str, fragment: str, params: Sequence[str], results: int
             f"{shown(fragment)}"
         )
     if ";" not in found:
-        _check_names(name, fragment, found, params)
+        _check_names(name, fragment, found, params, known_by)
     elif "return" not in found and results == 1:
         raise FragmentError(f"{name}: statements must return their result")
 
@@ -93,7 +98,9 @@ def _check_balance(name: str, fragment: str, found: Sequence[str]) -> None:
         raise FragmentError(f"{name}: unclosed {depth[-1]!r} in fragment {shown(fragment)}")
 
 
-def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequence[str]) -> None:
+def _check_names(
+    name: str, fragment: str, found: Sequence[str], params: Sequence[str], known_by: str
+) -> None:
     """Every name in an expression is an operand, a type, or is called: none of the kernel's."""
     for position, token in enumerate(found):
         if token in params or token in NAMED or token in C_KEYWORDS or not is_c_name(token):
@@ -104,5 +111,5 @@ def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequenc
         if not called:
             raise FragmentError(
                 f"{name}: {shown(token)} in fragment {shown(fragment)} is none of its operands "
-                f"{', '.join(params)}; the parameters of the NumPy meaning name them"
+                f"{', '.join(params)}; {known_by}"
             )

@@ -27,6 +27,7 @@ from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.registry import BUILT_IN
+from opweave.opcodes.structural import Structural
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 WIDTH = 96
@@ -45,6 +46,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                 "Repeated": Repeated},
     "Read and change": {"ow.Program": ow.Program, "Kernel": KernelView, "ow.kernel": ow.kernel,
                         "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
+                        "ow.structural": ow.structural, "Structural": Structural,
                         "ow.schedule": ow.schedule, "ListSchedule": ListSchedule},
     "Understand": {"Explanation": Explanation, "ow.regime": ow.regime, "Regime": Regime},
     "Check": {"Report": Report, "Bisection": Bisection,
@@ -69,6 +71,7 @@ MEMBERS = {
     "Standalone": "load",
     "Operator": "with_opcodes",
     "OpCode": "row named",
+    "Structural": "",
     "Fragment": "",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.

@@ -276,7 +276,7 @@ class Fused(LikeGiven):
 
     def unfused(self) -> Fused:
         """The same function with every operator a kernel of its own."""
-        return Fused(self.given, self.static, replace(self.options, fused=False))
+        return Fused(self.given, self.static, replace(self.options, fused=False, structure=()))
 
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""

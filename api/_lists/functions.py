@@ -23,6 +23,23 @@ def function_of(found: ListLike) -> Callable[..., Any]:
     return with_arguments(run, found.name, found.arguments)
 
 
+class OwnFunction:
+    """The function of a list's own kernel, which may have structural op-codes.
+
+    What calls the list itself fuses it with other operators.
+    """
+
+    __opweave_fused__ = True  # a trace calls it as it is
+
+    def __init__(self, found: ListLike, run: Callable[..., Any]):
+        self.__name__ = found.name
+        self.__wrapped__ = run
+        self.__signature__ = inspect.signature(run)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(**self.__signature__.bind(*args, **kwargs).arguments)
+
+
 def with_arguments(
     function: Callable[..., Any], name: str, arguments: Sequence[str]
 ) -> Callable[..., Any]:

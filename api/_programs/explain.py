@@ -12,6 +12,7 @@ from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
 from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.structure import edited
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.parts.lazy import Break
 from opweave.compiler.pipeline.driver import Lowered
@@ -214,6 +215,8 @@ def _kernel(kernel: Kernel) -> list[str]:
         lines.append(f"accumulation plan: {kernel.plan}")
     if kernel.toggles:
         lines.append(", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+    if changed := edited(kernel):
+        lines.append(f"structural op-codes put in: {', '.join(changed)}")
     if kernel.fitted:
         lines.append(f"chosen to fit: {kernel.fitted}")
     if kernel.overridden:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opweave._programs.interface import ProgramLike
@@ -10,10 +11,12 @@ from opweave._programs.standalone import Standalone, standalone
 from opweave.compiler.codegen.flat import flat
 from opweave.compiler.codegen.kernel import Kernel
 from opweave.compiler.codegen.kernel_parts import Line
+from opweave.compiler.codegen.structure import placed
 from opweave.compiler.scheduling.edit import Edit
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.structural import Placed, Structural
 from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.build import Binary, build_kernel
@@ -150,11 +153,16 @@ class KernelView:
         return self._changed(self._edit().insert(code, before, after))
 
     def replace(self, name: str, code: Any) -> KernelView:
-        """Put another elementwise op-code in the place of one.
+        """Put another op-code in the place of one.
+
+        An elementwise one takes the place of an elementwise one, a structural one that of the
+        template's: ``kernel.replace("index", ow.opcodes.grid_stride)``.
 
         Raises:
             EditError: it does not fit there.
         """
+        if isinstance(code, Structural):
+            return self._changed(self.program.lowered.schedule, placed(self.data, name, code))
         return self._changed(self._edit().replace(name, code))
 
     def remove(self, name: str) -> KernelView:
@@ -174,8 +182,8 @@ class KernelView:
         loads = {p.name: p.source for p in self.data.params if p.kind == "input"}
         return Edit(self.program.lowered.schedule, self.number, names, found.extents, types, loads)
 
-    def _changed(self, schedule: Schedule) -> KernelView:
-        views = self.program.rescheduled(schedule).kernels
+    def _changed(self, schedule: Schedule, added: Sequence[Placed] = ()) -> KernelView:
+        views = self.program.rescheduled(schedule, added).kernels
         if self.number >= len(views):
             raise EditError("the kernel has no op-codes left")
         changed: KernelView = views[self.number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.tracing.structure import packed
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.structural import Placed, with_placed
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
 
@@ -209,10 +211,11 @@ class Program:
 
         return explain(self, self.fused.signature.bind(args, kwargs))
 
-    def rescheduled(self, schedule: Schedule) -> Program:
-        """The kernels of another schedule of the same graph."""
+    def rescheduled(self, schedule: Schedule, placed: Sequence[Placed] = ()) -> Program:
+        """The kernels of another schedule of the same graph, with further structural op-codes."""
         device, overrides = self.lowered.device, self.fused.options.overrides
-        made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
+        structure = with_placed(self.lowered.structure, placed)
+        made = finish(schedule, self.found.extents, self.found.spans, device, overrides, structure)
         return self.edited(made)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from opweave.compiler.codegen.addressed import Addressed, Typed
 from opweave.compiler.codegen.layout import Access, MatrixAddress
 from opweave.compiler.ir.values import Extent, Where
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import rename, tokens
 
 
@@ -66,32 +68,6 @@ class Line:
         return f"{self.phase.value:<10} {self.name:<13} {self.text}"
 
 
-class Typed:
-    """What has a dtype: its C types in registers and in memory."""
-
-    dtype: DType
-
-    @property
-    def ctype(self) -> str:
-        return self.dtype.register
-
-    @property
-    def storage(self) -> str:
-        return self.dtype.storage
-
-
-class Addressed(Typed):
-    """An array operand that is read or written along a walk."""
-
-    name: str
-    access: Access
-
-    @property
-    def place(self) -> str:
-        """Address of what a whole row reads or writes."""
-        return self.access.at(self.name, "")
-
-
 @dataclass(frozen=True)
 class Load(Addressed):
     """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
@@ -104,6 +80,14 @@ class Load(Addressed):
     dtype: DType
     access: Access
     late: bool = False
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        value = self.access.at(self.name, "j")
+        value = f"{self.read(self.element)}  // {self.by.name}" if self.by else value
+        return Line(Phase.LOAD, f"load {self.name}", f"{self.register} <- {value}")
 
     @property
     def zero(self) -> str:
@@ -129,6 +113,19 @@ class Store(Addressed):
     value: str
     dtype: DType
     access: Access
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        text = f"{self.access.at(self.name, 'j')} <- {self.value}"
+        text = f"{self.whole}  // {self.by.name}" if self.by else text
+        return Line(Phase.STORE, f"store {self.name}", text)
+
+    @property
+    def whole(self) -> str:
+        """What writes the value itself, such as that of a whole row."""
+        return self.written(self.value)
 
     @property
     def register(self) -> str:
@@ -258,6 +255,13 @@ class Carry(NamedTuple):
 
     operand: Load | Factor
     result: Store
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        name = self.operand.name
+        text = f"{name} <- {self.result.name} after each of the turns"
+        return Line(Phase.REPEAT, f"repeat {name}", text)
 
 
 Carried = tuple[Carry, ...]

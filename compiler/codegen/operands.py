@@ -18,6 +18,7 @@ from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Group, Schedule
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.structural import Structure
 
 # Elements from which each thread of a map takes several chunks.
 LARGE = 1 << 20
@@ -47,6 +48,7 @@ class Setting:
         extents: of a call, by name.
         spans: by an input's value id the largest offset of its layout, in elements.
         overrides: values of toggles that the user has set.
+        structure: structural op-codes that the user has put in.
     """
 
     schedule: Schedule
@@ -54,6 +56,7 @@ class Setting:
     spans: Mapping[int, int]
     device: Device
     overrides: Mapping[str, int] = field(default_factory=dict)
+    structure: Structure = ()
 
 
 class GroupOperands:
@@ -67,6 +70,7 @@ class GroupOperands:
         self.form = self.group.form
         self.extents, self.spans = setting.extents, setting.spans
         self.device, self.overrides = setting.device, setting.overrides
+        self.placed = [p.code for p in setting.structure if p.group == number]
         self.pointers: dict[int, str] = {}
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]

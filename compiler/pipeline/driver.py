@@ -17,6 +17,7 @@ from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
+from opweave.opcodes.structural import Structure
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Options:
         replay: calls on a GPU that come again may become CUDA graphs.
         watched: there are further outputs, which say whether NumPy would find an error.
         repeated: results become arguments again and again, see ``Graph.repeated``.
+        structure: structural op-codes in the place of the templates'.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
@@ -42,6 +44,7 @@ class Options:
     replay: bool = False
     watched: bool = False
     repeated: bool = False
+    structure: Structure = ()
 
     @property
     def overrides(self) -> dict[str, int]:
@@ -57,6 +60,7 @@ class Lowered:
     kernels: tuple[Kernel, ...]
     sources: tuple[str, ...]
     device: Device
+    structure: Structure = ()
 
 
 def schedule_graph(
@@ -78,9 +82,10 @@ def finish(
     spans: Mapping[int, int],
     device: Device,
     overrides: Mapping[str, Any],
+    structure: Structure = (),
 ) -> Lowered:
     """Choose the toggles of a schedule's kernels, assemble and render them."""
     plain = check_overrides(overrides)
-    kernels = assemble(Setting(schedule, extents, spans, device, plain))
+    kernels = assemble(Setting(schedule, extents, spans, device, plain, structure))
     sources = tuple(render(kernel) for kernel in kernels)
-    return Lowered(schedule.graph, schedule, kernels, sources, device)
+    return Lowered(schedule.graph, schedule, kernels, sources, device, structure)

@@ -235,10 +235,11 @@ def lowered_for(
     if schedule is None:
         schedule = schedule_graph(graph, extents, device, options)
         variant.schedules[plans, device] = schedule
-    shapes = shape_class(Setting(schedule, extents, spans, device))
+    structure = options.structure
+    shapes = shape_class(Setting(schedule, extents, spans, device, structure=structure))
     lowered = variant.lowered.get((plans, shapes, device))
     if lowered is None:
-        lowered = finish(schedule, extents, spans, device, options.overrides)
+        lowered = finish(schedule, extents, spans, device, options.overrides, structure)
         variant.lowered[plans, shapes, device] = lowered
     return lowered
 

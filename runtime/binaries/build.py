@@ -11,6 +11,7 @@ from typing import Any
 
 from opweave.compiler.codegen.handwritten import HandwrittenKernel
 from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.codegen.structure import texts_of
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import clang_ir, hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
@@ -189,10 +190,12 @@ def provenance(kernel: Kernel, source: str) -> dict[int, str]:
         for part in function.split("\n"):
             if part.strip() not in ("", "{", "}"):
                 texts[part.strip()] = opcode
-    found = {}
+    found, structural = {}, texts_of(kernel)
     for number, text in enumerate(source.split("\n"), 1):
         if text.strip() in texts:
             found[number] = texts[text.strip()]
+        elif name := next((n for part, n in structural.items() if part in text), ""):
+            found[number] = name
     return found
 
 
