@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.device import KEPT_BYTES, Device
 from opweave.compiler.toggles import rows
-from opweave.compiler.toggles.facts import Facts, Toggle
+from opweave.compiler.toggles.facts import POWERS, Facts, Toggle
 from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.shared_memory import REMEDIES, product_threads, shared_bytes
 from opweave.compiler.toggles.tiles import PRODUCT, TILE
@@ -60,22 +60,20 @@ def check_overrides(overrides: Mapping[str, Any]) -> dict[str, int]:
                 f"unknown toggle {shown_name[:MOST_SHOWN]}: expected one of "
                 f"{', '.join(sorted(KNOWN))}"
             )
-        whole = type(value) in (bool, int)
-        good = whole and (value in (0, 1) if toggle.values == "0|1" else _is_power(value))
-        if not good or value > 1024:
+        if type(value) not in (bool, int) or value not in toggle.values:
             raise ToggleError(
-                f"{name}={shown(value)}: expected {_range(toggle)} for '{toggle.meaning}'"
+                f"{name}={shown(value)}: expected {_range(toggle.values)} for '{toggle.meaning}'"
             )
         plain[toggle.name] = int(value)
     return plain
 
 
-def _range(toggle: Toggle) -> str:
-    return "0 or 1" if toggle.values == "0|1" else f"a {toggle.values} up to 1024"
-
-
-def _is_power(value: int) -> bool:
-    return value > 0 and value & (value - 1) == 0
+def _range(values: tuple[int, ...]) -> str:
+    """What may be chosen from, as a message says it."""
+    if values == POWERS:
+        return f"a power of two up to {POWERS[-1]}"
+    *others, last = map(str, values)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:

@@ -85,6 +85,9 @@ class Facts:
     stages: bool = True
 
 
+FLAG = (0, 1)
+POWERS = tuple(1 << n for n in range(11))
+
 Choice = Callable[[Facts], int]
 # A value and the facts -> the reason why it cannot hold, or "".
 Check = Callable[[int, Facts], str]
@@ -99,17 +102,17 @@ class Toggle:
         meaning: the comment beside it.
         choose: the compiler's choice from the facts.
         check: reason why a value cannot hold, or "".
-        values: the values it may take, "0|1" or "power of two".
+        values: the values it may take.
     """
 
     name: str
     meaning: str
     choose: Choice
     check: Check = lambda value, facts: ""
-    values: str = "0|1"
+    values: tuple[int, ...] = FLAG
 
 
-power = partial(Toggle, values="power of two")
+power = partial(Toggle, values=POWERS)
 
 
 def on_device(gpu: int, *, host: int) -> Choice:
