@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
+    from opweave.opcodes.defines import toggle
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ _LAZY = {
         "_lists.oplist": "kernel", "_lists.codes": "load store",
         "_lists.schedule": "schedule", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
+        "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
     for name in names.split()
@@ -74,7 +76,7 @@ __all__ = [
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
     "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
     "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
-    "store", "tgamma", "uninitialised",
+    "store", "tgamma", "toggle", "uninitialised",
 ]  # fmt: skip
 
 

@@ -243,6 +243,11 @@ class OpcodeKernel:
         """See ``Fused.check``."""
         return self.fused.check(*args, **kwargs)
 
+    @folded
+    def with_toggles(self, **toggles: int) -> Fused:
+        """The kernel as a function with other toggle values; see ``Fused.with_toggles``."""
+        return self.fused.with_toggles(**toggles)
+
     def _check_prepared(self, found: Specialised) -> None:
         self._check_one(found.lowered)
 
