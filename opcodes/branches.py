@@ -251,7 +251,13 @@ def _check_place(name: str, word: str, depth: list[str]) -> None:
 
 
 def _check_condition(name: str, line: str, rest: str, known: set[str]) -> None:
-    strange = next((t for t in tokens(rest) if is_c_name(t) and t not in known), None)
+    found = tokens(rest)
+    if found and not any(map(is_c_name, found)):
+        raise FragmentError(
+            f"{name}: {shown(line.strip())} tests no toggle: take what it leaves out away, or "
+            "declare one with ow.toggle"
+        )
+    strange = next((t for t in found if is_c_name(t) and t not in known), None)
     if strange == "defined":
         raise FragmentError(
             f"{name}: {shown(line.strip())}: a toggle is always defined: test its value, as in "

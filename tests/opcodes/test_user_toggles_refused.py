@@ -73,6 +73,7 @@ LISTS = [
     ([A, "#if defined(AXIS_A)\nx\n#else\ny\n#endif"], "always defined: test its value"),
     ([A, "#if AXIS_A(1)\nx\n#else\ny\n#endif"], "no condition of whole numbers"),
     ([A, "#if AXIS_A +\nx\n#else\ny\n#endif"], "no condition of whole numbers"),
+    (["x *\n#if 1\n2\n#endif"], "'#if 1' tests no toggle"),
     ([A, "#if\nx + AXIS_A\n#else\ny\n#endif"], "no condition of whole numbers"),
     ([A, "#if AXIS_A == 2\nx\n#else\ny\n#endif"], "holds with no value"),
     ([A, "#if AXIS_A\n#if !AXIS_A\nx\n#endif\nx\n#else\ny\n#endif"], "holds with no value"),
