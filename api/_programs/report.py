@@ -25,8 +25,8 @@ class Report:
     Attributes:
         rows: the judgements.
         relaxed: arithmetic is fast, and the bounds are for information.
-        others: for each other value of a toggle of the user's (``ow.toggle``), such as
-            ``"USE_TABLE=1"``, the report of it; None where all bits are the same.
+        others: for other values of the user's toggles (``ow.toggle``), such as
+            ``"USE_TABLE=1"``, the report with them; None where all bits are the same.
     """
 
     rows: tuple[Judgement, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,20 +23,12 @@ from opweave.runtime.calls.arrays import is_cupy
 Judge = Callable[[Lowered], tuple[Sequence[Bound], list[Any]]]
 
 
-@dataclass(frozen=True)
-class _Flipped:
-    """A program with one other value of a toggle."""
-
-    toggle: Declared
-    value: int
-    lowered: Lowered
-
-    def __str__(self) -> str:
-        return f"{self.toggle.name}={self.value}"
+# Up to so many values of all toggles together each is run; of more, those of each toggle alone.
+MOST_TOGETHER = 16
 
 
 def checked(lowered: Lowered, judge: Judge, relaxed: bool) -> Report:
-    """The report of a program, run with its values of toggles and then with each other one.
+    """The report of a program, run with its values of toggles and then with all others.
 
     Raises:
         CheckError: a result lies outside its bound, or differs where all values are declared to
@@ -42,33 +36,71 @@ def checked(lowered: Lowered, judge: Judge, relaxed: bool) -> Report:
     """
     bounds, outputs = judge(lowered)
     report = compare(bounds, outputs, relaxed=relaxed)
+    declared = _declared(lowered)
+    free = [name for name, those in declared.items() if not those[0].toggle.same_bits]
+    now = {name: _now(lowered, name) for name in declared}
+    # by the values of toggles that bits may depend on, what has the bits that others are held to
+    first = {tuple(now[name] for name in free): ("", outputs)}
     others = []
-    for found in _others(lowered):
-        made_bounds, made = judge(found.lowered)
+    for values in _others(declared):
+        changed = {name: value for name, value in values.items() if now[name] != value}
+        if not changed:
+            continue
+        label = _named(changed)
+        made_bounds, made = judge(_with_values(lowered, changed))
         try:
             other = compare(made_bounds, made, relaxed=relaxed)
         except CheckError as error:
-            raise CheckError(f"with {found}: {error}") from None
-        differs = _difference(bounds, outputs, made)
-        if differs and found.toggle.toggle.same_bits and not relaxed:
+            raise CheckError(f"with {label}: {error}") from None
+        key = tuple((now | values)[name] for name in free)
+        than, expected = first.setdefault(key, (label, made))
+        differs = _difference(bounds, expected, made)
+        if differs and not relaxed:
+            than = than or _named({name: now[name] for name in changed})
             raise CheckError(
-                f"{found} gives other bits than {found.toggle.name}={found.toggle.value}: "
-                f"{differs}; declare it with same_bits=False if they may differ"
+                f"{label} gives other bits than {than}: {differs}; declare it with "
+                "same_bits=False if they may differ"
             )
-        others.append((str(found), other if differs else None))
+        others.append((label, other if _difference(bounds, outputs, made) else None))
     return replace(report, others=tuple(others))
 
 
-def _others(lowered: Lowered) -> Iterator[_Flipped]:
-    """The same kernels with each other value that can hold in all that have the toggle."""
+def _declared(lowered: Lowered) -> dict[str, list[Declared]]:
+    """The toggles of the user's operators, as each kernel has them."""
     found: dict[str, list[Declared]] = {}
     for declared in (d for kernel in lowered.kernels for d in kernel.declared):
         found.setdefault(declared.name, []).append(declared)
-    for name, those in found.items():
-        for value in those[0].toggle.values:
-            now = {kernel.toggles[name] for kernel in lowered.kernels if name in kernel.toggles}
-            if now != {value} and all(value in declared.holding for declared in those):
-                yield _Flipped(those[0], value, _with_value(lowered, name, value))
+    return found
+
+
+def _now(lowered: Lowered, name: str) -> Any:
+    """The value that all kernels have; else a text that says so."""
+    found = {kernel.toggles[name] for kernel in lowered.kernels if name in kernel.toggles}
+    return found.pop() if len(found) == 1 else "as chosen"
+
+
+def _others(declared: Mapping[str, Sequence[Declared]]) -> Iterator[dict[str, int]]:
+    """Values that can hold in all kernels."""
+    holding = {
+        name: [v for v in those[0].toggle.values if all(v in d.holding for d in those)]
+        for name, those in declared.items()
+    }
+    holding = {name: values for name, values in holding.items() if values}
+    if prod(map(len, holding.values())) > MOST_TOGETHER:
+        yield from ({name: v} for name, values in holding.items() for v in values)
+        return
+    for values in product(*holding.values()):
+        yield dict(zip(holding, values, strict=True))
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return " and ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _with_values(lowered: Lowered, values: Mapping[str, int]) -> Lowered:
+    for name, value in values.items():
+        lowered = _with_value(lowered, name, value)
+    return lowered
 
 
 def _with_value(lowered: Lowered, name: str, value: int) -> Lowered:

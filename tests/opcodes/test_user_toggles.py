@@ -238,6 +238,19 @@ def test_check_holds_every_value_to_its_bound_in_an_edited_source_too():
 
 
 @pytest.mark.host
+def test_a_branch_that_two_toggles_lead_to_is_run():
+    inner, outer = ow.toggle("INNER", 0, 1), ow.toggle("OUTER", 0, 1, same_bits=False)
+    text = "#if OUTER\n#if INNER\n{}\n#else\nx * 2\n#endif\n#else\nx + x\n#endif"
+    for branch, message in (
+        ("x * 3", "with INNER=1 and OUTER=1: a result lies outside"),
+        ("x * (T)2.0000002", "INNER=1 and OUTER=1 gives other bits than OUTER=1: out"),
+    ):
+        nested = own("nested", [inner, outer, text.format(branch)], lambda x: x * 2)
+        with pytest.raises(e.CheckError, match=message):
+            ow.fuse(lambda x, nested=nested: nested(x)).check(X)
+
+
+@pytest.mark.host
 def test_values_that_cannot_hold_are_not_run():
     held = ow.toggle("ON_GPUS_TOO", 0, 1, check=needs_gpu)
     broken = own("broken_there", [held, "#if ON_GPUS_TOO\nno(x)\n#else\nx\n#endif"], lambda x: x)
@@ -275,7 +288,9 @@ def test_op_codes_take_their_toggles_along():
         "#if BY_FMA\ns = fma(x, x, y * y)\n#else\ns = x * x + y * y\n#endif", "sqrt(s)"], ulp=2)  # fmt: skip
     again = length.with_opcodes([*length.opcodes], ulp=2)
     fused = ow.fuse(lambda x: (other(x), length(x, x + 1), again(x, x + 2)))
-    assert [name for name, _ in fused.check(X).others] == ["FLIPPED=1", "BY_FMA=1"]
+    assert [name for name, _ in fused.check(X).others] == [
+        "BY_FMA=1", "FLIPPED=1", "FLIPPED=1 and BY_FMA=1",
+    ]  # fmt: skip
 
 
 @ow.fuse
