@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
+    from opweave.opcodes.defines import toggle
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ _LAZY = {
         "_lists.oplist": "kernel", "_lists.codes": "load store",
         "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
+        "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
     }.items()
     for name in names.split()
@@ -75,7 +77,7 @@ __all__ = [
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
     "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
     "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
-    "store", "structural", "tgamma", "uninitialised",
+    "store", "structural", "tgamma", "toggle", "uninitialised",
 ]  # fmt: skip
 
 

@@ -8,17 +8,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, EditError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
 from opweave.opcodes.ulps import Ulp, stated
+
+if TYPE_CHECKING:
+    from opweave.opcodes.defines import Define
 
 
 class Kind(Enum):
@@ -108,7 +112,7 @@ class Operator:
             self.check_list()
 
     def with_opcodes(
-        self, opcodes: str | Sequence[str | OpCode], ulp: float | None = None
+        self, opcodes: str | Sequence[str | OpCode | Define], ulp: float | None = None
     ) -> Operator:
         """The same elementwise operator, made of other op-codes, under a name of its own.
 
@@ -147,6 +151,7 @@ class Operator:
 
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
+            ToggleError: two op-codes declare a toggle differently.
         """
         from opweave.opcodes.lists import check_elementwise, check_order
 
@@ -174,8 +179,13 @@ class Operator:
         attrs = [f"{name}={value!r}" for name, value in self.attrs]
         made = f" = {', '.join(self.parts)}" if self.parts else ""
         head = f"{self.kind.value} {self.name}({', '.join([*self.params, *attrs])}){made}"
-        lines = [str(code) for code in self.opcodes]
+        lines = [str(found) for found in (*self.toggles, *self.opcodes)]
         return "\n".join([head, *(lines or ["(no op-code: its operand is read at other places)"])])
+
+    @cached_property
+    def toggles(self) -> tuple[Define, ...]:
+        """What its fragments test, see ``ow.toggle``."""
+        return tuple(dict.fromkeys(t for code in self.opcodes for t in code.toggles))
 
     @property
     def text(self) -> str:
@@ -184,9 +194,8 @@ class Operator:
         if self.kind is Kind.COMPOSITE or not codes:
             return self.kind.value
         if self.kind is not Kind.MAP:
-            return codes[0].rows[0].text
-        named = [f"{code.name} = {code.rows[0].text}" for code in codes[:-1]]
-        return "; ".join([*named, codes[-1].rows[0].text])
+            return codes[0].text
+        return "; ".join([*(f"{code.name} = {code.text}" for code in codes[:-1]), codes[-1].text])
 
     @property
     def arity(self) -> int:

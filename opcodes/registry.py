@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
 from opweave.opcodes.ulps import stated
 
+if TYPE_CHECKING:
+    from opweave.opcodes.defines import Define
+
 TABLES: tuple[Any, ...] = (
     maps, functions, gathers, reductions, products, composites, pixels, complexes,
 )  # fmt: skip
@@ -43,7 +46,7 @@ ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolu
 
 def operator(
     name: str,
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     *,
@@ -64,7 +67,7 @@ def operator(
             result, ``"s = 1 / (1 + exp(-x))"``, for later ones.  A named result is rounded to the
             operator's type (the operands', where the result is a bool) as if it were an operator
             of its own.  Op-codes of other operators, as in ``ow.opcodes.exp.opcodes``, may stand
-            in the list.
+            in the list, and toggles (``ow.toggle``), which its fragments test by ``#if``.
         type_rule: ``"same"`` (operands promoted to one type, which is the result's), ``"float"``
             (promoted to a float type), ``"bool"`` (promoted, result bool), or a callable as in
             opweave.opcodes.rules.
@@ -80,6 +83,7 @@ def operator(
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
         FragmentError: the fragment breaks the rules for fragments.
+        ToggleError: a toggle that no fragment tests, or that two op-codes declare differently.
         DTypeError: an unknown type rule.
     """
     check_name(name, "operator")
@@ -91,7 +95,7 @@ def operator(
 
 
 def cuda(
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     *operands: Any,
     numpy: Callable[..., Any],
     type_rule: str | TypeRule = "same",
@@ -119,6 +123,7 @@ def cuda(
     Raises:
         NameRefusedError: the name cannot stand in source.
         FragmentError: the fragment breaks the rules for fragments.
+        ToggleError: a toggle that no fragment tests, or that two op-codes declare differently.
         DTypeError: an unknown type rule.
         ArgumentError: not an operand for each parameter.
     """
@@ -143,7 +148,7 @@ def cuda(
 
 def _made(
     name: str,
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     cost: Cost,

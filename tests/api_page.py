@@ -26,6 +26,7 @@ from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave.opcodes import Fragment, OpCode, Operator
+from opweave.opcodes.defines import Define
 from opweave.opcodes.registry import BUILT_IN
 from opweave.opcodes.structural import Structural
 
@@ -56,7 +57,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "SanitizerReport": _sanitizer.Report},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
-                              "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
+                              "ow.toggle": ow.toggle, "Define": Define, "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
                             "Standalone": Standalone},
     "Settings": {"ow.config": type(ow.config)},
@@ -73,6 +74,7 @@ MEMBERS = {
     "OpCode": "row named",
     "Structural": "",
     "Fragment": "",
+    "Define": "",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.
 PLAIN = {

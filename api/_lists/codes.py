@@ -10,6 +10,7 @@ from opweave.compiler.ir.values import Where
 from opweave.compiler.scheduling.edit import bound
 from opweave.opcodes.allowed import check_name, is_number, plain_number, shown
 from opweave.opcodes.core import BoundOperator
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import EditError
 from opweave.opcodes.structural import Structural
 
@@ -166,6 +167,11 @@ def code_of(given: Any) -> Code:
     """
     if isinstance(given, Load | Store | Called):
         return given
+    if isinstance(given, Define):
+        raise EditError(
+            f"toggle {given.name}: expected it in the list of the operator whose fragments test "
+            "it: ow.operator(name, [ow.toggle(...), ...], ...)"
+        )
     return Called(given) if hasattr(type(given), "__opweave_list__") else bound(given)
 
 

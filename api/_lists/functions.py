@@ -31,10 +31,13 @@ class OwnFunction:
 
     __opweave_fused__ = True  # a trace calls it as it is
 
-    def __init__(self, found: ListLike, run: Callable[..., Any]):
-        self.__name__ = found.name
-        self.__wrapped__ = run
-        self.__signature__ = inspect.signature(run)
+    def __init__(self, found: ListLike):
+        self.found, self.__name__ = found, found.name
+        self.__wrapped__ = function_of(found)
+        self.__signature__ = inspect.signature(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return OwnFunction, (self.found,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(**self.__signature__.bind(*args, **kwargs).arguments)

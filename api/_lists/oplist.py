@@ -99,8 +99,7 @@ class OpcodeKernel:
         options = Options(
             library=False, fullgraph=True, structure=structure_of(self)
         )  # one kernel
-        own = OwnFunction(self, self.__wrapped__)
-        self.fused = Fused(own, (), options, self._check_prepared)
+        self.fused = Fused(OwnFunction(self), (), options, self._check_prepared)
         self._calls = self.fused.prepared_calls
 
     def __str__(self) -> str:
@@ -279,6 +278,11 @@ class OpcodeKernel:
     def check(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.check``."""
         return self.fused.check(*args, **kwargs)
+
+    @folded
+    def with_toggles(self, **toggles: int) -> Fused:
+        """The kernel as a function with other toggle values; see ``Fused.with_toggles``."""
+        return self.fused.with_toggles(**toggles)
 
     def _check_prepared(self, found: Specialised) -> None:
         self._check_one(found.lowered)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
-from opweave._programs.report import Report, bound_of, compare, run_judged
+from opweave._programs.report import Report, bound_of, run_judged
+from opweave._programs.valued import checked
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -139,13 +141,16 @@ class Program:
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
         """Run, and compare with NumPy in float64 under the derived bound.
 
+        With toggles that operators declare (``ow.toggle``) each other value is run, too.
+
         Raises:
-            CheckError: a result lies outside its bound.
+            CheckError: a result lies outside its bound, or has other bits with another value of a
+                toggle whose values are declared to give the same bits.
         """
         call = self.arguments(args, kwargs)
         fast = self.fused.options.fast
         executor = self.executor(call) if schedule is None else VerifyExecutor(schedule, fast)
-        return compare(*run_judged(self.lowered, call, executor), relaxed=fast)
+        return checked(self.lowered, partial(run_judged, call=call, executor=executor), fast)
 
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:

@@ -23,6 +23,7 @@ from opweave.compiler.codegen.kernel_parts import (
 )
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
+from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.structural import Structural
@@ -44,6 +45,7 @@ class Kernel:
         target: the architecture.
         params: parameters in order.
         toggles: values of the #define toggles.
+        declared: toggles of the user's operators, which are among those.
         shared_bytes: shared memory that a block asks for.
         fitted: why the toggles are not those of a larger device, "" where they are.
         overridden: toggles that the user set and the template has not.
@@ -83,6 +85,7 @@ class Kernel:
     cols: tuple[Extent, ...]
     plan: Plan | None
     group: int
+    declared: tuple[Declared, ...] = ()
     shared_bytes: int = 0
     fitted: str = ""
     overridden: tuple[str, ...] = ()

@@ -62,10 +62,15 @@ class Line:
 
     @property
     def source(self) -> str:
-        return f"{self.text}  // {self.comment}" if self.comment else self.text
+        """The text with its comment, behind each branch where toggles choose one."""
+        if not self.comment:
+            return self.text
+        parts = self.text.split("\n") if self.text.startswith("#") else [self.text]
+        return "\n".join(p if p.startswith("#") else f"{p}  // {self.comment}" for p in parts)
 
     def __str__(self) -> str:
-        return f"{self.phase.value:<10} {self.name:<13} {self.text}"
+        head = f"{self.phase.value:<10} {self.name:<13} "
+        return head + self.text.replace("\n", f"\n{'':<{len(head)}}")
 
 
 @dataclass(frozen=True)

@@ -128,14 +128,21 @@ def _value(
         texts = [*(f"{texts[0]}[{h}]" for h in range(mixes[0])), *texts[1:]]
     site = f"here, faults, {origin.index}"  # whether, where and as what a fault is noted
     slots = {"T": types[0].register, "S": types[0].storage, "SITE": site}
-    return rename(fragment.text, dict(zip(code.params, texts, strict=True)) | slots), ""
+    names = dict(zip(code.params, texts, strict=True)) | slots
+    return code.branched(fragment.text, lambda text: rename(text, names)), ""
 
 
 def _one(expression: str, dtype: DType, result: str, code: OpCode, each: Each | None) -> str:
     """A result, or an array of them: rounded to its dtype where registers are wider.
 
     float v1[CHANNELS]; EACH_CHANNEL v1[h] = v0[h] * 2;
+
+    Where toggles choose, in each branch.
     """
+    if expression.startswith("#"):
+        parts = expression.split("\n")
+        made = (p if p.startswith("#") else _one(p, dtype, result, code, each) for p in parts)
+        return "\n".join(made)
     rounds = dtype.round and not code.exact
     value = f"{dtype.round}({expression})" if rounds else expression
     if each is None:

@@ -16,7 +16,8 @@ from opweave.compiler.ir.graph import Graph, Input, Node
 from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Group, Schedule
-from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.declared import declared_for
+from opweave.compiler.toggles.facts import Declared, Facts
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.structural import Structure
 
@@ -74,6 +75,7 @@ class GroupOperands:
         self.pointers: dict[int, str] = {}
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
+        self.used |= {t.name for node in self.nodes for t in node.operator.toggles}
         self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
         self.tables = {v.id: self._table(v) for n in self.nodes for v in n.tables}
@@ -206,7 +208,14 @@ class GroupOperands:
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
             joined=self._joined(),
+            declared=self._declared(),
         )
+
+    def _declared(self) -> tuple[Declared, ...]:
+        """The toggles of the user's operators."""
+        if not any(node.operator.toggles for node in self.nodes):
+            return ()
+        return declared_for(self.nodes, self.extents, self.device, self.overrides)
 
     def _joined(self) -> tuple[int, ...]:
         """Bytes of one running value of each reduction and scan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opweave.compiler.codegen.assemble import assemble
@@ -17,6 +17,7 @@ from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
+from opweave.compiler.toggles.declared import Choices
 from opweave.opcodes.structural import Structure
 
 
@@ -64,7 +65,11 @@ class Lowered:
 
 
 def schedule_graph(
-    graph: Graph, extents: Mapping[str, int], device: Device, options: Options
+    graph: Graph,
+    extents: Mapping[str, int],
+    device: Device,
+    options: Options,
+    choices: Choices | None = None,
 ) -> Schedule:
     """Plan and fuse a simplified graph.
 
@@ -73,6 +78,9 @@ def schedule_graph(
     """
     overrides = check_overrides(options.overrides)
     planned = plan(graph, extents, device, override_plan(overrides), options.library)
+    if choices:
+        nodes = (replace(n, choices=choices.get(n.result.id, ())) for n in planned.nodes)
+        planned = planned.with_nodes(nodes)
     return verify_schedule(fuse(verify_graph(planned), options.fused))
 
 

@@ -185,7 +185,8 @@ def provenance(kernel: Kernel, source: str) -> dict[int, str]:
     texts: dict[str, str] = {}
     for line in kernel.opcodes:
         if line.opcode is not None:
-            texts[line.source] = line.name
+            parts = line.source.split("\n")
+            texts |= {part: line.name for part in parts if not part.startswith("#")}
     for function, opcode in kernel.functions:
         for part in function.split("\n"):
             if part.strip() not in ("", "{", "}"):
