@@ -62,7 +62,7 @@ class Operator:
         opcodes: the op-codes, in the order of their phases.  A map has one or more: the last makes
             the result, each before it a named one.  A reduction or a scan has an accumulate and a
             reduce op-code, a product a load before them.  A composite has those of its parts, one
-            part after the other.  A view has none.
+            part after the other.  A view has an index map, which is no fragment.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
@@ -171,11 +171,9 @@ class Operator:
 
     def __str__(self) -> str:
         """The operator as a list: a line for each row of each op-code."""
-        attrs = [f"{name}={value!r}" for name, value in self.attrs]
-        made = f" = {', '.join(self.parts)}" if self.parts else ""
-        head = f"{self.kind.value} {self.name}({', '.join([*self.params, *attrs])}){made}"
-        lines = [str(code) for code in self.opcodes]
-        return "\n".join([head, *(lines or ["(no op-code: its operand is read at other places)"])])
+        from opweave.opcodes.printing import printed  # no import needs it
+
+        return printed(self)
 
     @property
     def text(self) -> str:
