@@ -146,6 +146,13 @@ class OpCode:
                     return row
         raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
 
+    def of_kinds(self, kinds: str) -> OpCode:
+        """The same op-code without the rows for other kinds of dtypes."""
+        left = [
+            row._replace(kinds="".join(k for k in row.kinds if k in kinds)) for row in self.rows
+        ]
+        return replace(self, rows=tuple(row for row in left if row.kinds))
+
     def named(self, name: str) -> OpCode:
         """The same op-code under another name, which later ones of a list refer to."""
         return replace(self, name=name)

@@ -16,9 +16,9 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
 from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.ulps import Ulp, stated
+from opweave.opcodes.ulps import Ulp
 
 
 class Kind(Enum):
@@ -82,6 +82,7 @@ class Operator:
         notes_faults: its fragment notes operands that have no result, see ``index_of``.
         slope: largest derivative of a function that is not monotone, for error bounds.
         parts: of a composite, the names of the operators that it is made of, in order.
+        like: of an operator of a user's, the built-in one as whose its errors grow.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Operator:
     notes_faults: bool = False
     slope: float | None = None
     parts: tuple[str, ...] = ()
+    like: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.name)
@@ -108,39 +110,27 @@ class Operator:
             self.check_list()
 
     def with_opcodes(
-        self, opcodes: str | Sequence[str | OpCode], ulp: float | None = None
+        self,
+        opcodes: str | Mapping[str, str] | Sequence[str | Mapping[str, str] | OpCode],
+        ulp: float | None = None,
     ) -> Operator:
-        """The same elementwise operator, made of other op-codes, under a name of its own.
+        """The same operator, made of other op-codes, under a name of its own.
 
         ``ow.opcodes.hypot.with_opcodes(["s = x * x + y * y", "sqrt(s)"], ulp=2)``
+        ``ow.opcodes.sum.with_opcodes(["acc = 0", "min_nan(acc + x, (T)1)"])``
 
         What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
-        of the old ones.  ``opcodes`` is a fragment or a list, as in ``ow.operator``, which makes
-        an operator with a meaning of its own.
+        of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
+        ``ow.operator``, for a reduction or a scan as in ``ow.reduction`` (a fragment alone begins
+        with what the old one does).  These make operators with a meaning of their own.
 
         Raises:
-            EditError: the operator is not elementwise.
+            EditError: an operator of another kind; says why its list can only be read.
             FragmentError, NameRefusedError: the list breaks a rule.
         """
-        if self.kind is not Kind.MAP or self.tables or self.notes_faults:
-            raise EditError(
-                f"{self.name}: expected an elementwise operator, found one of kind "
-                f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
-                "the function or in ow.kernel"
-            )
-        from opweave.opcodes.lists import digest, listed  # no import needs it
+        from opweave.opcodes.edits import edited  # no import needs it
 
-        operands, results = self.opcodes[-1].params, self.opcodes[-1].results
-        codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)
-        if self.mixes and len(codes) > 1:
-            raise EditError(
-                f"{self.name}: expected one op-code over channels, found {len(codes)}: write "
-                "them as statements of one"
-            )
-        name = f"{self.name}_{digest(repr(codes))}"
-        codes = (*codes[:-1], codes[-1].named(name))
-        figures = self.ulp if ulp is None else stated(ulp)
-        return replace(self, name=name, opcodes=codes, ulp=figures)
+        return edited(self, opcodes, ulp)
 
     def check_list(self) -> None:
         """Hold the name and the list to the rules.
@@ -149,6 +139,7 @@ class Operator:
             FragmentError, NameRefusedError: a rule is broken.
         """
         from opweave.opcodes.lists import check_elementwise, check_order
+        from opweave.opcodes.running import check_running
 
         check_name(self.name, "operator")
         if self.kind is not Kind.COMPOSITE:
@@ -156,6 +147,8 @@ class Operator:
         if self.kind is Kind.MAP and not self.tables:
             operands = self.opcodes[-1].params if self.mixes else self.params
             check_elementwise(self.name, self.opcodes, operands)
+        if self.kind in (Kind.REDUCE, Kind.SCAN):
+            check_running(self.name, self.opcodes)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -185,6 +178,11 @@ class Operator:
             return codes[0].rows[0].text
         named = [f"{code.name} = {code.rows[0].text}" for code in codes[:-1]]
         return "; ".join([*named, codes[-1].rows[0].text])
+
+    @property
+    def law(self) -> str:
+        """The built-in operator as whose the errors of this one grow."""
+        return self.like or self.name
 
     @property
     def arity(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from opweave.opcodes import dtypes
+from opweave.opcodes.codes import Phase
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import DTypeError
+from opweave.opcodes.errors import DTypeError, FragmentError
 
 
 def head(operator: Operator) -> str:
@@ -34,8 +35,9 @@ def running_types(operator: Operator) -> list[str]:
         return []
     names: dict[DType, dict[str, None]] = {}
     for dtype in dtypes.ALL:
-        with suppress(DTypeError):  # a type that the operator does not take
-            (result,) = operator.type_rule((dtype,) * operator.arity, ())[1]
+        with suppress(DTypeError, FragmentError):  # a type that the operator does not take
+            loop, (result,) = operator.type_rule((dtype,) * operator.arity, ())
+            operator.opcode(Phase.ACCUMULATE).row(loop[0].kind)
             running = operator.accumulator(result)
             if running is not result:
                 names.setdefault(running, {})[result.numpy_name] = None

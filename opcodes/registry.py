@@ -82,12 +82,21 @@ def operator(
         FragmentError: the fragment breaks the rules for fragments.
         DTypeError: an unknown type rule.
     """
-    check_name(name, "operator")
-    if name in BUILT_IN or (name in OPERATORS and not replace):
-        raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
+    check_free(name, replace)
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
     OPERATORS[name] = row
     return row
+
+
+def check_free(name: str, replace: bool) -> None:
+    """Refuse a name for an operator of a user's.
+
+    Raises:
+        NameRefusedError: it cannot stand in source, or is taken.
+    """
+    check_name(name, "operator")
+    if name in BUILT_IN or (name in OPERATORS and not replace):
+        raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
 
 
 def cuda(
@@ -123,7 +132,7 @@ def cuda(
         ArgumentError: not an operand for each parameter.
     """
     check_name(name, "operator")
-    params = _positional_parameters(name, numpy)
+    params = positional_parameters(name, numpy)
     from opweave.opcodes.lists import digest, listed  # no import needs it
 
     codes = listed(name, fragment, params)
@@ -155,7 +164,7 @@ def _made(
             f"{name}: unknown type rule {shown(type_rule)}: expected one of "
             f"{sorted(rules.BY_NAME)}"
         )
-    params = _positional_parameters(name, numpy)
+    params = positional_parameters(name, numpy)
     from opweave.opcodes.lists import listed
 
     return Operator(
@@ -170,7 +179,12 @@ def _made(
     )
 
 
-def _positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+def positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a NumPy meaning names its operands.
+
+    Raises:
+        FragmentError: it has no signature, or none.
+    """
     if isinstance(function, np.ufunc):
         return ("x", "y", "z")[: function.nin]
     try:

@@ -67,17 +67,20 @@ def accumulated(node: Node, operand: Bounded, value: Array, extents: Mapping[str
     if not dtype.is_float:
         lost = np.broadcast_to(over(np.logical_or, operand.error > 0), value.shape)
         return Bounded(value, np.where(lost, np.inf, 0.0))
-    if node.operator.name in ("max", "min", "cummax", "cummin"):
+    if node.operator.law in ("max", "min", "cummax", "cummin"):
         error = over(np.maximum, operand.error)
         plus, minus = (over(np.logical_or, side) for side in signs_of_zero(operand.value))
         return Bounded(value, np.maximum(error, zero_of(plus & minus & (value == 0), dtype)))
     assert node.operator.accumulator is not None
     accumulator = node.operator.accumulator(dtype)
     elements, depth = _elements(node, value, extents)
-    if node.operator.name in ("sum", "cumsum"):
-        error = _of_sum(operand, gammas(depth, accumulator), accumulator, over)
+    ulp = node.operator.ulp
+    # a step of ours rounds once, by half of a unit
+    steps = 2 * max(figure.of(accumulator) for figure in (ulp.cuda, ulp.host))
+    if node.operator.law in ("sum", "cumsum"):
+        error = _of_sum(operand, gammas(depth * steps, accumulator), accumulator, over)
     else:
-        error = _of_product(operand, value, elements, accumulator, over)
+        error = _of_product(operand, value, elements * steps, accumulator, over)
     # one NaN makes the result NaN, in whatever order it is taken
     lost = over(np.logical_or, _is_nan(operand))
     error = np.where(lost, 0.0, np.where(np.isnan(error), np.inf, error))
