@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
+    from opweave.opcodes.own_products import product
     from opweave.opcodes.own_reductions import reduction, scan
     from opweave.regimes import regime
 
@@ -65,7 +66,7 @@ _LAZY = {
         "_lists.schedule": "schedule", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "_sanitizer": "sanitize sanitize_source uninitialised",
-        "opcodes.own_reductions": "reduction scan",
+        "opcodes.own_reductions": "reduction scan", "opcodes.own_products": "product",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -74,9 +75,10 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds",
     "config", "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear",
-    "load", "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel",
-    "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan",
-    "schedule", "sigmoid", "silu", "softmax", "store", "tgamma", "uninitialised",
+    "load", "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product",
+    "raw_kernel", "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize",
+    "sanitize_source", "scan", "schedule", "sigmoid", "silu", "softmax", "store", "tgamma",
+    "uninitialised",
 ]  # fmt: skip
 
 

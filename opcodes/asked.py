@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
+from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Fragment
 from opweave.opcodes.core import TypeRule
-from opweave.opcodes.errors import DTypeError, FragmentError
+from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError
 from opweave.opcodes.identities import number_of
 
 # By the kind of a dtype: signs, fractions, ends of types.
@@ -25,6 +26,7 @@ SAMPLES: dict[str, tuple[str, Sequence[Any]]] = {
     "u": ("uint8", (0, 1, 3, 100, 200, 255)),
     "b": ("bool", (False, True)),
 }
+LAWS = ("sum", "prod", "max")  # of errors
 CLOSE = 1e-9  # of the largest number, for functions that round
 
 
@@ -61,8 +63,19 @@ class Asked:
             )
         return taken
 
-    def law(self) -> str:
-        """As whose errors its own grow: what picks one of two values rounds nothing."""
+    def law(self, like: str | None, kinds: str) -> str:
+        """As whose errors its own grow: what picks one of two values rounds nothing.
+
+        Raises:
+            ArgumentError: the user's ``like`` is no law.
+        """
+        if like is not None:
+            if type(like) is not str or like not in LAWS:
+                expected = f"expected one of {', '.join(LAWS)}"
+                raise ArgumentError(f"{self.name}: like={shown(like)}: {expected}")
+            return like
+        if "f" not in kinds:
+            return "sum"  # integers are exact
         a, b = np.meshgrid(*[np.asarray(SAMPLES["f"][1])] * 2)
         with np.errstate(all="ignore"):
             found = np.asarray(self.function(a, b))
@@ -96,7 +109,7 @@ class Asked:
         """Values of a kind as they are joined."""
         text, values = SAMPLES[kind]
         found = self.before(np.asarray(values, text))
-        (loop,), _ = self.rule((dtypes.of(found.dtype),), ())
+        (loop, *_), _ = self.rule((dtypes.of(found.dtype),), ())
         return found.astype(np.float64 if loop.is_float else loop.numpy)
 
     def _join(self, a: Any, b: Any) -> Any:

@@ -121,8 +121,9 @@ class Operator:
 
         What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
         of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
-        ``ow.operator``, for a reduction or a scan as in ``ow.reduction`` (a fragment alone begins
-        with what the old one does).  These make operators with a meaning of their own.
+        ``ow.operator``, for a reduction, scan or product as in ``ow.reduction`` and ``ow.product``
+        (a fragment alone begins with what the old one does).  These make operators with a meaning
+        of their own.
 
         Raises:
             EditError: an operator of another kind; says why its list can only be read.
@@ -139,7 +140,7 @@ class Operator:
             FragmentError, NameRefusedError: a rule is broken.
         """
         from opweave.opcodes.lists import check_elementwise, check_order
-        from opweave.opcodes.running import check_running
+        from opweave.opcodes.running import check_product, check_running
 
         check_name(self.name, "operator")
         if self.kind is not Kind.COMPOSITE:
@@ -149,6 +150,8 @@ class Operator:
             check_elementwise(self.name, self.opcodes, operands)
         if self.kind in (Kind.REDUCE, Kind.SCAN):
             check_running(self.name, self.opcodes)
+        if self.kind is Kind.CONTRACT:
+            check_product(self.name, self.opcodes)
 
     @property
     def __signature__(self) -> inspect.Signature:

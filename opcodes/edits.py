@@ -9,17 +9,12 @@ from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import EditError
 from opweave.opcodes.lists import digest, listed
-from opweave.opcodes.running import running_list
+from opweave.opcodes.running import product_list, running_list
 from opweave.opcodes.ulps import stated
 
 AROUND = "put elementwise op-codes around it, in the function or in ow.kernel"
 # Why the list of an operator can be read, and not edited.
 FIXED = {
-    Kind.CONTRACT: (
-        "its op-codes can be read; tiles are padded with zeros, which only a sum of products "
-        "leaves as it is, and NumPy's BLAS or sums along rows may stand in its place; another "
-        "product, such as max-plus, is a reduction: (x[:, :, None] + y).max(axis=1)"
-    ),
     Kind.COMPOSITE: (
         "its op-codes can be read; edit those of its parts, and write the function of them"
     ),
@@ -33,16 +28,17 @@ FIXED = {
 def edited(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
     """See ``Operator.with_opcodes``."""
     is_map = operator.kind is Kind.MAP and not operator.tables and not operator.notes_faults
-    accumulates = operator.kind in (Kind.REDUCE, Kind.SCAN)
-    if not is_map and not accumulates:
-        raise EditError(
-            f"{operator.name}: expected an elementwise operator, a reduction or a scan, found one "
-            f"of kind {operator.kind.value}: {FIXED[operator.kind]}"
-        )
-    if accumulates:
-        codes = running_list(operator.name, opcodes, operator.opcodes[0].rows)
-    else:
+    if is_map:
         codes = _elementwise(operator, opcodes)
+    elif operator.kind in (Kind.REDUCE, Kind.SCAN):
+        codes = running_list(operator.name, opcodes, operator.opcodes[0].rows)
+    elif operator.kind is Kind.CONTRACT:
+        codes = product_list(operator.name, opcodes, operator.opcodes, operator.opcodes[1].rows)
+    else:
+        raise EditError(
+            f"{operator.name}: expected an elementwise operator, a reduction, a scan or a "
+            f"product, found one of kind {operator.kind.value}: {FIXED[operator.kind]}"
+        )
     name = f"{operator.name}_{digest(repr(codes))}"
     renamed = tuple(c.named(name) if c.name == operator.name else c for c in codes)
     figures = operator.ulp if ulp is None else stated(ulp)

@@ -41,7 +41,8 @@ class Folded:
         outer = [e for a, e in enumerate(x.shape) if a not in axes]
         moved = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim)).reshape(*outer, count)
         if not count:
-            moved = np.full_like(moved, self._begun(moved.dtype), shape=(*outer, 1))
+            first = begun(row_of(self.rows, moved.dtype), moved.dtype)
+            moved = np.full_like(moved, first, shape=(*outer, 1))
         while moved.shape[-1] > 1:  # neighbours first, as in a tree
             even = moved.shape[-1] // 2 * 2
             pairs = self.function(moved[..., 0:even:2], moved[..., 1:even:2])
@@ -49,17 +50,22 @@ class Folded:
         found = moved[..., 0].astype(to)
         return np.expand_dims(found, axes) if keepdims else found[()]
 
-    def _begun(self, dtype: Any) -> Any:
-        """The number that a running value of this type begins with.
 
-        Raises:
-            ShapeError: its text is not read here.
-        """
-        found = dtypes.F64 if dtype == np.longdouble else dtypes.of(dtype)
-        row = next((row for row in self.rows if found.kind in row.kinds), None)
-        if row is None or not is_read(row.start):
-            raise ShapeError("zero elements to reduce, and the operation has no identity")
-        return number_of(row.start, found)
+def begun(row: Fragment | None, dtype: Any) -> Any:
+    """The number that running values of a dtype of NumPy's begin with.
+
+    Raises:
+        ShapeError: there is no row for them, or its text is not read here.
+    """
+    if row is None or not is_read(row.start):
+        raise ShapeError("zero elements to reduce, and the operation has no identity")
+    return number_of(row.start, dtypes.F64 if dtype == np.longdouble else dtypes.of(dtype))
+
+
+def row_of(rows: tuple[Fragment, ...], dtype: Any) -> Fragment | None:
+    """The row for a dtype of NumPy's; of several, that of its kind."""
+    kind = "f" if dtype == np.longdouble else dtypes.of(dtype).kind
+    return next((row for row in rows if kind in row.kinds), None)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.asked import Asked
 from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator, TypeRule
-from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError
+from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.folds import Folded, Scanned
 from opweave.opcodes.identities import is_read
-from opweave.opcodes.registry import OPERATORS, check_free, positional_parameters
+from opweave.opcodes.registry import OPERATORS, check_free, named_rule, positional_parameters
 from opweave.opcodes.running import Text, running_list
 from opweave.opcodes.shapes import REDUCED, SCANNED
 from opweave.opcodes.ulps import stated
@@ -21,7 +21,6 @@ from opweave.opcodes.ulps import stated
 RULES: dict[str, TypeRule] = {
     "same": rules.same, "float": rules.floating, "bool": rules.truth, "sum": rules.summation,
 }  # fmt: skip
-LAWS = ("sum", "prod", "max")
 ATTRS: dict[Kind, tuple[tuple[str, Any], ...]] = {
     Kind.REDUCE: (("axis", None), ("keepdims", False)), Kind.SCAN: (("axis", -1),),
 }  # fmt: skip
@@ -135,7 +134,7 @@ class _Own(NamedTuple):
         self, name: str, core: Sequence[Any], kind: Kind, before: Sequence[BoundOperator]
     ) -> Operator:
         """The reduction or scan itself."""
-        rule, is_scan = self._rule(), kind is Kind.SCAN
+        rule, is_scan = named_rule(self.name, self.type_rule, RULES), kind is Kind.SCAN
         if len(positional_parameters(self.name, self.numpy)) != 2:
             raise FragmentError(f"{self.name}: expected a NumPy meaning of two values, acc and x")
         asked = Asked(self.name, self.numpy, rule, lambda x: _through(before, x), is_scan)
@@ -150,27 +149,8 @@ class _Own(NamedTuple):
             rule, shape_rule=SCANNED if is_scan else REDUCED, cost=self.cost,
             ulp=stated(self.ulp), accumulator=rules.wide_float,
             needs_nonempty=not is_scan and not all(is_read(row.start) for row in started),
-            attrs=(*ATTRS[kind], *dtype), like=self._law(asked) if "f" in kinds else "sum",
+            attrs=(*ATTRS[kind], *dtype), like=asked.law(self.like, kinds),
         )  # fmt: skip
-
-    def _rule(self) -> TypeRule:
-        if callable(self.type_rule):
-            return self.type_rule
-        if type(self.type_rule) is not str or self.type_rule not in RULES:
-            raise DTypeError(
-                f"{self.name}: unknown type rule {shown(self.type_rule)}: expected one of "
-                f"{sorted(RULES)}"
-            )
-        return RULES[self.type_rule]
-
-    def _law(self, asked: Asked) -> str:
-        if self.like is None:
-            return asked.law()
-        if type(self.like) is not str or self.like not in LAWS:
-            raise ArgumentError(
-                f"{self.name}: like={shown(self.like)}: expected one of {', '.join(LAWS)}"
-            )
-        return self.like
 
 
 def _apart(name: str, opcodes: Any) -> tuple[list[BoundOperator], list[Any], list[BoundOperator]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -159,11 +159,7 @@ def _made(
     ulp: float,
 ) -> Operator:
     """A user's elementwise operator."""
-    if not callable(type_rule) and (type(type_rule) is not str or type_rule not in rules.BY_NAME):
-        raise DTypeError(
-            f"{name}: unknown type rule {shown(type_rule)}: expected one of "
-            f"{sorted(rules.BY_NAME)}"
-        )
+    rule = named_rule(name, type_rule, rules.BY_NAME)
     params = positional_parameters(name, numpy)
     from opweave.opcodes.lists import listed
 
@@ -172,11 +168,26 @@ def _made(
         Kind.MAP,
         listed(name, fragment, params),
         numpy,
-        rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
+        rule,
         params=params,
         cost=cost,
         ulp=stated(ulp),
     )
+
+
+def named_rule(name: str, type_rule: str | TypeRule, known: Mapping[str, TypeRule]) -> TypeRule:
+    """A type rule, or the one of that name.
+
+    Raises:
+        DTypeError: there is none.
+    """
+    if callable(type_rule):
+        return type_rule
+    if type(type_rule) is not str or type_rule not in known:
+        raise DTypeError(
+            f"{name}: unknown type rule {shown(type_rule)}: expected one of {sorted(known)}"
+        )
+    return known[type_rule]
 
 
 def positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:

@@ -55,6 +55,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
                               "ow.reduction": ow.reduction, "ow.scan": ow.scan,
+                              "ow.product": ow.product,
                               "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
                             "Standalone": Standalone},
