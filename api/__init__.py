@@ -36,6 +36,8 @@ if _TYPE_CHECKING:
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
     from opweave.opcodes.defines import toggle
+    from opweave.opcodes.own_products import product
+    from opweave.opcodes.own_reductions import reduction, scan
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
@@ -67,6 +69,7 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
+        "opcodes.own_reductions": "reduction scan", "opcodes.own_products": "product",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -75,9 +78,10 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
-    "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
-    "store", "structural", "tgamma", "toggle", "uninitialised",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "raw_kernel",
+    "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan",
+    "schedule", "sigmoid", "silu", "softmax", "store", "structural", "tgamma", "toggle",
+    "uninitialised",
 ]  # fmt: skip
 
 

@@ -173,6 +173,13 @@ class OpCode:
         parts = spread(text, self.toggles)
         return "\n".join(p if isinstance(p, str) else line(p.text) for p in parts)
 
+    def of_kinds(self, kinds: str) -> OpCode:
+        """The same op-code without the rows for other kinds of dtypes."""
+        left = [
+            row._replace(kinds="".join(k for k in row.kinds if k in kinds)) for row in self.rows
+        ]
+        return replace(self, rows=tuple(row for row in left if row.kinds))
+
     def named(self, name: str) -> OpCode:
         """The same op-code under another name, which later ones of a list refer to."""
         return replace(self, name=name)

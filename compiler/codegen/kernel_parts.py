@@ -274,7 +274,13 @@ Carried = tuple[Carry, ...]
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element."""
+    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element.
+
+    Attributes:
+        outside: what stands for elements outside of ``y``, with which and 0 a step changes
+            nothing; "" is 0.
+        padding: the same in words.
+    """
 
     x: Factor
     y: Factor
@@ -284,8 +290,5 @@ class Product:
     result: Line
     result_ctype: str
     depth: Extent
-
-    @property
-    def outside(self) -> str:
-        """What stands for elements outside of ``y``, whose products add nothing; "" is 0."""
-        return "" if self.ctype.startswith("complex") else "-0.0f"
+    outside: str
+    padding: str

@@ -199,6 +199,9 @@ def bind_coordinate(origin: Origin, place: Access, result: str) -> Line:
     return origin.value(Phase.INDEX, result, " + ".join(terms) or "0")
 
 
+ZERO_PADDING = "0 * -0, which adds nothing, not even a sign of zero"
+
+
 def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     """Accumulate and result op-codes of a product.
 
@@ -211,15 +214,21 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     row = code.row(dtype.kind)
     slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
     step = f"acc[i][q][l] = {rename(row.text, slots)};"
+    start = rename(row.start, slots)
+    outside, padding = "" if dtype.is_complex else "-0.0f", ZERO_PADDING
+    if operator.law != "matmul":  # a user's
+        outside, padding = start, f"0 and {start}, which change nothing"
     return Product(
         x,
         y,
         acc.register,
-        rename(row.start, slots),
+        start,
         origin.line(Phase.ACCUMULATE, step, code=code),
         product_result(origin, name),
         dtype.register,
         origin.node.values[0].shape[-1],
+        outside,
+        padding,
     )
 
 
