@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from opweave import _moved, opcodes, pixels
 from opweave.opcodes import errors
 from opweave.opcodes.errors import OpweaveError, OpweaveWarning
-from opweave.opcodes.registry import OPERATORS, cuda, operator
+from opweave.opcodes.operators.registry import OPERATORS, cuda, operator
 
 if _TYPE_CHECKING:
     from opweave import bounds
@@ -36,8 +36,8 @@ if _TYPE_CHECKING:
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
     from opweave.opcodes.defines import toggle
-    from opweave.opcodes.own_products import product
-    from opweave.opcodes.own_reductions import reduction, scan
+    from opweave.opcodes.own.products import product
+    from opweave.opcodes.own.reductions import reduction, scan
     from opweave.regimes import regime
 
 __version__ = "0.1.0"

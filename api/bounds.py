@@ -19,7 +19,7 @@ from opweave.compiler.bounds import rounding
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import FLOATS, DType
 from opweave.opcodes.errors import ArgumentError
-from opweave.opcodes.ulp_table import Row, table
+from opweave.opcodes.operators.ulp_table import Row, table
 from opweave.opcodes.ulps import EXECUTORS
 from opweave.runtime.calls.arrays import is_cupy
 

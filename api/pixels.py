@@ -24,7 +24,7 @@ The amounts are numbers, and may differ from call to call without a new compilat
 
 from __future__ import annotations
 
-from opweave.opcodes.registry import OPERATORS
+from opweave.opcodes.operators.registry import OPERATORS
 
 from_uint8 = OPERATORS["from_uint8"]
 exposure = OPERATORS["exposure"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opweave.opcodes.codes import Fragment, OpCode, Phase
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator
-from opweave.opcodes.registry import ALIASES, OPERATORS, operator
+from opweave.opcodes.operators.registry import ALIASES, OPERATORS, operator
 from opweave.opcodes.ulps import Figure, Ulp
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave.opcodes import Fragment, OpCode, Operator
 from opweave.opcodes.defines import Define
-from opweave.opcodes.registry import BUILT_IN
+from opweave.opcodes.operators.registry import BUILT_IN
 from opweave.opcodes.structural import Structural
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"

@@ -11,16 +11,16 @@ from opweave._functions.apart import Apart, is_plain_leaf, is_searched
 from opweave._functions.kept import Kept, structure_of
 from opweave._functions.layout import Call, Layout, _distinct, first_places
 from opweave._functions.parameters import Parameters
-from opweave.compiler.tracing.binding import function_behind
-from opweave.compiler.tracing.bytecode import asks_identity, names_in
-from opweave.compiler.tracing.capture import (
+from opweave.compiler.captures.binding import function_behind
+from opweave.compiler.captures.bytecode import asks_identity, names_in
+from opweave.compiler.captures.capture import (
     asks_for_its_class,
     classes_in,
     functions_in,
     functions_of,
     helpers_of,
 )
-from opweave.compiler.tracing.definitions import (
+from opweave.compiler.captures.definitions import (
     Definition,
     Found,
     other_classes,
@@ -28,8 +28,8 @@ from opweave.compiler.tracing.definitions import (
     search_function,
     search_methods,
 )
-from opweave.compiler.tracing.places import Place
-from opweave.compiler.tracing.plainly import (
+from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.plainly import (
     first,
     goes_on,
     is_async,

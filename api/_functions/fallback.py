@@ -13,8 +13,8 @@ from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
-from opweave.compiler.tracing.structure import packed
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.captures.structure import packed
+from opweave.compiler.captures.tree import flatten
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,

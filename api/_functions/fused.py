@@ -26,7 +26,7 @@ from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
-from opweave.compiler.tracing.binding import unbound
+from opweave.compiler.captures.binding import unbound
 from opweave.compiler.tracing.calling import called
 from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError

@@ -8,9 +8,9 @@ from typing import Any
 
 from opweave._functions.apart import LEAVES, Apart, Read, is_searched
 from opweave._functions.layout import Layout
-from opweave.compiler.tracing.checks import Check, Checked, of_place
-from opweave.compiler.tracing.facts import Facts
-from opweave.compiler.tracing.structure import Identity
+from opweave.compiler.captures.checks import Check, Checked, of_place
+from opweave.compiler.captures.facts import Facts
+from opweave.compiler.captures.structure import Identity
 
 
 class Kept(Checked):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from opweave.compiler.tracing.places import Place
-from opweave.compiler.tracing.structure import Structure
+from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.structure import Structure
 from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.arrays import argument_type, is_array, is_scalar
 

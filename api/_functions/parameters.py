@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave._functions.layout import Layout
-from opweave.compiler.tracing.binding import function_behind, renew_signature
+from opweave.compiler.captures.binding import function_behind, renew_signature
 from opweave.compiler.tracing.calling import signature_of
-from opweave.compiler.tracing.facts import Facts
+from opweave.compiler.captures.facts import Facts
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 

@@ -20,7 +20,7 @@ from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.tracing.structure import Leaf, Tree
+from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError

@@ -19,7 +19,7 @@ from opweave._functions.layout import Call
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.tracing.structure import packed
+from opweave.compiler.captures.structure import packed
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy

@@ -15,7 +15,7 @@ from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.cuda_kernels import CudaKernel
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.errors import GraphError, NameRefusedError
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"

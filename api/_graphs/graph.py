@@ -39,7 +39,7 @@ from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.cuda_kernels import CudaKernel
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.errors import GraphError, OpweaveError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Param
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Extents, Value, extent_of
 from opweave.opcodes import dtypes

@@ -13,7 +13,7 @@ import numpy as np
 
 from opweave._programs.report import Report, compare
 from opweave.bounds import Bound
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.errors import CheckError

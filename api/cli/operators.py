@@ -15,11 +15,11 @@ from opweave.cli.terminal import heading, print_json
 from opweave.opcodes import ALIASES, OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
-from opweave.opcodes.complexes import FUNCTIONS
+from opweave.opcodes.operators.complexes import FUNCTIONS
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import FragmentError, OpweaveError, RequestError
-from opweave.opcodes.registry import TABLES
+from opweave.opcodes.operators.registry import TABLES
 
 WIDTH = 80
 # The tables of operators, as chapters.

@@ -11,7 +11,7 @@ from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.complex_functions import DEFINITIONS, is_whole
+from opweave.opcodes.operators.complex_functions import DEFINITIONS, is_whole
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 

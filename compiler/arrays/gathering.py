@@ -17,7 +17,7 @@ from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import I32, I64, DType
 from opweave.opcodes.errors import BoundsError, UnsupportedError
-from opweave.opcodes.gathers import MOST_AXES
+from opweave.opcodes.operators.gathers import MOST_AXES
 
 # Extents below which places are computed in 32 bits; the sum of two of them fits, too.
 NARROW = 1 << 30

@@ -18,7 +18,7 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Operand, Value
-from opweave.opcodes.cuda_kernels import CudaKernel
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.dtypes import DType
 
 Array = np.ndarray[Any, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opweave.compiler.codegen.layout import Access
+from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
 

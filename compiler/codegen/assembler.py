@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Line, Load, Pass, Reduction, Store
-from opweave.compiler.codegen.layout import Access
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Line, Load, Pass, Reduction, Store
+from opweave.compiler.kernels.layout import Access
 from opweave.compiler.codegen.lines import (
     Each,
     Origin,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opweave.compiler.codegen.kernel_parts import Carried, Param
-from opweave.compiler.codegen.layout import Access
+from opweave.compiler.kernels.kernel_parts import Carried, Param
+from opweave.compiler.kernels.layout import Access
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
-from opweave.compiler.codegen.walks import Operand as ArrayOperand
-from opweave.compiler.codegen.walks import Stride
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Stride
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import TURNS, Scalar
 from opweave.opcodes.dtypes import I32

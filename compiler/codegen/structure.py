@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from opweave.compiler.codegen.kernel import Kernel
-from opweave.compiler.codegen.kernel_parts import Load, Store
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Load, Store
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.allowed import shown

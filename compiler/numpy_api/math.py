@@ -20,7 +20,7 @@ from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.numpy_api.sorting import _found
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.complexes import IMAG, JOIN, REAL
+from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 

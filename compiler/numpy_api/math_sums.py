@@ -26,7 +26,7 @@ from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.complexes import IMAG, JOIN, REAL
+from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ShapeError, UnsupportedError
 

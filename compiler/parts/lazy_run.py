@@ -9,7 +9,7 @@ from opweave.compiler.parts.lazy import LazyTracer
 from opweave.compiler.parts.lazy_sight import LazySight
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
-from opweave.compiler.tracing.places import Place
+from opweave.compiler.captures.places import Place
 from opweave.compiler.tracing.trace import run
 from opweave.opcodes.allowed import is_number
 

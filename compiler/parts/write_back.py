@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.owners import has_attributes, is_own_class
+from opweave.compiler.captures.owners import has_attributes, is_own_class
 from opweave.compiler.tracing.questions import stands_in
 
 # Modules of the standard library whose objects hold what they are given.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opweave.compiler.codegen.assemble import assemble
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.codegen.operands import Setting
-from opweave.compiler.codegen.render import render
+from opweave.compiler.kernels.render import render
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.scheduling.accumulation_plans import plan

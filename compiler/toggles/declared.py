@@ -15,7 +15,7 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.cuda_kernels import Shaped
+from opweave.opcodes.handwritten.cuda_kernel import Shaped
 from opweave.opcodes.defines import Define, shared, whole_number
 from opweave.opcodes.errors import ToggleError
 from opweave.opcodes.tokens import tokens

@@ -13,9 +13,9 @@ from opweave.compiler.ir.expr import evaluate, literal
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
-from opweave.opcodes.c_parameters import CParameter
+from opweave.opcodes.handwritten.c_parameters import CParameter
 from opweave.opcodes.core import Operator
-from opweave.opcodes.cuda_kernels import CudaKernel, Shaped
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Shaped
 from opweave.opcodes.dtypes import BOOL, DType
 from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError, ShapeError
 

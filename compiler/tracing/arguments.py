@@ -9,7 +9,7 @@ from typing import Any
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
-from opweave.compiler.tracing.structure import Structure
+from opweave.compiler.captures.structure import Structure
 from opweave.opcodes.dtypes import DType
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from opweave.compiler.tracing.copied import Copied
+from opweave.compiler.captures.copied import Copied
 from opweave.compiler.tracing.substitute import Substituted
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.captures.tree import flatten
 from opweave.opcodes.errors import ArgumentError
 
 

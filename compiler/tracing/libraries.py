@@ -22,7 +22,7 @@ from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.numpy_api.scipy_special import asked
 from opweave.compiler.traced.python_functions import INSTEAD
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.purity import OURS, PURE
+from opweave.compiler.captures.purity import OURS, PURE
 from opweave.compiler.tracing.questions import StandIn
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 

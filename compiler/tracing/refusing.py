@@ -13,7 +13,7 @@ import numpy as np
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.tracing.capture import is_constant
+from opweave.compiler.captures.capture import is_constant
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.questions import ClassOf, StandIn
 from opweave.opcodes.errors import TraceError

@@ -20,10 +20,10 @@ from opweave.compiler.traced.made import is_array, is_boxed
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
-from opweave.compiler.tracing.capture import classes_in
+from opweave.compiler.captures.capture import classes_in
 from opweave.compiler.tracing.refusing import Refusing
-from opweave.compiler.tracing.structure import Structure
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.captures.structure import Structure
+from opweave.compiler.captures.tree import flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
     TraceError,

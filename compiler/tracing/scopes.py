@@ -8,7 +8,7 @@ from collections.abc import Callable, Set
 from contextlib import suppress
 from typing import Any
 
-from opweave.compiler.tracing.copied import CopiedNames
+from opweave.compiler.captures.copied import CopiedNames
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.questions import StandIn, stands_in
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opweave.compiler.tracing.copied import differences
-from opweave.compiler.tracing.places import Missing
+from opweave.compiler.captures.copied import differences
+from opweave.compiler.captures.places import Missing
 
 # Python's flag of a class whose attributes nobody can set, as those in C.
 IMMUTABLE = 1 << 8

@@ -22,7 +22,7 @@ from opweave.compiler.tracing.calling import called, passed
 from opweave.compiler.tracing.changes import Changes
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
-from opweave.compiler.tracing.places import Place
+from opweave.compiler.captures.places import Place
 from opweave.compiler.tracing.results import (
     CONSTANTS,
     _copies,
@@ -34,7 +34,7 @@ from opweave.compiler.tracing.results import (
 )
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.tracing.watch import Watch
 from opweave.opcodes.errors import (
     ArgumentError,

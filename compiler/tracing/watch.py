@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.tracing.containers import MAPPINGS, is_namespace, is_object
-from opweave.compiler.tracing.places import Missing, Place
+from opweave.compiler.captures.containers import MAPPINGS, is_namespace, is_object
+from opweave.compiler.captures.places import Missing, Place
 from opweave.compiler.tracing.shown_classes import ShownClasses
-from opweave.compiler.tracing.tree import DEEPEST
+from opweave.compiler.captures.tree import DEEPEST
 
 
 class Watch:

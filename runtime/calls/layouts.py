@@ -12,8 +12,8 @@ from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.products import indices
-from opweave.opcodes.products import viewed as with_axes
+from opweave.opcodes.operators.products import indices
+from opweave.opcodes.operators.products import viewed as with_axes
 
 
 class Layouts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import TURNS, Value, extent_of

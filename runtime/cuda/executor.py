@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir.values import Extents
 from opweave.opcodes import dtypes

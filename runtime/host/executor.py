@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
 from opweave.runtime.binaries.build import Binary, builder
 from opweave.runtime.process.environment import cores

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.codegen.handwritten import HandwrittenKernel
-from opweave.compiler.codegen.kernel import Kernel
+from opweave.compiler.kernels.handwritten import HandwrittenKernel
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.errors import ArgumentError, CompileError
-from opweave.opcodes.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
+from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, MOST_SHARED, check_block, three
 from opweave.runtime.binaries.build import builder
 from opweave.runtime.binaries.dialect import host_source
 from opweave.runtime.calls.arrays import is_array, is_cupy, pointer

@@ -7,7 +7,7 @@ import pytest
 import opweave as ow
 from opweave.cli.main import main
 from opweave.opcodes.codes import Phase
-from opweave.opcodes.registry import BUILT_IN
+from opweave.opcodes.operators.registry import BUILT_IN
 
 
 def ran(capsys, *arguments):

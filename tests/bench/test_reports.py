@@ -29,7 +29,7 @@ def test_figures_are_drawn_from_the_file_alone(small, tmp_path):
         path.unlink()
     # without opweave, and without the experiments
     program = (
-        "import sys; sys.modules |= dict.fromkeys(['opweave', 'bench.experiments.fusion']); "
+        "import sys; sys.modules |= dict.fromkeys(['opweave', 'bench.experiments.kernels.fusion']); "
         f"sys.path.insert(0, {str(BENCH.parent)!r}); from bench import run; "
         f"sys.exit(run.main(['--draw', '--results', {str(tmp_path)!r}]))"
     )

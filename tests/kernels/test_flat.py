@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.codegen.flat import flat
+from opweave.compiler.kernels.flat import flat
 from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes.errors import ArgumentError
 from tests.support.variants import VARIANTS, aligned

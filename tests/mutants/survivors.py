@@ -80,7 +80,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
     (
         r"common\.cuh:\d+: .*(is_inside\(I i, N n\)|if \(is_inside\((i|counted), n\)\)|\(site \+ 1\))",
         "Only an index that has no element tells them apart; it raises, and the tests of "
-        "tests/kernels/test_gathers.py tests/frontend/test_missing_places.py -k there_is_not die of each.",
+        "tests/kernels/test_gathers.py tests/numpy_api/test_missing_places.py -k there_is_not die of each.",
     ),
     (
         r"complex\.cuh:\d+: drop a guard: `return \{first \? x\.re",

@@ -3,7 +3,7 @@
 The forms come from NumPy's own signatures: each argument by name, by position and left out, with
 what is usual for its name; arrays as lists, ranges, tuples and numbers.  A fused function gives
 NumPy's result, or an exception where NumPy raises one; whole functions refuse by our exceptions
-alone.  Some ten minutes; ``tests/frontend/test_numpy_forms.py`` takes a sample.
+alone.  Some ten minutes; ``tests/numpy_api/test_numpy_forms.py`` takes a sample.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pytest
 
 import opweave as ow
 from opweave.opcodes.errors import CompileError, FragmentError
-from opweave.opcodes.registry import BUILT_IN, OPERATORS
+from opweave.opcodes.operators.registry import BUILT_IN, OPERATORS
 
 X = np.ones((4, 8), np.float32)
 

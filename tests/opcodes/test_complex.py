@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.opcodes import OPERATORS, complex_functions, complexes, dtypes
+from opweave.opcodes import OPERATORS, dtypes
+from opweave.opcodes.operators import complex_functions, complexes
 from tests.support.data import (
     COMPLEX,
     applied,

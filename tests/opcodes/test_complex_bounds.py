@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.opcodes import complexes
+from opweave.opcodes.operators import complexes
 from tests.support.data import (
     COMPLEX,
     dtype_of,

@@ -10,7 +10,7 @@ import opweave as ow
 from opweave.opcodes.codes import ORDER, Fragment, OpCode, Phase
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import FragmentError, NameRefusedError
-from opweave.opcodes.registry import BUILT_IN
+from opweave.opcodes.operators.registry import BUILT_IN
 from opweave.templates import TEMPLATES
 
 X = np.linspace(0.5, 2, 600, dtype=np.float32).reshape(20, 30)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from opweave.compiler.tracing.tree import flatten
+from opweave.compiler.captures.tree import flatten
 
 
 def leaves(result):

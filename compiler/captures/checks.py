@@ -1,0 +1,121 @@
+"""Checks: whether something is still as it was.
+
+Each warm call asks many of them, and calling a function for each costs more than the answers.  So
+those that are asked often are joined to one function.  To compile its text takes as long as some
+calls, and the text follows from the forms of the checks alone, so it is kept for all that have
+the same forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from opweave.compiler.captures.owners import Function
+from opweave.compiler.captures.places import Missing, Place
+
+# An expression with ``{}`` for each of some values, and these values.
+Check = tuple[Any, ...]
+# A name of a scope that is a dict: scope, name, value.
+IN_SCOPE = "{}.get({}, Missing) is {}"
+CODE, DEFAULTS, KEYWORDS = (
+    "{}." + name + " is {}" for name in ("__code__", "__defaults__", "__kwdefaults__")
+)
+# A function of one argument: function, argument, value.
+GIVES = "{}({}) is {}"
+# A function without arguments, or a cell, and its value.
+READS, IN_CELL = "{}() is {}", "{}.cell_contents is {}"
+# What has a ``version`` in a ``field`` that is another where it was changed, see ``facts.py``.
+STILL = "({0}.field[0] == {0}.version or {0}.still())"
+SCOPE: dict[str, Any] = {"Missing": Missing}
+# After so many times checks are joined; at once where such a function is there already.
+OFTEN = 8
+# The compiled functions by the forms of the checks; begun anew where there are so many.
+_COMPILED: dict[tuple[str, ...], Callable[..., bool]] = {}
+MOST = 4096
+
+
+class Checked:
+    """What holds while all of its checks do.
+
+    Attributes:
+        holds: the checks joined to one function; None as long as they are seldom asked.
+    """
+
+    holds: Callable[[], bool] | None = None
+    _asked = 0
+
+    @property
+    def all(self) -> Sequence[Check]:
+        """All checks."""
+        raise NotImplementedError
+
+    def hold(self) -> bool:
+        """True where nothing has changed."""
+        return (self.holds or self.ask)()
+
+    def join(self, compiling: bool = False) -> None:
+        """Join the checks; unless it may compile, only where their text is compiled already."""
+        checks = self.all
+        if compiling or forms_of(checks) in _COMPILED:
+            self.holds = joined(checks)
+
+    def ask(self) -> bool:
+        """The same, before the checks are joined."""
+        self._asked += 1
+        self.join(compiling=self._asked >= OFTEN)
+        if self.holds is not None:
+            return self.holds()
+        try:
+            return all(_function_of((form,))(*values) for form, *values in self.all)
+        except ValueError:  # a cell is empty
+            return False
+
+
+def forms_of(checks: Sequence[Check]) -> tuple[str, ...]:
+    """The expressions, which alone decide what the joined function's text is."""
+    return tuple([check[0] for check in checks])
+
+
+def joined(checks: Sequence[Check]) -> Callable[[], bool]:
+    """A function that tells whether all checks hold."""
+    holds = partial(_function_of(forms_of(checks)), *[v for _, *values in checks for v in values])
+
+    def hold() -> bool:
+        try:
+            return holds()
+        except ValueError:  # a cell is empty
+            return False
+
+    return hold if any(form is IN_CELL for form, *_ in checks) else holds
+
+
+def _function_of(forms: tuple[str, ...]) -> Callable[..., bool]:
+    """The function of the values of checks with these forms, compiled once."""
+    if (found := _COMPILED.get(forms)) is None:
+        if len(_COMPILED) >= MOST:
+            _COMPILED.clear()
+        _COMPILED[forms] = found = _made(forms)
+    return found
+
+
+def _made(forms: Sequence[str]) -> Callable[..., bool]:
+    """What a text says: made of the forms above and of numbered names, never of a value."""
+    names: list[str] = []
+    texts = ["True"]
+    for form in forms:
+        mine = [f"v{len(names) + n}" for n in range(max(form.count("{}"), 1))]
+        names += mine
+        texts.append(form.format(*mine))
+    found: Callable[..., bool] = eval(f"lambda {', '.join(names)}: {' and '.join(texts)}", SCOPE)
+    return found
+
+
+def of_place(place: Place, value: Any) -> Check:
+    """Whether a place still holds a value."""
+    if isinstance(place.scope, dict):
+        return IN_SCOPE, place.scope, place.name, value
+    if isinstance(place.scope, type | Function) or value is Missing:
+        return READS, place.read, value
+    return IN_CELL, place.scope, value

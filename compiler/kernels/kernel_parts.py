@@ -1,0 +1,294 @@
+"""What a kernel is made of, as data: parameters, lines, accesses, reductions, passes, factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from opweave.compiler.codegen.addressed import Addressed, Typed
+from opweave.compiler.kernels.layout import Access, MatrixAddress
+from opweave.compiler.ir.values import Extent, Where
+from opweave.opcodes.codes import OpCode, Phase
+from opweave.opcodes.dtypes import DType
+from opweave.opcodes.structural import Structural
+from opweave.opcodes.tokens import rename, tokens
+
+
+@dataclass(frozen=True)
+class Param:
+    """One kernel parameter.
+
+    Attributes:
+        kind: "input", "output", "scalar", "extent", "stride", "partials" or "counter".
+        name: its name in the source.
+        ctype: its C type.
+        source: what the launch binds: a value id, a Scalar, extent factors, or a Stride.
+    """
+
+    kind: str
+    name: str
+    ctype: str
+    source: Any = None
+    comment: str = ""
+
+    @property
+    def declaration(self) -> str:
+        const = "const " if self.kind in ("scalar", "extent", "stride") else ""
+        return f"{const}{self.ctype} {self.name}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One op-code of the list, with its operands bound.
+
+    Attributes:
+        phase: where it stands.
+        name: the op-code's name.
+        text: the statement in the kernel, or a description for structural op-codes.
+        comment: what stands behind it in the source.
+        results: names that it defines.
+        opcode: the fragment, for computing op-codes.
+        node: index of the graph's node, -1 for structural ones.
+    """
+
+    phase: Phase
+    name: str
+    text: str
+    comment: str = ""
+    results: tuple[str, ...] = ()
+    opcode: OpCode | None = None
+    node: int = -1
+    where: Where = field(default=Where(), compare=False)
+
+    @property
+    def source(self) -> str:
+        """The text with its comment, behind each branch where toggles choose one."""
+        if not self.comment:
+            return self.text
+        parts = self.text.split("\n") if self.text.startswith("#") else [self.text]
+        return "\n".join(p if p.startswith("#") else f"{p}  // {self.comment}" for p in parts)
+
+    def __str__(self) -> str:
+        head = f"{self.phase.value:<10} {self.name:<13} "
+        return head + self.text.replace("\n", f"\n{'':<{len(head)}}")
+
+
+@dataclass(frozen=True)
+class Load(Addressed):
+    """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
+
+    ``late``: where it is read depends on a reduction of the row.
+    """
+
+    name: str
+    register: str
+    dtype: DType
+    access: Access
+    late: bool = False
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        value = self.access.at(self.name, "j")
+        value = f"{self.read(self.element)}  // {self.by.name}" if self.by else value
+        return Line(Phase.LOAD, f"load {self.name}", f"{self.register} <- {value}")
+
+    @property
+    def zero(self) -> str:
+        """What stands for an element that is not there."""
+        return f"{self.ctype}()" if self.dtype.is_complex else "0"
+
+    @property
+    def row(self) -> str:
+        """The registers of a whole row."""
+        return f"{self.register.removesuffix('_v')}_row"
+
+    @property
+    def reader(self) -> str:
+        """The function that reads a chunk of a row; an array may be read in several ways."""
+        return f"{self.register.removesuffix('_v')}_load"
+
+
+@dataclass(frozen=True)
+class Store(Addressed):
+    """An array operand that is written: ``value`` is the register's text."""
+
+    name: str
+    value: str
+    dtype: DType
+    access: Access
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        text = f"{self.access.at(self.name, 'j')} <- {self.value}"
+        text = f"{self.whole}  // {self.by.name}" if self.by else text
+        return Line(Phase.STORE, f"store {self.name}", text)
+
+    @property
+    def whole(self) -> str:
+        """What writes the value itself, such as that of a whole row."""
+        return self.written(self.value)
+
+    @property
+    def register(self) -> str:
+        return f"{self.name}_v"
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction or scan of one pass: its op-codes as statements over registers."""
+
+    name: str
+    ctype: str
+    identity: str
+    accumulate: Line
+    join: Line
+    round: str
+    operator: str
+
+    @property
+    def functor(self) -> str:
+        """Name of the function object that joins two partial results, such as ``Sum_f32``."""
+        return f"{self.operator[:1].upper()}{self.operator[1:]}"
+
+    @property
+    def call(self) -> str:
+        """What it does with them."""
+        t = self.ctype
+        return f"{t} operator()({t} x, {t} y) const {{ return {self.joined('x', 'y')}; }}"
+
+    @property
+    def shared_ctype(self) -> str:
+        """The type of partial results that other blocks read."""
+        return f"volatile{'_' if self.ctype.startswith('complex') else ' '}{self.ctype}"
+
+    def result(self, text: str) -> str:
+        """The reduced value, rounded to its dtype where registers are wider."""
+        return f"{self.round}({text})" if self.round else text
+
+    def joined(self, a: str, b: str) -> str:
+        """Text of the reduce op-code for two partial results."""
+        return rename(self.join.text, {"acc": a, "x": b})
+
+
+@dataclass(frozen=True)
+class Keep(Typed):
+    """A value that a later pass of a scan needs: ``value`` is the register's text."""
+
+    name: str
+    value: str
+    dtype: DType
+
+    @property
+    def register(self) -> str:
+        return f"{self.name}_kept"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One walk along the columns; of scans, one along the elements of a tile.
+
+    ``chooses``: its reductions take each element, and choose whether it counts, without a branch.
+    """
+
+    loads: tuple[Load, ...]
+    lines: tuple[Line, ...]
+    reductions: tuple[Reduction, ...]
+    stores: tuple[Store, ...]
+    row_lines: tuple[Line, ...]
+    scans: tuple[Reduction, ...] = ()
+    keeps: tuple[Keep, ...] = ()
+    chooses: bool = False
+
+    @property
+    def uses_column(self) -> bool:
+        """A line names the column ``j``, or notes faults of elements that are ``here``."""
+        return any({"j", "index_of"} & set(tokens(line.text)) for line in self.lines)
+
+    @property
+    def notes_faults(self) -> bool:
+        return any("index_of" in tokens(line.text) for line in self.lines)
+
+    def index(self, end: str) -> list[str]:
+        """The column of an element, and whether the array has it, as far as lines ask."""
+        column = ["const index_t j = j0 + l;"] if self.uses_column else []
+        return [*column, *([f"const bool here = j < {end};"] if self.notes_faults else [])]
+
+    @property
+    def has_windows(self) -> bool:
+        return any(load.access.kind == "window" for load in self.loads)
+
+    @property
+    def title(self) -> str:
+        names = [r.accumulate.name for r in (*self.reductions, *self.scans)]
+        names += [f"store {s.name}" for s in self.stores]
+        return ", ".join(names)
+
+
+@dataclass(frozen=True)
+class Factor(Typed):
+    """An array operand of a kernel of tiles, as a matrix of rows and columns.
+
+    ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
+    column) of the result and the step along the inner dimension.
+    """
+
+    name: str
+    dtype: DType
+    address: MatrixAddress
+
+    @property
+    def along_rows(self) -> bool:
+        """Consecutive elements lie along the rows' coordinate, not along the inner one."""
+        return self.address.row_step == "1" and self.address.column_step != "1"
+
+    @property
+    def stride(self) -> str:
+        """Name of the stride in the direction of reading, "" for consecutive elements."""
+        step = self.address.row_step if self.along_rows else self.address.column_step
+        return "" if step in ("", "1") else step
+
+    def at(self, row: str, column: str) -> str:
+        return self.address.at(self.name, row, column)
+
+
+class Carry(NamedTuple):
+    """An operand, and the result that takes its place in the next turn of a loop."""
+
+    operand: Load | Factor
+    result: Store
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        name = self.operand.name
+        text = f"{name} <- {self.result.name} after each of the turns"
+        return Line(Phase.REPEAT, f"repeat {name}", text)
+
+
+Carried = tuple[Carry, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element.
+
+    Attributes:
+        outside: what stands for elements outside of ``y``, with which and 0 a step changes
+            nothing; "" is 0.
+        padding: the same in words.
+    """
+
+    x: Factor
+    y: Factor
+    ctype: str
+    identity: str
+    accumulate: Line
+    result: Line
+    result_ctype: str
+    depth: Extent
+    outside: str
+    padding: str

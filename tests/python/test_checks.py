@@ -1,0 +1,70 @@
+"""Checks of what a call takes for granted: joined to one expression, in which no value is text."""
+
+import pytest
+
+from opweave.compiler.captures import checks
+from opweave.compiler.captures.places import Missing, Place
+
+ODD = ["x", "", "a; import os", "None)", "{}", "v0", "__import__('os')", "'\"\\\n"]
+
+
+@pytest.mark.parametrize(
+    "ask", [checks.joined, lambda c: lambda: checks._function_of((c[0][0],))(*c[0][1:])]
+)
+@pytest.mark.parametrize("name", ODD)
+def test_a_name_is_a_value_and_never_code(name, ask):
+    scope, value = {name: name}, name
+    holds = ask([(checks.IN_SCOPE, scope, name, value)])
+    assert holds()
+    scope[name] = object()
+    assert not holds()
+    del scope[name]
+    assert not holds()
+    assert ask([(checks.IN_SCOPE, scope, name, Missing)])()
+
+
+def test_texts_are_made_of_forms_and_numbered_names(monkeypatch):
+    texts = []
+    monkeypatch.setattr(checks, "_COMPILED", {})
+    monkeypatch.setattr(checks, "eval", lambda text, scope: texts.append(text), raising=False)
+    asked = [(checks.IN_SCOPE, {}, name, name) for name in ODD] + [(checks.CODE, max, ODD)]
+    with pytest.raises(TypeError):
+        checks.joined(asked)
+    names = [f"v{number}" for number in range(3 * len(ODD) + 2)]
+    met = [f"v{k}.get(v{k + 1}, Missing) is v{k + 2}" for k in range(0, 3 * len(ODD), 3)]
+    last = f"{names[-2]}.__code__ is {names[-1]}"
+    assert texts == [f"lambda {', '.join(names)}: {' and '.join(['True', *met, last])}"]
+
+
+def test_checks_of_the_same_forms_are_joined_at_the_first_question(monkeypatch):
+    class Some(checks.Checked):
+        def __init__(self, *names):
+            self.scope = dict.fromkeys(names, 1)
+            self.all = [(checks.IN_SCOPE, self.scope, name, 1) for name in names]
+
+        all = ()
+
+    monkeypatch.setattr(checks, "_COMPILED", {})
+    monkeypatch.setattr(checks, "MOST", 2)
+    first, second, third = Some("a", "b"), Some("c", "d"), Some("e")
+    assert [first.hold() for _ in range(checks.OFTEN - 1)] == [True] * (checks.OFTEN - 1)
+    assert first.holds is None
+    assert first.hold() is (first.holds is not None)
+    assert second.hold() is (second.holds is not None)
+    second.scope["d"] = 2
+    assert [first.hold(), second.hold()] == [True, False]
+    for other in (third, Some("f", "g", "h")):  # and no more texts are kept than MOST
+        assert all(other.hold() for _ in range(checks.OFTEN))
+        assert len(checks._COMPILED) <= 2
+
+
+def test_an_empty_cell_is_another_value():
+    def cell_of():
+        value = 1
+        return (lambda: value).__closure__[0]
+
+    cell = cell_of()
+    holds = checks.joined([checks.of_place(Place.of("value", cell), 1)])
+    assert holds()
+    del cell.cell_contents
+    assert not holds()
