@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir.values import TURNS
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.simt.checker import MOST_FAULTS

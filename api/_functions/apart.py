@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
-from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.captures.containers import is_container, is_object
 from opweave.compiler.captures.definitions import Definition
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import NOTHING, Identity, Structure
 from opweave.compiler.captures.tree import CycleError, flatten, forget
+from opweave.compiler.traced.foreign import remedy
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import STATIC_TYPES, is_array, is_scalar
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from opweave._functions.arguments import Signature
 from opweave._functions.layout import Call
-from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.captures.structure import Structure, packed
+from opweave.compiler.pipeline.specialise import Specialised
 from opweave.runtime.calls.arrays import argument_key
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.targets import into

@@ -11,10 +11,10 @@ from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing
-from opweave.compiler.tracing.calling import is_of_function
-from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.tracing.calling import is_of_function
+from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import (
     AlignmentError,
     OpweaveError,

@@ -22,11 +22,11 @@ from opweave._functions.watched import Watched
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.captures.binding import unbound
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.toggles.choose import check_overrides
-from opweave.compiler.captures.binding import unbound
 from opweave.compiler.tracing.calling import called
 from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError

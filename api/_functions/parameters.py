@@ -8,8 +8,8 @@ from typing import Any
 
 from opweave._functions.layout import Layout
 from opweave.compiler.captures.binding import function_behind, renew_signature
-from opweave.compiler.tracing.calling import signature_of
 from opweave.compiler.captures.facts import Facts
+from opweave.compiler.tracing.calling import signature_of
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 

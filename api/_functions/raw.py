@@ -10,9 +10,9 @@ from opweave._functions.fused import Fused
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.handwritten.cuda_definitions import declared
 from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
-from opweave.opcodes.errors import ArgumentError
 
 
 def raw_kernel(

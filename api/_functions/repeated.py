@@ -16,11 +16,11 @@ from opweave._functions.named import by_name
 from opweave._programs.program import Program
 from opweave._tracebacks import fold, folded
 from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.names import function_name
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.captures.structure import Leaf, Tree
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError

@@ -7,9 +7,9 @@ from typing import Any
 from opweave._functions.layout import Call
 from opweave._functions.preparing import Preparing
 from opweave._functions.watched import FusedCalls
-from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.tracing.results import CONSTANTS
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.outcomes import truth

@@ -16,10 +16,10 @@ import numpy as np
 from opweave._functions.calls import Ready
 from opweave._functions.fallback import Fallback
 from opweave._functions.layout import Call
+from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
-from opweave.compiler.captures.structure import packed
 from opweave.configuration import config
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy

@@ -15,8 +15,8 @@ from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import check_name, is_number, shown
 from opweave.opcodes.core import Kind, Operator
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.errors import GraphError, NameRefusedError
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 
 UPLOAD, DOWNLOAD = "host_to_device", "device_to_host"
 

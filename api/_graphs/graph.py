@@ -39,8 +39,8 @@ from opweave.compiler.tracing.arguments import ArrayType
 from opweave.compiler.tracing.trace import trace
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.errors import GraphError, OpweaveError
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 
 if TYPE_CHECKING:
     from opweave._graphs.runner import Runner

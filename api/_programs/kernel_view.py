@@ -8,10 +8,10 @@ from typing import Any
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone, standalone
+from opweave.compiler.codegen.structure import placed
 from opweave.compiler.kernels.flat import flat
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
-from opweave.compiler.codegen.structure import placed
 from opweave.compiler.scheduling.edit import Edit
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property

@@ -15,12 +15,12 @@ from opweave._programs.valued import checked
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
-from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.captures.structure import packed
 from opweave.compiler.ir.reference import run_reference
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered, finish
 from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule
-from opweave.compiler.captures.structure import packed
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.structural import Placed, with_placed

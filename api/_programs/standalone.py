@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Extents, Value, extent_of
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Param
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.steps import counters, partial_bytes

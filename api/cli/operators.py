@@ -15,10 +15,10 @@ from opweave.cli.terminal import heading, print_json
 from opweave.opcodes import ALIASES, OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
-from opweave.opcodes.operators.complexes import FUNCTIONS
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.dtypes import I64, DType
 from opweave.opcodes.errors import FragmentError, OpweaveError, RequestError
+from opweave.opcodes.operators.complexes import FUNCTIONS
 from opweave.opcodes.operators.registry import TABLES
 
 WIDTH = 80

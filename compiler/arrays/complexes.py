@@ -11,9 +11,9 @@ from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Value
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.operators.complex_functions import DEFINITIONS, is_whole
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.operators.complex_functions import DEFINITIONS, is_whole
 
 
 def is_complex(a: Any) -> bool:

@@ -18,8 +18,8 @@ from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Value
 from opweave.opcodes import OPERATORS
-from opweave.opcodes.operators.complexes import joined
 from opweave.opcodes.dtypes import BOOL, DType
+from opweave.opcodes.operators.complexes import joined
 
 Array = np.ndarray[Any, Any]
 

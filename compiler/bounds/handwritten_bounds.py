@@ -18,8 +18,8 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Operand, Value
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel
 
 Array = np.ndarray[Any, Any]
 Widened = Callable[[Any, DType], Array]

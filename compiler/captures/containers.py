@@ -13,8 +13,8 @@ from functools import partial, wraps
 from typing import Any
 from weakref import ReferenceType, ref
 
-from opweave.compiler.traced.foreign import is_foreign
 from opweave.compiler.captures.versions import version, version_field
+from opweave.compiler.traced.foreign import is_foreign
 
 # Whose objects are never taken apart.
 LIBRARIES = frozenset(

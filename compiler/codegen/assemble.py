@@ -19,10 +19,10 @@ from opweave.compiler.codegen.assemble_scans import (
     ScanPartsAssembler,
 )
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.kernels.handwritten import HandwrittenAssembler
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.codegen.structure import structured
+from opweave.compiler.kernels.handwritten import HandwrittenAssembler
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
 

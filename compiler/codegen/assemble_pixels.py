@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opweave.compiler.codegen.assemble_rows import WIDE, WIDEST, MapAssembler
+from opweave.compiler.codegen.lines import CHANNEL
+from opweave.compiler.codegen.operands import LARGE, Key
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.compiler.kernels.layout import Access, access
-from opweave.compiler.codegen.lines import CHANNEL
-from opweave.compiler.codegen.operands import LARGE, Key
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, in_order, walk_map
-from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase

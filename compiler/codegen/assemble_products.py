@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opweave.compiler.codegen.assemble_matrix import MatrixAssembler
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Factor, Line, Param
-from opweave.compiler.kernels.layout import Access, MatrixAddress, matrix_address
 from opweave.compiler.codegen.lines import bind_product, product_result
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import may_carry, multiplies_state
-from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Stride, Walk, walk_matrices
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Factor, Line, Param
+from opweave.compiler.kernels.layout import Access, MatrixAddress, matrix_address
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Stride, Walk, walk_matrices
 from opweave.compiler.toggles.facts import Facts, ProductFacts
 from opweave.compiler.toggles.tiles import tile_class, turning_tile
 from opweave.opcodes.codes import Phase

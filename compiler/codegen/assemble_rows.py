@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opweave.compiler.codegen.assembler import Assembler
+from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel_parts import Load, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
-from opweave.compiler.ir.values import count
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.structural import Structural
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Line, Load, Pass, Reduction, Store
-from opweave.compiler.kernels.layout import Access
 from opweave.compiler.codegen.lines import (
     Each,
     Origin,
@@ -22,6 +19,9 @@ from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.signature import Signature
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Line, Load, Pass, Reduction, Store
+from opweave.compiler.kernels.layout import Access
 from opweave.compiler.toggles.choose import choose
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from opweave.compiler.codegen.device_functions import device_function
-from opweave.compiler.kernels.kernel_parts import Factor, Line, Product, Reduction
-from opweave.compiler.kernels.layout import Access
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel_parts import Factor, Line, Product, Reduction
+from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename

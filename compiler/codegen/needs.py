@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from opweave.compiler.kernels.kernel_parts import Load
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel_parts import Load
 
 
 @dataclass

@@ -8,13 +8,13 @@ from functools import partial
 from itertools import count as count_from
 from typing import NamedTuple
 
-from opweave.compiler.kernels.layout import Access, access, viewed_layout
-from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Walk, walk_rows
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph, Input, Node
 from opweave.compiler.ir.values import Extents, Value, count
 from opweave.compiler.ir.views import View
+from opweave.compiler.kernels.layout import Access, access, viewed_layout
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Walk, walk_rows
 from opweave.compiler.scheduling.schedule import Group, Schedule
 from opweave.compiler.toggles.declared import declared_for
 from opweave.compiler.toggles.facts import Declared, Facts

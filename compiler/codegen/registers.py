@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.codegen.operands import GroupOperands, Key, Setting
 from opweave.compiler.ir.expr import Expr, expr_key
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Operand, Scalar
+from opweave.compiler.kernels.kernel_parts import Param
 
 
 class Registers(GroupOperands):

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Carried, Carry, Factor, Load, Store
 from opweave.compiler.codegen.operands import Key
-from opweave.compiler.kernels.walks import Operand
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.graph import Graph, Output
 from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Carried, Carry, Factor, Load, Store
+from opweave.compiler.kernels.walks import Operand
 from opweave.compiler.passes.simplify import simplify
 
 Operands = Mapping[Key, Operand]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opweave.compiler.kernels.kernel_parts import Carried, Param
-from opweave.compiler.kernels.layout import Access
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
-from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Stride
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import TURNS, Scalar
+from opweave.compiler.kernels.kernel_parts import Carried, Param
+from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Stride
 from opweave.opcodes.dtypes import I32
 
 RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes

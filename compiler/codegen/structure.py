@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Load, Store
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Load, Store
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import DTypeError, EditError

@@ -6,15 +6,15 @@ other operand: a *window*.  All that the run depends on is a value of the row.
 
 from __future__ import annotations
 
-from opweave.compiler.kernels.kernel_parts import Load, Param
-from opweave.compiler.kernels.layout import Access
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
-from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Stride
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
+from opweave.compiler.kernels.kernel_parts import Load, Param
+from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Stride
 
 # Operators that shift the places of a run, and how.
 SHIFTS = {"add": "+", "subtract": "-"}

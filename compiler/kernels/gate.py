@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.device import ARCHES
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.toggles.choose import TOGGLES, rows_of
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opweave.compiler.codegen.assembler import Assembler
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Line, Param
 from opweave.compiler.codegen.operands import Key
-from opweave.compiler.kernels.walks import Operand as ArrayOperand
-from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Extents, Operand, Scalar, Value, count, extent_of
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Line, Param
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.codes import Phase
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Launched, Shaped
 from opweave.opcodes.errors import ArgumentError, LaunchError
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Launched, Shaped
 from opweave.opcodes.handwritten.launch_limits import MOST_SHARED
 
 

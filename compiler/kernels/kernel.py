@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from opweave.compiler.ir.accumulation import Plan
+from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
@@ -21,8 +23,6 @@ from opweave.compiler.kernels.kernel_parts import (
     Reduction,
     Store,
 )
-from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError

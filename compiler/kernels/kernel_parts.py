@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from opweave.compiler.codegen.addressed import Addressed, Typed
-from opweave.compiler.kernels.layout import Access, MatrixAddress
 from opweave.compiler.ir.values import Extent, Where
+from opweave.compiler.kernels.layout import Access, MatrixAddress
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural

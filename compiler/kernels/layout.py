@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from opweave.compiler.kernels.walks import DimList, MatrixWalk, Operand, Stride, Walk, in_order
 from opweave.compiler.ir.views import View
+from opweave.compiler.kernels.walks import DimList, MatrixWalk, Operand, Stride, Walk, in_order
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.numpy_api.sorting import _found
 from opweave.opcodes import OPERATORS, dtypes
-from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
+from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 
 
 @numpy_function(np.clip)

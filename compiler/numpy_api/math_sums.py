@@ -26,9 +26,9 @@ from opweave.compiler.numpy_api.registry import numpy_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import is_number, shown
-from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ShapeError, UnsupportedError
+from opweave.opcodes.operators.complexes import IMAG, JOIN, REAL
 
 
 def _total(

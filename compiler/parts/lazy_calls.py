@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.parts.interface import LazySightLike
 from opweave.compiler.captures.capture import KEEPING
+from opweave.compiler.parts.interface import LazySightLike
 from opweave.compiler.tracing.questions import StandIn
 
 

@@ -16,6 +16,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.captures.bytecode import names_in
+from opweave.compiler.captures.capture import KEEPING
+from opweave.compiler.captures.containers import is_container
+from opweave.compiler.captures.purity import is_pure_in_c
+from opweave.compiler.captures.structure import Identity
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.parts.interface import LazyTracerLike
 from opweave.compiler.parts.lazy_array import BREAKS
@@ -24,15 +29,10 @@ from opweave.compiler.parts.outliving import OUTLIVING
 from opweave.compiler.parts.write_back import Settling
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.captures.bytecode import names_in
-from opweave.compiler.captures.capture import KEEPING
-from opweave.compiler.captures.containers import is_container
 from opweave.compiler.tracing.interface import ChangesLike, Sight
 from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.tracing.libraries import ARRAY_MODULES, creator_name, warn
-from opweave.compiler.captures.purity import is_pure_in_c
 from opweave.compiler.tracing.static_view import TRUTHS, changes, meant_by, part_of, stand_in
-from opweave.compiler.captures.structure import Identity
 from opweave.opcodes.allowed import is_number
 
 RANDOM = ("numpy.random", "cupy.random")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from opweave.compiler.codegen.assemble import assemble
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.codegen.operands import Setting
-from opweave.compiler.kernels.render import render
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Graph
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.render import render
 from opweave.compiler.scheduling.accumulation_plans import plan
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule

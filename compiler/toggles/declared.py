@@ -15,9 +15,9 @@ from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.handwritten.cuda_kernel import Shaped
 from opweave.opcodes.defines import Define, shared, whole_number
 from opweave.opcodes.errors import ToggleError
+from opweave.opcodes.handwritten.cuda_kernel import Shaped
 from opweave.opcodes.tokens import tokens
 
 # By the id of a node's result the values of toggles that its bits may depend on.

@@ -13,11 +13,11 @@ from opweave.compiler.ir.expr import evaluate, literal
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
-from opweave.opcodes.handwritten.c_parameters import CParameter
 from opweave.opcodes.core import Operator
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Shaped
 from opweave.opcodes.dtypes import BOOL, DType
 from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError, ShapeError
+from opweave.opcodes.handwritten.c_parameters import CParameter
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Shaped
 
 # Elements of all arrays up to which the meaning is tried while tracing, and trials that are kept.
 MOST_TRIED, MOST_KEPT = 1 << 20, 256

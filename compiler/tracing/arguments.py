@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from opweave.compiler.captures.structure import Structure
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
-from opweave.compiler.captures.structure import Structure
 from opweave.opcodes.dtypes import DType
 
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from opweave.compiler.captures.copied import Copied
-from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.tracing.substitute import Substituted
 from opweave.opcodes.errors import ArgumentError
 
 

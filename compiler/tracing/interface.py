@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
 from opweave.compiler.captures.bytecode import asks_truth, catches, catches_index
-from opweave.compiler.tracing.leaving import Departure
 from opweave.compiler.captures.owners import is_own_class
 from opweave.compiler.captures.places import Place
-from opweave.compiler.tracing.shown_classes import ShownClasses
 from opweave.compiler.captures.structure import Identity
+from opweave.compiler.tracing.leaving import Departure
+from opweave.compiler.tracing.shown_classes import ShownClasses
 
 
 class ChangesLike(Protocol):

@@ -16,12 +16,12 @@ from enum import Enum
 from types import FrameType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.values import Where
-from opweave.compiler.traced.unwatched import profiling
 from opweave.compiler.captures.bytecode import names_in, nested_codes
-from opweave.compiler.tracing.called_by_python import Collector, is_called_by_python
 from opweave.compiler.captures.capture import functions_of
 from opweave.compiler.captures.purity import LOUD, Origin, is_pure_in_c, origin_of
+from opweave.compiler.ir.values import Where
+from opweave.compiler.traced.unwatched import profiling
+from opweave.compiler.tracing.called_by_python import Collector, is_called_by_python
 
 # Functions that uncopied code calls to ask for types; they would see the type of a stand-in.
 ASKING_TYPES = frozenset({"type", "id", "hasattr", "getattr"})

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.lifting import arrays_in
+from opweave.compiler.captures.purity import OURS, PURE
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.numpy_api.scipy_special import asked
 from opweave.compiler.traced.python_functions import INSTEAD
 from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.captures.purity import OURS, PURE
 from opweave.compiler.tracing.questions import StandIn
 from opweave.opcodes.errors import DTypeError, TraceError, UnsupportedError
 

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced
+from opweave.compiler.captures.capture import is_constant
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.traced.unwatched import unwatched
-from opweave.compiler.captures.capture import is_constant
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.questions import ClassOf, StandIn
 from opweave.opcodes.errors import TraceError

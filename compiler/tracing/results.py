@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.captures.capture import classes_in
+from opweave.compiler.captures.structure import Structure
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.graph import Graph, Output
 from opweave.compiler.ir.values import Scalar, Value
@@ -20,10 +23,7 @@ from opweave.compiler.traced.made import is_array, is_boxed
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
-from opweave.compiler.captures.capture import classes_in
 from opweave.compiler.tracing.refusing import Refusing
-from opweave.compiler.captures.structure import Structure
-from opweave.compiler.captures.tree import flatten
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
     TraceError,

@@ -14,14 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.captures.bytecode import asks_identity
+from opweave.compiler.captures.capture import KEEPING
+from opweave.compiler.captures.owners import has_end, held, is_of_library, is_own_module
+from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.purity import OURS, is_pure_in_c
+from opweave.compiler.captures.steady import CLOCKS, is_steady, varies
+from opweave.compiler.captures.structure import Identity
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.numpy_api.creation import creator
 from opweave.compiler.numpy_api.dispatch import CREATORS
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.python_functions import BUILTINS as PYTHON
 from opweave.compiler.traced.tracer import Tracer
-from opweave.compiler.captures.bytecode import asks_identity
-from opweave.compiler.captures.capture import KEEPING
 from opweave.compiler.tracing.errstates import checked
 from opweave.compiler.tracing.interface import ChangesLike, Sight
 from opweave.compiler.tracing.leaving import Departure
@@ -36,9 +42,6 @@ from opweave.compiler.tracing.libraries import (
     giving,
     has_stand_in,
 )
-from opweave.compiler.captures.owners import has_end, held, is_of_library, is_own_module
-from opweave.compiler.captures.places import Place
-from opweave.compiler.captures.purity import OURS, is_pure_in_c
 from opweave.compiler.tracing.questions import QUESTIONS
 from opweave.compiler.tracing.refusing import (
     CHANGES,
@@ -50,9 +53,6 @@ from opweave.compiler.tracing.refusing import (
     Remembering,
     refusing,
 )
-from opweave.compiler.captures.steady import CLOCKS, is_steady, varies
-from opweave.compiler.captures.structure import Identity
-from opweave.compiler.captures.tree import flatten
 from opweave.opcodes.errors import TraceError
 
 # Types of what a module holds that are no objects which may change.

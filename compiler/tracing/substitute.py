@@ -11,14 +11,14 @@ from typing import Any
 from opweave.compiler.captures.bytecode import names_in
 from opweave.compiler.captures.capture import KEEPING, chains, inner_functions
 from opweave.compiler.captures.containers import MAPPINGS, is_container, is_namespace, is_object
-from opweave.compiler.tracing.interface import Sight
-from opweave.compiler.tracing.libraries import giving
 from opweave.compiler.captures.owners import Function, is_helper, is_own_module
 from opweave.compiler.captures.places import Missing, Place
+from opweave.compiler.captures.steady import UNFORESEEN
+from opweave.compiler.tracing.interface import Sight
+from opweave.compiler.tracing.libraries import giving
 from opweave.compiler.tracing.refusing import Remembering
 from opweave.compiler.tracing.scopes import Outside, Scopes
 from opweave.compiler.tracing.static_view import INSTEAD
-from opweave.compiler.captures.steady import UNFORESEEN
 
 # Built-in functions as Python has them.
 BUILTINS = dict(vars(builtins))

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.captures.places import Place
+from opweave.compiler.captures.tree import flatten
 from opweave.compiler.ir.builder import Builder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Graph, Input, Output
@@ -22,7 +24,6 @@ from opweave.compiler.tracing.calling import called, passed
 from opweave.compiler.tracing.changes import Changes
 from opweave.compiler.tracing.interface import Sight
 from opweave.compiler.tracing.leaving import Leaving
-from opweave.compiler.captures.places import Place
 from opweave.compiler.tracing.results import (
     CONSTANTS,
     _copies,
@@ -34,7 +35,6 @@ from opweave.compiler.tracing.results import (
 )
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
-from opweave.compiler.captures.tree import flatten
 from opweave.compiler.tracing.watch import Watch
 from opweave.opcodes.errors import (
     ArgumentError,

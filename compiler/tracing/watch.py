@@ -9,8 +9,8 @@ import numpy as np
 
 from opweave.compiler.captures.containers import MAPPINGS, is_namespace, is_object
 from opweave.compiler.captures.places import Missing, Place
-from opweave.compiler.tracing.shown_classes import ShownClasses
 from opweave.compiler.captures.tree import DEEPEST
+from opweave.compiler.tracing.shown_classes import ShownClasses
 
 
 class Watch:

@@ -9,10 +9,10 @@ import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import MOST_NAME, check_name, is_number, shown
-from opweave.opcodes.handwritten.c_parameters import CParameter, parameters_of
 from opweave.opcodes.core import Kind
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, names_of
 from opweave.opcodes.errors import ArgumentError, DTypeError
+from opweave.opcodes.handwritten.c_parameters import CParameter, parameters_of
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, names_of
 from opweave.opcodes.handwritten.launch_limits import (
     MOST_BLOCKS,
     MOST_SHARED,

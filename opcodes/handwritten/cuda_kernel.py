@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes import dtypes
-from opweave.opcodes.handwritten.c_parameters import CParameter
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import ArgumentError, DTypeError, OpweaveError, ShapeError
+from opweave.opcodes.handwritten.c_parameters import CParameter
 from opweave.opcodes.handwritten.launch_limits import MOST_BLOCKS, Three, check_shared, three
 from opweave.opcodes.shapes import ShapeRule, no_pairs
 

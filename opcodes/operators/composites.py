@@ -15,9 +15,9 @@ import numpy as np
 
 from opweave.opcodes import dtypes, rules
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.operators.complexes import IMAG, REAL
 from opweave.opcodes.core import Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, AxisError
+from opweave.opcodes.operators.complexes import IMAG, REAL
 
 Axis = int | tuple[int, ...] | None
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.codes import OpCode, Phase, rows
-from opweave.opcodes.operators.composites import composite
 from opweave.opcodes.core import Cost, Kind, Operator
+from opweave.opcodes.operators.composites import composite
 from opweave.opcodes.operators.maps import map_operator
 from opweave.opcodes.shapes import mixing
 from opweave.opcodes.ulps import counted

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.opcodes.operators import complexes, composites, functions, gathers, maps, pixels, products, reductions
 from opweave.opcodes import rules
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.codes import OpCode, begin_checks
 from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError, NameRefusedError
+from opweave.opcodes.operators import (
+    complexes,
+    composites,
+    functions,
+    gathers,
+    maps,
+    pixels,
+    products,
+    reductions,
+)
 from opweave.opcodes.ulps import stated
 
 if TYPE_CHECKING:

@@ -7,13 +7,18 @@ from typing import Any, NamedTuple
 
 from opweave.opcodes import rules
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.own.asked import Asked
 from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import FragmentError
+from opweave.opcodes.operators.registry import (
+    OPERATORS,
+    check_free,
+    named_rule,
+    positional_parameters,
+)
+from opweave.opcodes.own.asked import Asked
 from opweave.opcodes.own.folds import Folded, Scanned
 from opweave.opcodes.own.identities import is_read
-from opweave.opcodes.operators.registry import OPERATORS, check_free, named_rule, positional_parameters
 from opweave.opcodes.own.running import Text, running_list
 from opweave.opcodes.shapes import REDUCED, SCANNED
 from opweave.opcodes.ulps import stated

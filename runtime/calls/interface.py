@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.steps import Launch
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.expr import Expr, evaluate
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.calls.interface import Executor, Loop

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.kernels.handwritten import HandwrittenKernel
-from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Extents, Scalar, extent_of, product
+from opweave.compiler.kernels.handwritten import HandwrittenKernel
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Param
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.layouts import Layouts
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.calls.arrays import pointer
 
 # Dynamic shared memory that a kernel has without asking, and the attribute to ask for more:

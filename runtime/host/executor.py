@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.binaries.build import Binary, builder
 from opweave.runtime.process.environment import cores
 from opweave.runtime.process.locks import Once

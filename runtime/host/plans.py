@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.arrays import pointer

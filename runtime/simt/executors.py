@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.ir.values import Extents
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError

@@ -7,10 +7,10 @@ import opweave as ow
 from opweave.opcodes import errors as e
 from tests.compiler import test_reads
 from tests.docs.test_gallery import gallery
-from tests.numpy_api import test_axes, test_indexing, test_reshape
-from tests.parts import test_parts
 from tests.kernels import test_gathers
+from tests.numpy_api import test_axes, test_indexing, test_reshape
 from tests.opcodes import test_numerics
+from tests.parts import test_parts
 from tests.support.variants import VARIANTS
 
 pytestmark = pytest.mark.gpu

@@ -14,8 +14,8 @@ import numpy as np
 
 import opweave as ow
 from opweave._sanitizer import SEEN_TURNS, sanitize
-from opweave.compiler.kernels import render
 from opweave.compiler.ir.values import TURNS
+from opweave.compiler.kernels import render
 from opweave.opcodes.errors import CompileError, OpweaveError
 from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
 from opweave.templates import TEMPLATES

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.compiler.ir.names import c_names
 from opweave.compiler.captures.structure import Tree
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.names import c_names
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 Y = np.arange(4, dtype=np.float32)

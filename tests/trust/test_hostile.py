@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import opweave as ow
-from opweave.compiler.kernels import render
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.names import c_names
+from opweave.compiler.kernels import render
 from opweave.compiler.pipeline import driver
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes import dtypes
