@@ -31,9 +31,13 @@ if _TYPE_CHECKING:
     from opweave._lists.codes import load, store
     from opweave._lists.oplist import kernel
     from opweave._lists.schedule import schedule
+    from opweave._lists.structure import structural
     from opweave._programs.program import Program
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
+    from opweave.opcodes.defines import toggle
+    from opweave.opcodes.own.products import product
+    from opweave.opcodes.own.reductions import reduction, scan
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
@@ -61,9 +65,11 @@ _LAZY = {
         "_functions.fuse": "fuse", "_functions.fused": "Fused", "_functions.repeated": "repeat",
         "_functions.raw": "raw_kernel",
         "_lists.oplist": "kernel", "_lists.codes": "load store",
-        "_lists.schedule": "schedule", "_graphs.graph": "Graph",
+        "_lists.schedule": "schedule", "_lists.structure": "structural", "_graphs.graph": "Graph",
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
+        "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
+        "opcodes.own_reductions": "reduction scan", "opcodes.own_products": "product",
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -72,9 +78,10 @@ _LAZY_MODULES = ("bounds",)
 __all__ = [
     "OPERATORS", "Fused", "Graph", "OpweaveError", "OpweaveWarning", "Program", "bounds", "config",
     "cuda", "erf", "erfc", "errors", "fuse", "gelu", "kernel", "lgamma", "linear", "load",
-    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "raw_kernel", "regime", "relu",
-    "repeat", "rsqrt", "sanitize", "sanitize_source", "schedule", "sigmoid", "silu", "softmax",
-    "store", "tgamma", "uninitialised",
+    "log_softmax", "logsumexp", "opcodes", "operator", "pixels", "product", "raw_kernel",
+    "reduction", "regime", "relu", "repeat", "rsqrt", "sanitize", "sanitize_source", "scan",
+    "schedule", "sigmoid", "silu", "softmax", "store", "structural", "tgamma", "toggle",
+    "uninitialised",
 ]  # fmt: skip
 
 

@@ -23,9 +23,6 @@ from opweave.runtime.simt.findings import Finding, findings
 from opweave.runtime.simt.handwritten import Handwritten, Uninitialised
 
 if TYPE_CHECKING:
-    from opweave._functions.fused import Fused
-    from opweave._functions.raw import RawKernel
-    from opweave._functions.repeated import Repeated
     from opweave._programs.program import Program
 
 MOST_SCHEDULES = 10_000
@@ -127,7 +124,7 @@ def sanitize_source(
 
 
 def sanitize(
-    fused: Fused | Repeated | RawKernel | Program, *args: Any, schedules: int = 8,
+    fused: Any, *args: Any, schedules: int = 8,
     target: str = "sm_80", **kwargs: Any,
 ) -> Report:  # fmt: skip
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
@@ -135,8 +132,9 @@ def sanitize(
     A kernel that repeats a step by itself takes three turns.
 
     Args:
-        fused: a fused function, what ``repeat`` made of one, a kernel of ``raw_kernel``, or a
-            program that was lowered from one of these and perhaps edited.
+        fused: a fused function, what ``repeat`` made of one, a kernel of ``raw_kernel``, an
+            op-code list, or a program or kernel that was lowered from one of these and perhaps
+            edited.
         args, kwargs: its arguments; NumPy arrays.
         schedules: orders to run: forward, reverse, then seeded random ones.
         target: the architecture to lower for.
@@ -188,10 +186,13 @@ def _lowered(fused: Any, args: Any, kwargs: Any, target: str) -> Program:
     from opweave._functions.fused import Fused
     from opweave._functions.raw import RawKernel
     from opweave._functions.repeated import Repeated
+    from opweave._programs.kernel_view import KernelView
     from opweave._programs.program import Program
 
-    if isinstance(fused, RawKernel):
+    if isinstance(fused, RawKernel) or hasattr(type(fused), "__opweave_list__"):
         fused = fused.fused
+    if isinstance(fused, KernelView) and isinstance(fused.program, Program):
+        fused = fused.program
     if any(map(is_cupy, args)):
         raise ArgumentError("sanitize runs on the host: pass NumPy arrays (x.get())")
     if isinstance(fused, Fused | Repeated):

@@ -7,14 +7,17 @@ matrix product and its store.  What differs by dtype are the rows of an op-code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.tokens import tokens
+
+if TYPE_CHECKING:
+    from opweave.opcodes.defines import Define
 
 
 class Phase(Enum):
@@ -69,7 +72,9 @@ class Fragment(NamedTuple):
 
     def __str__(self) -> str:
         kinds = "any" if self.kinds == KINDS else "/".join(KIND_NAMES[k] for k in self.kinds)
-        return f"{kinds:<19} {self.text}" + f"  (begins with {self.start})" * bool(self.start)
+        return f"{kinds:<19} {self.text.strip()}" + f"  (begins with {self.start})" * bool(
+            self.start
+        )
 
     @property
     def is_statement(self) -> bool:
@@ -90,6 +95,7 @@ class OpCode:
         results: number of results; more than one only for statements that assign ``r0``, ``r1``...
         exact: the result is representable in its dtype, so float16 needs no rounding after it.
         supplied: what of a template this op-code is, for a structural one, which has no rows.
+        toggles: what the fragments test, see ``ow.toggle``.
     """
 
     name: str
@@ -99,6 +105,7 @@ class OpCode:
     results: int = 1
     exact: bool = False
     supplied: str = ""
+    toggles: tuple[Define, ...] = ()
 
     def __post_init__(self) -> None:
         if _checks:
@@ -109,8 +116,9 @@ class OpCode:
 
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
+            ToggleError: a toggle that no fragment tests.
         """
-        from opweave.opcodes.fragments import check_fragment  # no import needs it
+        from opweave.opcodes.branches import check_tested, check_text  # no import needs it
 
         check_name(self.name, "op-code")
         if bool(self.rows) is bool(self.supplied):
@@ -120,9 +128,9 @@ class OpCode:
             )
         seen = ""
         for row in self.rows:
-            check_fragment(self.name, row.text, self.params, self.results)
+            check_text(self.name, row.text, self.params, self.results, self.toggles)
             if row.start:
-                check_fragment(self.name, row.start, (), 1)
+                check_text(self.name, row.start, (), 1, ())
             twice = [kind for kind in row.kinds if kind in seen]
             if twice or not row.kinds or not set(row.kinds) <= {*KINDS, "m"}:
                 raise FragmentError(
@@ -130,6 +138,7 @@ class OpCode:
                     f"{KINDS}, each in one row"
                 )
             seen += row.kinds
+        check_tested(self)
 
     def row(self, kinds: str) -> Fragment:
         """The row for operands of these kinds of dtypes.
@@ -146,6 +155,31 @@ class OpCode:
                     return row
         raise FragmentError(f"{self.name}: no op-code for operands of kind {kinds!r}")
 
+    @property
+    def text(self) -> str:
+        """Its first fragment; in one line, where it tests toggles."""
+        text = self.rows[0].text
+        return " ".join(text.split()) if self.toggles else text
+
+    def branched(self, text: str, line: Callable[[str], str]) -> str:
+        """A line of a fragment; of one that tests toggles, a line in each branch.
+
+        ``#if TWICE``, ``x * 2``, ``#else``, ``x * 3``, ``#endif``
+        """
+        if not self.toggles:
+            return line(text)
+        from opweave.opcodes.branches import spread
+
+        parts = spread(text, self.toggles)
+        return "\n".join(p if isinstance(p, str) else line(p.text) for p in parts)
+
+    def of_kinds(self, kinds: str) -> OpCode:
+        """The same op-code without the rows for other kinds of dtypes."""
+        left = [
+            row._replace(kinds="".join(k for k in row.kinds if k in kinds)) for row in self.rows
+        ]
+        return replace(self, rows=tuple(row for row in left if row.kinds))
+
     def named(self, name: str) -> OpCode:
         """The same op-code under another name, which later ones of a list refer to."""
         return replace(self, name=name)
@@ -161,7 +195,8 @@ class OpCode:
             return f"{head} {'':<19} ({self.supplied})"
         heads = [head, *[" " * len(head)] * (len(self.rows) - 1)]
         lines = [f"{head} {row}" for head, row in zip(heads, self.rows, strict=True)]
-        return "\n".join(lines).replace("; ", f";\n{'':<{len(head) + 21}}")
+        under = f"\n{'':<{len(head) + 21}}"
+        return "\n".join(line.replace("; ", ";\n").replace("\n", under) for line in lines)
 
 
 def rows(

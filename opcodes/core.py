@@ -8,17 +8,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import check_attrs, check_name, plain_number
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import OpCode, Phase, checks_begun
 from opweave.opcodes.dtypes import DType
-from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.errors import ArgumentError
 from opweave.opcodes.shapes import BROADCAST, ShapeRule
-from opweave.opcodes.ulps import Ulp, stated
+from opweave.opcodes.ulps import Ulp
+
+if TYPE_CHECKING:
+    from opweave.opcodes.defines import Define
 
 
 class Kind(Enum):
@@ -62,7 +66,7 @@ class Operator:
         opcodes: the op-codes, in the order of their phases.  A map has one or more: the last makes
             the result, each before it a named one.  A reduction or a scan has an accumulate and a
             reduce op-code, a product a load before them.  A composite has those of its parts, one
-            part after the other.  A view has none.
+            part after the other.  A view has an index map, which is no fragment.
         numpy: the function that it must agree with.  A composite's is also its definition: traced
             values pass through it.
         type_rule: ``(operand types, attrs) -> (loop types of the operands, result types)``; weak
@@ -82,6 +86,7 @@ class Operator:
         notes_faults: its fragment notes operands that have no result, see ``index_of``.
         slope: largest derivative of a function that is not monotone, for error bounds.
         parts: of a composite, the names of the operators that it is made of, in order.
+        like: of an operator of a user's, the built-in one as whose its errors grow.
     """
 
     name: str
@@ -101,6 +106,7 @@ class Operator:
     notes_faults: bool = False
     slope: float | None = None
     parts: tuple[str, ...] = ()
+    like: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.name)
@@ -108,47 +114,38 @@ class Operator:
             self.check_list()
 
     def with_opcodes(
-        self, opcodes: str | Sequence[str | OpCode], ulp: float | None = None
+        self,
+        opcodes: str | Mapping[str, str] | Sequence[str | Mapping[str, str] | OpCode | Define],
+        ulp: float | None = None,
     ) -> Operator:
-        """The same elementwise operator, made of other op-codes, under a name of its own.
+        """The same operator, made of other op-codes, under a name of its own.
 
         ``ow.opcodes.hypot.with_opcodes(["s = x * x + y * y", "sqrt(s)"], ulp=2)``
+        ``ow.opcodes.sum.with_opcodes(["acc = 0", "min_nan(acc + x, (T)1)"])``
 
         What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
-        of the old ones.  ``opcodes`` is a fragment or a list, as in ``ow.operator``, which makes
-        an operator with a meaning of its own.
+        of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
+        ``ow.operator``, for a reduction, scan or product as in ``ow.reduction`` and ``ow.product``
+        (a fragment alone begins with what the old one does).  These make operators with a meaning
+        of their own.
 
         Raises:
-            EditError: the operator is not elementwise.
+            EditError: an operator of another kind; says why its list can only be read.
             FragmentError, NameRefusedError: the list breaks a rule.
         """
-        if self.kind is not Kind.MAP or self.tables or self.notes_faults:
-            raise EditError(
-                f"{self.name}: expected an elementwise operator, found one of kind "
-                f"{self.kind.value}: its op-codes can be read; put elementwise ones around it, in "
-                "the function or in ow.kernel"
-            )
-        from opweave.opcodes.lists import digest, listed  # no import needs it
+        from opweave.opcodes.own.edits import edited  # no import needs it
 
-        operands, results = self.opcodes[-1].params, self.opcodes[-1].results
-        codes = listed(self.name, opcodes, operands if self.mixes else self.params, results)
-        if self.mixes and len(codes) > 1:
-            raise EditError(
-                f"{self.name}: expected one op-code over channels, found {len(codes)}: write "
-                "them as statements of one"
-            )
-        name = f"{self.name}_{digest(repr(codes))}"
-        codes = (*codes[:-1], codes[-1].named(name))
-        figures = self.ulp if ulp is None else stated(ulp)
-        return replace(self, name=name, opcodes=codes, ulp=figures)
+        return edited(self, opcodes, ulp)
 
     def check_list(self) -> None:
         """Hold the name and the list to the rules.
 
         Raises:
             FragmentError, NameRefusedError: a rule is broken.
+            ToggleError: two op-codes declare a toggle differently.
         """
         from opweave.opcodes.lists import check_elementwise, check_order
+        from opweave.opcodes.own.running import check_product, check_running
 
         check_name(self.name, "operator")
         if self.kind is not Kind.COMPOSITE:
@@ -156,6 +153,10 @@ class Operator:
         if self.kind is Kind.MAP and not self.tables:
             operands = self.opcodes[-1].params if self.mixes else self.params
             check_elementwise(self.name, self.opcodes, operands)
+        if self.kind in (Kind.REDUCE, Kind.SCAN):
+            check_running(self.name, self.opcodes)
+        if self.kind is Kind.CONTRACT:
+            check_product(self.name, self.opcodes)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -171,11 +172,14 @@ class Operator:
 
     def __str__(self) -> str:
         """The operator as a list: a line for each row of each op-code."""
-        attrs = [f"{name}={value!r}" for name, value in self.attrs]
-        made = f" = {', '.join(self.parts)}" if self.parts else ""
-        head = f"{self.kind.value} {self.name}({', '.join([*self.params, *attrs])}){made}"
-        lines = [str(code) for code in self.opcodes]
-        return "\n".join([head, *(lines or ["(no op-code: its operand is read at other places)"])])
+        from opweave.opcodes.printing import printed  # no import needs it
+
+        return printed(self)
+
+    @cached_property
+    def toggles(self) -> tuple[Define, ...]:
+        """What its fragments test, see ``ow.toggle``."""
+        return tuple(dict.fromkeys(t for code in self.opcodes for t in code.toggles))
 
     @property
     def text(self) -> str:
@@ -184,9 +188,13 @@ class Operator:
         if self.kind is Kind.COMPOSITE or not codes:
             return self.kind.value
         if self.kind is not Kind.MAP:
-            return codes[0].rows[0].text
-        named = [f"{code.name} = {code.rows[0].text}" for code in codes[:-1]]
-        return "; ".join([*named, codes[-1].rows[0].text])
+            return codes[0].text
+        return "; ".join([*(f"{code.name} = {code.text}" for code in codes[:-1]), codes[-1].text])
+
+    @property
+    def law(self) -> str:
+        """The built-in operator as whose the errors of this one grow."""
+        return self.like or self.name
 
     @property
     def arity(self) -> int:

@@ -90,7 +90,7 @@ class FragmentError(OpweaveError, ValueError):
 
 
 class ToggleError(OpweaveError, ValueError):
-    """A toggle is unknown, or its value cannot hold; the message says why."""
+    """A toggle is unknown, its value cannot hold, or two declare it differently; says why."""
 
 
 class EditError(OpweaveError, ValueError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import FragmentError, NameRefusedError
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name, tokens
 
 FORBIDDEN_TOKENS = {
-    "#": "preprocessor lines",
+    "#": "preprocessor lines but #if, #elif, #else and #endif, each in a line of its own",
     "asm": "inline assembly (it belongs into a device helper)",
     "__asm__": "inline assembly (it belongs into a device helper)",
     "__asm": "inline assembly (it belongs into a device helper)",
@@ -26,11 +27,23 @@ NAMED = frozenset(
     """T S SITE acc true false float16 bfloat16
     int8 int16 int64 uint8 uint16 uint32 uint64 complex64 complex128""".split()
 )
+MEANING = "the parameters of the NumPy meaning name them"
+ASSIGNS = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--")
 PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
-def check_fragment(name: str, fragment: str, params: Sequence[str], results: int) -> None:
+def check_fragment(
+    name: str,
+    fragment: str,
+    params: Sequence[str],
+    results: int,
+    known_by: str = MEANING,
+    numbers: Sequence[str] = (),
+) -> None:
     """Hold an op-code's fragment to its rules: operands named, balanced, nothing of a template.
+
+    ``known_by`` says, in an error, where the operands' names come from; ``numbers`` are the names
+    of its toggles.
 
     Raises:
         FragmentError: a rule is broken.
@@ -51,9 +64,15 @@ def check_fragment(name: str, fragment: str, params: Sequence[str], results: int
             f"{shown(fragment)}"
         )
     if ";" not in found:
-        _check_names(name, fragment, found, params)
+        _check_names(name, fragment, found, (*params, *numbers), known_by)
     elif "return" not in found and results == 1:
         raise FragmentError(f"{name}: statements must return their result")
+    missing = [r for r in (f"r{n}" for n in range(results)) if results > 1 and r not in found]
+    if missing:
+        raise FragmentError(f"{name}: statements must assign {' and '.join(missing)}")
+    for first, second in pairwise(found):
+        if first in numbers and second in ASSIGNS:
+            raise FragmentError(f"{name}: {first} is a toggle, to which nothing is assigned")
 
 
 def _check_params(name: str, params: Sequence[str]) -> None:
@@ -93,7 +112,9 @@ def _check_balance(name: str, fragment: str, found: Sequence[str]) -> None:
         raise FragmentError(f"{name}: unclosed {depth[-1]!r} in fragment {shown(fragment)}")
 
 
-def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequence[str]) -> None:
+def _check_names(
+    name: str, fragment: str, found: Sequence[str], params: Sequence[str], known_by: str
+) -> None:
     """Every name in an expression is an operand, a type, or is called: none of the kernel's."""
     for position, token in enumerate(found):
         if token in params or token in NAMED or token in C_KEYWORDS or not is_c_name(token):
@@ -104,5 +125,5 @@ def _check_names(name: str, fragment: str, found: Sequence[str], params: Sequenc
         if not called:
             raise FragmentError(
                 f"{name}: {shown(token)} in fragment {shown(fragment)} is none of its operands "
-                f"{', '.join(params)}; the parameters of the NumPy meaning name them"
+                f"{', '.join(params)}; {known_by}"
             )

@@ -12,45 +12,48 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import check_name, shown
+from opweave.opcodes.branches import Leaf, branches_of, check_declared
 from opweave.opcodes.codes import ORDER, Fragment, OpCode, Phase
+from opweave.opcodes.defines import Define, shared
 from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError
 from opweave.opcodes.fragments import NAMED
 from opweave.opcodes.tokens import is_c_name, tokens
 
 
 def listed(
-    operator: str, given: str | Sequence[str | OpCode], params: Sequence[str], results: int = 1
+    operator: str,
+    given: str | Sequence[str | OpCode | Define],
+    params: Sequence[str],
+    results: int = 1,
 ) -> tuple[OpCode, ...]:
     """The op-codes of an elementwise operator, of a fragment or of a list of them.
 
     Op-codes in the list are taken as they are; the last is named after the operator, and makes its
-    results.
+    results.  Toggles in the list are what its fragments may test.
 
     Raises:
         FragmentError: what stands there is no such list.
         NameRefusedError: a name may not enter generated source.
+        ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    items: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    whole: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    items = [item for item in whole if not isinstance(item, Define)]
+    declared = [item for item in whole if isinstance(item, Define)]
     if not items:
         raise FragmentError(f"{operator}: expected a fragment, or a list of them; found none")
-    parsed = [_parsed(operator, items, number) for number in range(len(items))]
+    parsed = [_parsed(operator, items, number, declared) for number in range(len(items))]
     codes: list[OpCode] = []
     for number, (name, item) in enumerate(parsed):
         if isinstance(item, OpCode):
             codes.append(item.named(name))
             continue
-        known, found = (*params, *(code.name for code in codes)), _tokens(item)
-        _check_bound(operator, parsed, number, [t for t in found if t not in known])
         makes = results if number == len(items) - 1 else 1
-        try:
-            code = OpCode(name, Phase.EPILOGUE, known, (Fragment(item),), makes)
-        except OpweaveError as error:
-            at = "" if len(items) == 1 else f"{_at(operator, number, len(items))}, "
-            raise type(error)(f"{at}{error}") from None
-        read = known if len(items) == 1 else tuple(name for name in known if name in found)
-        codes.append(replace(code, params=read))
+        known = (*params, *(code.name for code in codes))
+        codes.append(_coded(operator, parsed, number, known, makes, declared))
     if codes[-1].results != results:
         _refuse(operator, codes, len(codes) - 1, f"{results} results", f"{codes[-1].results}")
+    if declared:
+        check_declared(operator, declared, codes)
     return tuple(codes)
 
 
@@ -74,7 +77,9 @@ def _tokens(text: Any) -> list[str]:
         return []
 
 
-def _parsed(operator: str, items: Sequence[Any], number: int) -> tuple[str, Any]:
+def _parsed(
+    operator: str, items: Sequence[Any], number: int, declared: Sequence[Define]
+) -> tuple[str, Any]:
     """The name of an op-code, and the op-code or the fragment that makes its result.
 
     Raises:
@@ -84,19 +89,58 @@ def _parsed(operator: str, items: Sequence[Any], number: int) -> tuple[str, Any]
     at = _at(operator, number, len(items))
     if isinstance(item, OpCode):
         return (operator if is_last else item.name), item
-    begin = _tokens(item)[:2]
-    binds = begin[1:] == ["="] and is_c_name(begin[0])
-    if not is_last and (not binds or ";" in _tokens(item)):
+    parts = branches_of(at, item, declared)
+    names = [(_bound(p.text), p) for p in parts if isinstance(p, Leaf)]
+    bound, first = next(((name, p) for name, p in names if name), ("", names[0][1]))
+    if is_last and bound:
+        raise FragmentError(
+            f"{at}: expected an expression, or statements that return it, since the last op-code "
+            f"is the result; found {shown(first.text)}: leave out '{bound} ='"
+        )
+    if is_last:
+        return operator, item
+    if not bound:
         raise FragmentError(
             f"{at}: expected 'name = expression', since only the last op-code is the result; "
             f"found {shown(item)}"
         )
-    if is_last and binds and ";" not in _tokens(item):
-        raise FragmentError(
-            f"{at}: expected an expression, or statements that return it, since the last op-code "
-            f"is the result; found {shown(item)}: leave out '{begin[0]} ='"
-        )
-    return (operator, item) if is_last else (begin[0], item.partition("=")[2].strip())
+    for name, other in names:
+        if name != bound:
+            found = f"{name!r} is" if name else "nothing"
+            raise FragmentError(
+                f"{at}: {bound!r} is bound{first.with_values}, and {found}{other.with_values}: "
+                "bind one name in each branch"
+            )
+    return bound, "\n".join(p if isinstance(p, str) else _expression(p.text) for p in parts)
+
+
+def _coded(
+    operator: str, parsed: Sequence[tuple[str, Any]], number: int, known: tuple[str, ...],
+    results: int, declared: Sequence[Define],
+) -> OpCode:  # fmt: skip
+    """The op-code of a fragment, which reads of what is ``known`` what it names."""
+    name, text = parsed[number]
+    found = _tokens(text)
+    _check_bound(operator, parsed, number, [t for t in found if t not in known])
+    toggles = tuple(t for t in declared if t.name in found)
+    try:
+        code = OpCode(name, Phase.EPILOGUE, known, (Fragment(text),), results, toggles=toggles)
+    except OpweaveError as error:
+        at = "" if len(parsed) == 1 else f"{_at(operator, number, len(parsed))}, "
+        raise type(error)(f"{at}{error}") from None
+    read = known if len(parsed) == 1 else tuple(name for name in known if name in found)
+    return replace(code, params=read)
+
+
+def _bound(text: Any) -> str:
+    """The name that a fragment binds; "" of statements, and where there is none."""
+    found = _tokens(text)
+    binds = found[1:2] == ["="] and is_c_name(found[0]) and ";" not in found
+    return found[0] if binds else ""
+
+
+def _expression(text: str) -> str:
+    return text.partition("=")[2].strip()
 
 
 def _check_bound(
@@ -131,7 +175,9 @@ def check_elementwise(operator: str, opcodes: Sequence[OpCode], params: Sequence
 
     Raises:
         FragmentError, NameRefusedError: say which op-code breaks which.
+        ToggleError: two op-codes declare a toggle differently.
     """
+    shared((f"{operator}: op-code {code.name}", t) for code in opcodes for t in code.toggles)
     known = list(params)
     for number, code in enumerate(opcodes):
         is_last = number == len(opcodes) - 1

@@ -59,6 +59,15 @@ def tokens(text: str) -> list[str]:
     return [token for kind, token in _scan(text) if kind != "space"]
 
 
+def without_comments(text: str) -> str:
+    """A fragment without its comments; lines stay lines.
+
+    >>> without_comments("x  // the first\\n+ 1")
+    'x   \\n+ 1'
+    """
+    return "".join(" " if t.startswith(("//", "/*")) else t for _, t in _scan(text))
+
+
 def rename(text: str, names: dict[str, str]) -> str:
     """Replace identifiers in a fragment, all at once; member names (``a.x``) stay, comments go.
 

@@ -382,6 +382,8 @@ OW_UNROLL
         if (l < inside) store(p + l * stride, r[l]);
 }
 
+#include "policies.cuh"
+
 // Pixels: all channels of N consecutive ones between memory and registers, channel by channel.
 #define EACH_CHANNEL OW_UNROLL_CHANNELS for (int h = 0; h < CHANNELS; ++h)
 template <int C, int N, class R, class S>

@@ -46,30 +46,42 @@ template <int N, class R, class S>
 static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p);
 template <int N, class R, class S>
 static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]);
+template <class How, int EACH, int N, class R, class S>
+static __device__ __forceinline__ void load_words(R (&r)[N], const S* p);
+template <class How, int EACH, int N, class R, class S>
+static __device__ __forceinline__ void store_words(S* p, const R (&r)[N]);
 
 #include "common.cuh"
 
-template <int N, class R, class S>
-static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p) {
-    enum { EACH = Access<N * sizeof(S)>::BYTES_EACH, WORDS = N * sizeof(S) / EACH };
+template <class How, int EACH, int N, class R, class S>
+static __device__ __forceinline__ void load_words(R (&r)[N], const S* p) {
+    enum { WORDS = N * sizeof(S) / EACH };
     typename Word<EACH>::type words[WORDS];
     S elements[N];
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) words[w] = ((const typename Word<EACH>::type*)p)[w];
+    for (int w = 0; w < WORDS; ++w) words[w] = How::read((const typename Word<EACH>::type*)p + w);
     OW_COPY(elements, words, sizeof(elements));
 #pragma unroll
     for (int l = 0; l < N; ++l) r[l] = load(elements + l);
 }
-template <int N, class R, class S>
-static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
-    enum { EACH = Access<N * sizeof(S)>::BYTES_EACH, WORDS = N * sizeof(S) / EACH };
+template <class How, int EACH, int N, class R, class S>
+static __device__ __forceinline__ void store_words(S* p, const R (&r)[N]) {
+    enum { WORDS = N * sizeof(S) / EACH };
     typename Word<EACH>::type words[WORDS];
     S elements[N];
 #pragma unroll
     for (int l = 0; l < N; ++l) store(elements + l, r[l]);
     OW_COPY(words, elements, sizeof(elements));
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) ((typename Word<EACH>::type*)p)[w] = words[w];
+    for (int w = 0; w < WORDS; ++w) How::write((typename Word<EACH>::type*)p + w, words[w]);
+}
+template <int N, class R, class S>
+static __device__ __forceinline__ void load_vector(R (&r)[N], const S* p) {
+    load_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(r, p);
+}
+template <int N, class R, class S>
+static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
+    store_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(p, r);
 }
 
 // Shuffles of complex numbers, part by part.

@@ -26,7 +26,9 @@ from opweave._programs.rates import Regime
 from opweave._programs.report import Report
 from opweave._programs.standalone import Standalone
 from opweave.opcodes import Fragment, OpCode, Operator
+from opweave.opcodes.defines import Define
 from opweave.opcodes.operators.registry import BUILT_IN
+from opweave.opcodes.structural import Structural
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 WIDTH = 96
@@ -45,6 +47,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                 "Repeated": Repeated},
     "Read and change": {"ow.Program": ow.Program, "Kernel": KernelView, "ow.kernel": ow.kernel,
                         "ow.load": ow.load, "ow.store": ow.store, "OpcodeKernel": OpcodeKernel,
+                        "ow.structural": ow.structural, "Structural": Structural,
                         "ow.schedule": ow.schedule, "ListSchedule": ListSchedule},
     "Understand": {"Explanation": Explanation, "ow.regime": ow.regime, "Regime": Regime},
     "Check": {"Report": Report, "Bisection": Bisection,
@@ -54,6 +57,8 @@ CHAPTERS: dict[str, dict[str, Any]] = {
                               "SanitizerReport": _sanitizer.Report},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
+                              "ow.toggle": ow.toggle, "ow.reduction": ow.reduction, "ow.scan": ow.scan,
+                              "ow.product": ow.product, "Define": Define,
                               "Operator": Operator, "OpCode": OpCode, "Fragment": Fragment},
     "Kernels of your own": {"ow.raw_kernel": ow.raw_kernel, "RawKernel": RawKernel,
                             "Standalone": Standalone},
@@ -69,7 +74,9 @@ MEMBERS = {
     "Standalone": "load",
     "Operator": "with_opcodes",
     "OpCode": "row named",
+    "Structural": "",
     "Fragment": "",
+    "Define": "",
 }
 # Functions of one array whose NumPy meaning is a library's, or one line.
 PLAIN = {

@@ -242,13 +242,16 @@ class Fused(LikeGiven):
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Run, and compare with NumPy in float64 under the derived error bound.
 
+        Each other value of the toggles that operators declare (``ow.toggle``) is run, too.
+
         Where NumPy stands in for a kernel of ``ow.raw_kernel``, what was lowered for sm_80 is
         checked instead, in verify mode: its source runs then.
 
         Returns a report; its text names the error in ULP and in units of the bound.
 
         Raises:
-            CheckError: a result lies outside its bound.
+            CheckError: a result lies outside its bound, or has other bits with another value of a
+                toggle whose values are declared to give the same bits.
         """
         return self._checked(args, kwargs, target).check(*args, **kwargs)
 
@@ -288,7 +291,7 @@ class Fused(LikeGiven):
 
     def unfused(self) -> Fused:
         """The same function with every operator a kernel of its own."""
-        return Fused(self.given, self.static, replace(self.options, fused=False))
+        return Fused(self.given, self.static, replace(self.options, fused=False, structure=()))
 
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""

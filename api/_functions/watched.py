@@ -21,6 +21,7 @@ from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.passes.alarms import overflows
 from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
+from opweave.opcodes.errors import ArgumentError
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.targets import copied_into
 from opweave.runtime.calls.writes import Unwritten
@@ -56,6 +57,11 @@ class Watched:
         """Run the function; see ``Fused.__call__``."""
         if config.device == "cuda" or any(map(is_cupy, call.values)):
             return self.fused.called(call, out)
+        if out is not None and any(p.code.adds for p in self.fused.options.structure):
+            raise ArgumentError(
+                'out=: a store that adds to it does not know, under errors="numpy", whether NumPy '
+                "computes the call once more: add the result yourself"
+            )
         results = self._results(call)
         if results is None:
             return self.fused.fallback.plainly(args, kwargs, out, None)
@@ -88,7 +94,7 @@ class Watched:
     def _made(self) -> FusedCalls:
         """The function with alarms; strict, since they know what strict kernels compute."""
         fused = self.fused
-        options = replace(fused.options, watched=True, fast=False, repeated=False)
+        options = replace(fused.options, watched=True, fast=False, repeated=False, structure=())
         kind: Any = type(fused)
         self._watching = kind(fused.given, fused.static, options)
         return self._watching

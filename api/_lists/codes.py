@@ -8,13 +8,18 @@ from typing import Any, Protocol
 
 from opweave.compiler.ir.values import Where
 from opweave.compiler.scheduling.edit import bound
-from opweave.opcodes.allowed import check_name, is_number, plain_number
+from opweave.opcodes.allowed import check_name, is_number, plain_number, shown
 from opweave.opcodes.core import BoundOperator
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import EditError
+from opweave.opcodes.structural import Structural
 
 
 class ListLike(Protocol):
-    """An op-code list, see ``oplist.py``; ``where`` is the user's line that made it."""
+    """An op-code list, see ``oplist.py``.
+
+    ``where`` is the user's line that made it, ``once`` its structural op-codes of the whole.
+    """
 
     @property
     def name(self) -> str: ...
@@ -26,19 +31,23 @@ class ListLike(Protocol):
     def results(self) -> tuple[str, ...]: ...
     @property
     def where(self) -> Where: ...
+    @property
+    def once(self) -> tuple[Structural, ...]: ...
 
 
 @dataclass(frozen=True)
 class Load:
     """Make an argument of the kernel the running value, or a result that was named before.
 
-    An argument is an array or a number.
+    An argument is an array or a number.  ``by`` is what reads its elements.
     """
 
     label: str
+    by: Structural | None = None
 
     def __post_init__(self) -> None:
         check_name(self.label, "argument")
+        _check_by(self)
 
     @property
     def name(self) -> str:
@@ -47,12 +56,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """Return the running value, or the named one."""
+    """Return the running value, or the named one.  ``by`` is what writes its elements."""
 
     label: str
     value: str = ""
+    by: Structural | None = None
 
     def __post_init__(self) -> None:
+        _check_by(self)
         check_name(self.label, "output")
         if type(self.value) is not str or self.value:
             check_name(self.value, "stored value")
@@ -60,6 +71,18 @@ class Store:
     @property
     def name(self) -> str:
         return f"store {self.label}"
+
+
+def _check_by(code: Load | Store) -> None:
+    """
+    Raises:
+        EditError: no structural op-code.
+    """
+    if not isinstance(code.by, Structural | None):
+        raise EditError(
+            f"{code.name}: by={shown(code.by)}: expected a structural op-code, such as "
+            "opweave.opcodes.read_only"
+        )
 
 
 @dataclass(frozen=True)
@@ -111,22 +134,29 @@ class Called:
 Code = Load | Store | BoundOperator | Called
 
 
-def load(name: str) -> Load:
+def load(name: str, *, by: Structural | None = None) -> Load:
     """An argument of an op-code list; or a result that was ``named`` before, once more.
 
+    ``by`` is a structural op-code that reads its elements, such as ``ow.opcodes.read_only``.
+
     Raises:
         NameRefusedError: the name may not enter source.
+        EditError: ``by`` is no structural op-code.
     """
-    return Load(name)
+    return Load(name, by)
 
 
-def store(name: str = "out", value: str = "") -> Store:
+def store(name: str = "out", value: str = "", *, by: Structural | None = None) -> Store:
     """An output of an op-code list: the running value, or the result called ``value``.
 
+    ``by`` is a structural op-code that writes its elements, such as
+    ``ow.opcodes.streaming_store``.
+
     Raises:
         NameRefusedError: the name may not enter source.
+        EditError: ``by`` is no structural op-code.
     """
-    return Store(name, value)
+    return Store(name, value, by)
 
 
 def code_of(given: Any) -> Code:
@@ -137,6 +167,11 @@ def code_of(given: Any) -> Code:
     """
     if isinstance(given, Load | Store | Called):
         return given
+    if isinstance(given, Define):
+        raise EditError(
+            f"toggle {given.name}: expected it in the list of the operator whose fragments test "
+            "it: ow.operator(name, [ow.toggle(...), ...], ...)"
+        )
     return Called(given) if hasattr(type(given), "__opweave_list__") else bound(given)
 
 
@@ -191,7 +226,8 @@ def line_of(code: Code) -> str:
     """An op-code as a line of a printed list."""
     if isinstance(code, Load | Store):
         value = f" <- {code.value}" if isinstance(code, Store) and code.value else ""
-        return f"{code.name}{value}"
+        by = f"  // {code.by.name}: {code.by.text}" if code.by else ""
+        return f"{code.name}{value}{by}"
     operands = ", ".join(map(str, code.operands))
     label = f" -> {', '.join(labels_of(code))}" if labels_of(code) else ""
     if isinstance(code, Called):

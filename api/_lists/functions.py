@@ -23,6 +23,26 @@ def function_of(found: ListLike) -> Callable[..., Any]:
     return with_arguments(run, found.name, found.arguments)
 
 
+class OwnFunction:
+    """The function of a list's own kernel, which may have structural op-codes.
+
+    What calls the list itself fuses it with other operators.
+    """
+
+    __opweave_fused__ = True  # a trace calls it as it is
+
+    def __init__(self, found: ListLike):
+        self.found, self.__name__ = found, found.name
+        self.__wrapped__ = function_of(found)
+        self.__signature__ = inspect.signature(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return OwnFunction, (self.found,)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(**self.__signature__.bind(*args, **kwargs).arguments)
+
+
 def with_arguments(
     function: Callable[..., Any], name: str, arguments: Sequence[str]
 ) -> Callable[..., Any]:

@@ -40,8 +40,13 @@ def join(first: ListLike, second: ListLike, given: Mapping[str, str]) -> tuple[A
     codes, names = _left(first, set(feeds.values()), taken)
     made = set(names.values()) - set(labels_in(first)) - set(first.arguments)
     fed = {argument: names.get(value, value) for argument, value in feeds.items()}
-    codes += [_renamed(c, fed, {}) for c in second.codes]
+    codes += [_renamed(_in_register(c, feeds), fed, {}) for c in second.codes]
     return tuple(_tidy(codes, made)), _name(first.name, second.name)
+
+
+def _in_register(code: Code, feeds: Mapping[str, str]) -> Code:
+    """An op-code that reads no memory, if it is a load of what feeds the list."""
+    return replace(code, by=None) if isinstance(code, Load) and code.label in feeds else code
 
 
 def feeds_of(first: ListLike, second: ListLike, given: Mapping[str, str]) -> dict[str, str]:
@@ -168,9 +173,10 @@ def _labelled(codes: list[Code], wanted: str, taken: set[str]) -> str:
 def _renamed(code: Code, names: Mapping[str, str], outputs: Mapping[str, str]) -> Code:
     """An op-code that reads and makes other names; ``outputs`` are those of stores."""
     if isinstance(code, Load):
-        return Load(names.get(code.label, code.label))
+        return replace(code, label=names.get(code.label, code.label))
     if isinstance(code, Store):
-        return Store(outputs.get(code.label, code.label), names.get(code.value, code.value))
+        label, value = outputs.get(code.label, code.label), names.get(code.value, code.value)
+        return replace(code, label=label, value=value)
     operands = tuple(names.get(o, o) if type(o) is str else o for o in code.operands)
     labels = tuple(names.get(label, label) for label in labels_of(code))
     if isinstance(code, Called):

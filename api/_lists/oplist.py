@@ -26,10 +26,21 @@ from opweave._lists.codes import (
     is_operand,
     line_of,
 )
-from opweave._lists.functions import function_of, returned
-from opweave._lists.joining import join, renamed
+from opweave._lists.functions import OwnFunction, function_of, returned
+from opweave._lists.joining import feeds_of, join, renamed
 from opweave._lists.pickled import restored, rows_of
 from opweave._lists.running import run_list
+from opweave._lists.structure import (
+    ONCE,
+    apart,
+    by,
+    check_structure,
+    joined,
+    put,
+    refuse_within,
+    structure_of,
+    without,
+)
 from opweave._programs.kernel_view import KernelView
 from opweave._tracebacks import fold, folded
 from opweave.compiler.ir.values import Where
@@ -39,6 +50,7 @@ from opweave.compiler.traced.made import users_line
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.structural import Structural
 
 
 @folded
@@ -57,7 +69,8 @@ def kernel(codes: Sequence[Any], name: str = "kernel") -> OpcodeKernel:
     """
     if not isinstance(codes, list | tuple):
         raise EditError(f"expected a list of op-codes, found {type(codes).__name__}")
-    return OpcodeKernel(tuple(map(code_of, codes)), name)
+    plain, once = apart(codes, name)
+    return OpcodeKernel(tuple(map(code_of, plain)), name, None, once)
 
 
 class OpcodeKernel:
@@ -68,29 +81,38 @@ class OpcodeKernel:
     # nothing from outside: traced functions call it as it is, there is nothing to copy.
     __opweave_fused__ = True
 
-    def __init__(self, codes: tuple[Code, ...], name: str, where: Where | None = None):
+    def __init__(
+        self, codes: tuple[Code, ...], name: str, where: Where | None = None,
+        once: tuple[Structural, ...] = (),
+    ):  # fmt: skip
+        """``once`` are the structural op-codes that a list has once: an index, a guard."""
         check_name(name, "kernel")
-        self.codes = codes
+        self.codes, self.once = codes, once
         self.name = self.__name__ = name
         self.where = users_line() if where is None else where
         self.arguments = arguments_of(codes)
         self.results = tuple(c.label for c in codes if isinstance(c, Store))
         check_list(self)
+        check_structure(self)
         self.__wrapped__ = function_of(self)
         self.__signature__ = inspect.signature(self.__wrapped__)
-        options = Options(library=False, fullgraph=True)  # a list is one kernel
-        self.fused = Fused(self, (), options, self._check_prepared)
+        options = Options(
+            library=False, fullgraph=True, structure=structure_of(self)
+        )  # one kernel
+        self.fused = Fused(OwnFunction(self), (), options, self._check_prepared)
         self._calls = self.fused.prepared_calls
 
     def __str__(self) -> str:
-        return "\n".join(f"{n:3} {line_of(c)}" for n, c in enumerate(self.codes))
+        lines = [f"    {c.phase.value} {c.name}  // {c.text}" for c in self.once]
+        lines += [f"{n:3} {line_of(c)}" for n, c in enumerate(self.codes)]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<op-code kernel {self.name}({', '.join(self.arguments)})>\n{self}"
 
     def __reduce__(self) -> Any:
         """Pickled as its op-codes, operators by name; compiled where it is loaded."""
-        return restored, (type(self), rows_of(self), self.name, self.where)
+        return restored, (type(self), rows_of(self), self.name, self.where, self.once)
 
     # Editing
 
@@ -101,23 +123,34 @@ class OpcodeKernel:
         """A new kernel with one more op-code before or after a name."""
         if (before is None) == (after is None):
             raise EditError("insert: expected either before= or after=")
+        if isinstance(code, Structural):
+            raise EditError(
+                f"insert: {code.name} is structural, and stands there already: write "
+                f"replace({code.phase.value!r}, ...)"
+            )
         at = self._find(before or str(after)) + (after is not None)
         return self._edited(self.codes[:at], code_of(code), self.codes[at:])
 
     @folded
     def replace(self, name: str, code: Any) -> OpcodeKernel:
-        """A new kernel with another op-code in the place of a name."""
+        """A new kernel with another op-code in the place of a name, such as ``index``."""
+        if isinstance(code, Structural) and code.phase in ONCE:
+            return OpcodeKernel(self.codes, self.name, None, put(code, name, self.once))
         at = self._find(name)
+        if isinstance(code, Structural):
+            return self._edited(self.codes[:at], by(self.codes[at], code), self.codes[at + 1 :])
         return self._edited(self.codes[:at], code_of(code), self.codes[at + 1 :])
 
     @folded
     def remove(self, name: str) -> OpcodeKernel:
         """A new kernel without an op-code."""
+        if name in [phase.value for phase in ONCE]:
+            return OpcodeKernel(self.codes, self.name, None, without(name, self.once))
         at = self._find(name)
-        return OpcodeKernel((*self.codes[:at], *self.codes[at + 1 :]), self.name)
+        return OpcodeKernel((*self.codes[:at], *self.codes[at + 1 :]), self.name, None, self.once)
 
     def _edited(self, before: Sequence[Code], code: Code, behind: Sequence[Code]) -> OpcodeKernel:
-        return OpcodeKernel((*before, code, *behind), self.name)
+        return OpcodeKernel((*before, code, *behind), self.name, None, self.once)
 
     def _find(self, name: str) -> int:
         if type(name) is not str or not name:
@@ -153,7 +186,9 @@ class OpcodeKernel:
         """
         if not isinstance(other, OpcodeKernel):
             raise EditError(f"{self.name}: expected another op-code list, found {shown(other)}")
-        return OpcodeKernel(*join(self, other, feeds))
+        codes, name = join(self, other, feeds)
+        once = joined(self, other, feeds_of(self, other, feeds))
+        return OpcodeKernel(codes, name, None, once)
 
     def __add__(self, other: Any) -> OpcodeKernel:
         return self.then(other) if isinstance(other, OpcodeKernel) else NotImplemented
@@ -165,7 +200,7 @@ class OpcodeKernel:
         Raises:
             EditError: the list has no such name, or has the new one already.
         """
-        return OpcodeKernel(renamed(self, names), self.name)
+        return OpcodeKernel(renamed(self, names), self.name, None, self.once)
 
     # As an op-code of another list
 
@@ -213,15 +248,16 @@ class OpcodeKernel:
     def _slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but one on arrays that was prepared before."""
         operands = [*args, *kwargs.values()]
-        if any(hasattr(type(o), "__opweave_apply__") for o in operands) and "out" not in kwargs:
+        has_place = "out" in kwargs and "out" not in self.arguments
+        if any(hasattr(type(o), "__opweave_apply__") for o in operands) and not has_place:
+            refuse_within(self)
             given = self.fused.signature.in_order(args, kwargs)
             return returned(run_list(self, dict(zip(self.arguments, given, strict=True))))
         if operands and all(map(is_operand, operands)):
             return self.bind(*args, **kwargs)
         if config.errors == "numpy":  # which prepares kernels of its own
-            call = self.fused.signature.bind(
-                args, {k: v for k, v in kwargs.items() if k != "out" or k in self.arguments}
-            )
+            named = {k: v for k, v in kwargs.items() if k != "out" or not has_place}
+            call = self.fused.signature.bind(args, named)
             _ = self.fused.ready_for(call) or self.fused.prepare(call)
         return self.fused(*args, **kwargs)
 
@@ -242,6 +278,11 @@ class OpcodeKernel:
     def check(self, *args: Any, **kwargs: Any) -> Any:
         """See ``Fused.check``."""
         return self.fused.check(*args, **kwargs)
+
+    @folded
+    def with_toggles(self, **toggles: int) -> Fused:
+        """The kernel as a function with other toggle values; see ``Fused.with_toggles``."""
+        return self.fused.with_toggles(**toggles)
 
     def _check_prepared(self, found: Specialised) -> None:
         self._check_one(found.lowered)

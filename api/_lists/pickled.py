@@ -9,6 +9,7 @@ from opweave.compiler.ir.values import Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import EditError
+from opweave.opcodes.structural import Structural
 
 
 class Row(NamedTuple):
@@ -37,13 +38,15 @@ def _row(code: Code) -> Any:
     return Row(code.name, code.operands, code.attrs, code.label)
 
 
-def restored(kind: Any, rows: tuple[Any, ...], name: str, where: Where) -> Any:
+def restored(
+    kind: Any, rows: tuple[Any, ...], name: str, where: Where, once: tuple[Structural, ...] = ()
+) -> Any:
     """The list again.
 
     Raises:
         EditError: an operator that is not registered here.
     """
-    return kind(tuple(map(_code, rows)), name, where)
+    return kind(tuple(map(_code, rows)), name, where, once)
 
 
 def _code(row: Any) -> Code:

@@ -14,6 +14,7 @@ from opweave._lists.functions import returned, with_arguments
 from opweave._lists.joining import feeds_of
 from opweave._lists.oplist import OpcodeKernel
 from opweave._lists.running import run_list
+from opweave._lists.structure import refuse_within
 from opweave._programs.explain import decided
 from opweave._programs.program import Program
 from opweave._tracebacks import folded
@@ -72,6 +73,7 @@ def schedule(
     for found in lists:
         if not isinstance(found, OpcodeKernel):
             raise EditError(f"schedule: expected op-code lists, found {type(found).__name__}")
+        refuse_within(found)
     program = Fused(_adjacent(lists)).lower(*map(_example, args), target=target)
     return _described(lists, program)
 

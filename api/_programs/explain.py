@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
+from opweave.compiler.codegen.structure import edited
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.parts.lazy import Break
@@ -216,6 +217,8 @@ def _kernel(kernel: Kernel) -> list[str]:
         lines.append(f"accumulation plan: {kernel.plan}")
     if kernel.toggles:
         lines.append(", ".join(f"{n}={v}" for n, v in kernel.toggles.items()))
+    if changed := edited(kernel):
+        lines.append(f"structural op-codes put in: {', '.join(changed)}")
     if kernel.fitted:
         lines.append(f"chosen to fit: {kernel.fitted}")
     if kernel.overridden:

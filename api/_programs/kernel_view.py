@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opweave._programs.interface import ProgramLike
 from opweave._programs.report import Report
 from opweave._programs.side_by_side import side_by_side
 from opweave._programs.standalone import Standalone, standalone
+from opweave.compiler.codegen.structure import placed
 from opweave.compiler.kernels.flat import flat
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
@@ -15,6 +17,7 @@ from opweave.compiler.scheduling.edit import Edit
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
 from opweave.opcodes.errors import ArgumentError, EditError
+from opweave.opcodes.structural import Placed, Structural
 from opweave.runtime.binaries import disassembly as inspect
 from opweave.runtime.binaries import nvrtc
 from opweave.runtime.binaries.build import Binary, build_kernel
@@ -161,11 +164,16 @@ class KernelView:
         return self._changed(self._edit().insert(code, before, after))
 
     def replace(self, name: str, code: Any) -> KernelView:
-        """Put another elementwise op-code in the place of one.
+        """Put another op-code in the place of one.
+
+        An elementwise one takes the place of an elementwise one, a structural one that of the
+        template's: ``kernel.replace("index", ow.opcodes.grid_stride)``.
 
         Raises:
             EditError: it does not fit there.
         """
+        if isinstance(code, Structural):
+            return self._changed(self.program.lowered.schedule, placed(self.data, name, code))
         return self._changed(self._edit().replace(name, code))
 
     def remove(self, name: str) -> KernelView:
@@ -185,8 +193,8 @@ class KernelView:
         loads = {p.name: p.source for p in self.data.params if p.kind == "input"}
         return Edit(self.program.lowered.schedule, self.number, names, found.extents, types, loads)
 
-    def _changed(self, schedule: Schedule) -> KernelView:
-        views = self.program.rescheduled(schedule).kernels
+    def _changed(self, schedule: Schedule, added: Sequence[Placed] = ()) -> KernelView:
+        views = self.program.rescheduled(schedule, added).kernels
         if self.number >= len(views):
             raise EditError("the kernel has no op-codes left")
         changed: KernelView = views[self.number]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opweave._programs.interface import Arguments, FusedLike
 from opweave._programs.kernel_view import KernelView
-from opweave._programs.report import Report, bound_of, compare, output_names, run_judged
+from opweave._programs.report import Report, bound_of, output_names, run_judged
+from opweave._programs.valued import checked
 from opweave._tracebacks import folded
 from opweave.bounds import Bound
 from opweave.compiler.bounds.bounds import run_bounded
@@ -20,6 +23,7 @@ from opweave.compiler.pipeline.specialise import Specialised
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.structural import Placed, with_placed
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.executors import VerifyExecutor
 
@@ -141,13 +145,16 @@ class Program:
     def check(self, *args: Any, schedule: int | None = None, **kwargs: Any) -> Report:
         """Run, and compare with NumPy in float64 under the derived bound.
 
+        With toggles that operators declare (``ow.toggle``) each other value is run, too.
+
         Raises:
-            CheckError: a result lies outside its bound.
+            CheckError: a result lies outside its bound, or has other bits with another value of a
+                toggle whose values are declared to give the same bits.
         """
         call = self.arguments(args, kwargs)
         fast = self.fused.options.fast
         executor = self.executor(call) if schedule is None else VerifyExecutor(schedule, fast)
-        return compare(*run_judged(self.lowered, call, executor), relaxed=fast)
+        return checked(self.lowered, partial(run_judged, call=call, executor=executor), fast)
 
     @folded
     def bisect(self, *args: Any, **kwargs: Any) -> Any:
@@ -210,10 +217,11 @@ class Program:
 
         return explain(self, self.fused.signature.bind(args, kwargs))
 
-    def rescheduled(self, schedule: Schedule) -> Program:
-        """The kernels of another schedule of the same graph."""
+    def rescheduled(self, schedule: Schedule, placed: Sequence[Placed] = ()) -> Program:
+        """The kernels of another schedule of the same graph, with further structural op-codes."""
         device, overrides = self.lowered.device, self.fused.options.overrides
-        made = finish(schedule, self.found.extents, self.found.spans, device, overrides)
+        structure = with_placed(self.lowered.structure, placed)
+        made = finish(schedule, self.found.extents, self.found.spans, device, overrides, structure)
         return self.edited(made)
 
 

@@ -21,15 +21,24 @@ from opweave.runtime.simt.guarded import Poisoning
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found, a row per output."""
+    """What a check found, a row per output.
+
+    Attributes:
+        rows: the judgements.
+        relaxed: arithmetic is fast, and the bounds are for information.
+        others: for other values of the user's toggles (``ow.toggle``), such as
+            ``"USE_TABLE=1"``, the report with them; None where all bits are the same.
+    """
 
     rows: tuple[Judgement, ...]
     relaxed: bool = False
+    others: tuple[tuple[str, Report | None], ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Every output keeps its bound."""
-        return all(row.ok for row in self.rows)
+        """Every output keeps its bound, with every value of the user's toggles."""
+        own = all(row.ok for row in self.rows)
+        return own and all(report.ok for _, report in self.others if report is not None)
 
     @property
     def max_ulp(self) -> float:
@@ -59,6 +68,9 @@ class Report:
             lines.append(f"over half of the bound: {shown}")
         if self.relaxed:
             lines.append("fast arithmetic: the strict bound is for information")
+        for name, report in self.others:
+            found = ["the same bits"] if report is None else map(str, report.rows)
+            lines += [f"{name}: {line}" for line in found]
         return "\n".join(lines)
 
 

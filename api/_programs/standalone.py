@@ -113,7 +113,8 @@ def _launcher(
     for p in kernel.params:
         if p.kind == "output":
             shape = tuple(extent_of(e, extents) for e in values[p.source].shape)
-            make = "zeros" if p.name in zeroed else "empty"
+            begins = p.name in zeroed or p.source in kernel.added
+            make = "zeros" if begins else "empty"
             yield f"{p.name} = cupy.{make}({shape}, {values[p.source].dtype.numpy_name!r})"
         elif p.kind in ("partials", "counter", "faults"):
             yield f"{p.name} = {_workspace(kernel, p.kind, extents)}"

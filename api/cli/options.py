@@ -15,6 +15,7 @@ examples:
   opweave inspect app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4
   opweave explain app.py:tonemap --arg "f32[1080,1920,3]" --arg 1.4 --target host
   opweave sanitize kernel.cu --kernel sum --grid 4 --block 256 --arg "f32[1024]=random"
+  opweave ops sum
   opweave cache prune --older-than 30d
   opweave demo --out demo
 
@@ -53,6 +54,12 @@ examples:
   opweave sanitize app.py:softmax --arg "f32[64,1000]" --schedules 4
 
 exit status: 0 nothing found, 1 findings, 2 it could not be checked
+"""
+OPS = """\
+examples:
+  opweave ops
+  opweave ops softmax
+  opweave ops matmul --json
 """
 DOCTOR = """\
 example:
@@ -160,6 +167,9 @@ COMMANDS = (
             (*FUNCTION, _flag("--full", "all lines, of any length")), ARGUMENTS + "\n" + EXPLAIN),
     Command("sanitize", "look for races, bad barriers, bad accesses in a function's kernels or a "
             ".cu file", "sanitizing:run", (*FUNCTION, *OF_FILES), SANITIZE),
+    Command("ops", "list all operators, or print the op-codes and dtypes of one",
+            "operators:ops", (_value("name", "NAME", "of an operator, such as hypot", nargs="?"),
+                              JSON), OPS),
     Command("doctor", "say what is installed, try it, and name the command that adds what is "
             "missing", "doctor:doctor", (JSON,), DOCTOR),
     Command("cache", "list, prune, verify or clear the compiled kernels on disk", "", (), CACHE),

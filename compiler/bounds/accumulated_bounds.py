@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.bounds.error_propagation import Bounded, signs_of_zero, zero_of
-from opweave.compiler.bounds.rounding import gamma, gammas, largest, spacing
+from opweave.compiler.bounds.rounding import distance, gamma, gammas, largest, spacing
 from opweave.compiler.ir.accumulation import ProductPlan, ScanPlan
 from opweave.compiler.ir.graph import Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import count, extent_of
@@ -30,6 +31,8 @@ def multiplied(
         return Bounded(value, np.where(lines | columns, np.inf, np.zeros(value.shape)))
     assert isinstance(node.plan, ProductPlan)
     assert node.operator.accumulator is not None
+    if node.operator.law != "matmul":
+        return _stepped(node, x, y, value)
     depth = node.plan.depth(count(node.values[0].shape[-1:], extents))
     accumulator = node.operator.accumulator(dtype)
     growth = gamma(depth, accumulator)
@@ -47,13 +50,47 @@ def multiplied(
     return Bounded(value, _stored(value, np.where(lines | columns, 0.0, error), dtype))
 
 
+def _stepped(node: Node, x: Bounded, y: Bounded, value: Array) -> Bounded:
+    """A product of a user's: its errors, step by step.
+
+    A term is farthest from its value where both factors are at an end of their errors.
+    """
+    own, dtype = node.operator, node.result.dtype
+    meaning: Any = own.numpy
+    assert own.accumulator is not None
+    running = own.accumulator(dtype)
+    ulp = max(figure.of(running) for figure in (own.ulp.cuda, own.ulp.host))
+    ends = [
+        meaning.terms(x.value + i * x.error, y.value + j * y.error)
+        for i in (-1, 1) for j in (-1, 1)
+    ]  # fmt: skip
+    acc, error = meaning.started(value), np.zeros(value.shape)
+    for term, *corners in zip(meaning.terms(x.value, y.value), *ends, strict=True):
+        far = reduce(np.maximum, [distance(term, corner) for corner in corners])
+        far = _reaching(term, far + ulp * spacing(term, running), running)
+        before, acc = acc, meaning.join(acc, term)
+        if own.law == "max":
+            error = np.maximum(error, far)
+            continue
+        if own.law == "prod":
+            error, far = error * (np.abs(term) + far), np.abs(before) * far
+        error = _reaching(acc, error + far + ulp * spacing(acc, running), running)
+    error = np.where(np.isnan(error), np.inf, error)
+    return Bounded(value, _stored(value, error, dtype))
+
+
+def _reaching(value: Array, error: Array, dtype: DType) -> Array:
+    """Errors, infinite where a finite value may overflow."""
+    overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
+    return np.where(overflows, np.inf, error)
+
+
 def _stored(value: Array, error: Array, dtype: DType) -> Array:
     """Add the rounding of a wide accumulator, and mark what may overflow."""
     if dtype.round:  # of what was computed, which may lie in a higher binade than the value
         reach = np.where(np.isfinite(error), np.abs(value) + error, value)
         error = error + 0.5 * spacing(reach, dtype)
-    overflows = np.isfinite(value) & (np.abs(value) + error >= largest(dtype))
-    return np.where(overflows, np.inf, error)
+    return _reaching(value, error, dtype)
 
 
 def accumulated(node: Node, operand: Bounded, value: Array, extents: Mapping[str, int]) -> Bounded:
@@ -67,17 +104,20 @@ def accumulated(node: Node, operand: Bounded, value: Array, extents: Mapping[str
     if not dtype.is_float:
         lost = np.broadcast_to(over(np.logical_or, operand.error > 0), value.shape)
         return Bounded(value, np.where(lost, np.inf, 0.0))
-    if node.operator.name in ("max", "min", "cummax", "cummin"):
+    if node.operator.law in ("max", "min", "cummax", "cummin"):
         error = over(np.maximum, operand.error)
         plus, minus = (over(np.logical_or, side) for side in signs_of_zero(operand.value))
         return Bounded(value, np.maximum(error, zero_of(plus & minus & (value == 0), dtype)))
     assert node.operator.accumulator is not None
     accumulator = node.operator.accumulator(dtype)
     elements, depth = _elements(node, value, extents)
-    if node.operator.name in ("sum", "cumsum"):
-        error = _of_sum(operand, gammas(depth, accumulator), accumulator, over)
+    ulp = node.operator.ulp
+    # a step of ours rounds once, by half of a unit
+    steps = 2 * max(figure.of(accumulator) for figure in (ulp.cuda, ulp.host))
+    if node.operator.law in ("sum", "cumsum"):
+        error = _of_sum(operand, gammas(depth * steps, accumulator), accumulator, over)
     else:
-        error = _of_product(operand, value, elements, accumulator, over)
+        error = _of_product(operand, value, elements * steps, accumulator, over)
     # one NaN makes the result NaN, in whatever order it is taken
     lost = over(np.logical_or, _is_nan(operand))
     error = np.where(lost, 0.0, np.where(np.isnan(error), np.inf, error))

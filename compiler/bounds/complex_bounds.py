@@ -125,8 +125,8 @@ EXPANSIONS: dict[str, Callable[..., Any]] = {**ARITHMETIC, **PICKS}
 def expanded(bounds: Bounds, node: Node) -> list[Any]:
     """Values and errors of a node of which an operand or a result is complex."""
     name = node.operator.name
-    if name in REDUCTIONS:
-        return [REDUCTIONS[name](bounds, node)]
+    if node.operator.law in REDUCTIONS:
+        return [REDUCTIONS[node.operator.law](bounds, node)]
     if name == "matmul":
         return [_product(bounds, node)]
     if name == "cast":
@@ -237,7 +237,7 @@ def _extreme(bounds: Bounds, node: Node) -> Parts:
     """The imaginary part may be that of any element whose real part may be the extreme one."""
     found, over = pair_of(bounds, node.operands[0]).parts, _over(node)
     kept = over | {"keepdims": True}
-    sign = 1 if node.operator.name == "max" else -1
+    sign = 1 if node.operator.law == "max" else -1
     whole = np.asarray(node.operator.numpy(found.value, **kept))
     re, im = sign * found.re.value, found.im.value
     nearest = np.max(re - found.re.error, **kept)

@@ -21,6 +21,7 @@ from opweave.compiler.codegen.assemble_scans import (
 )
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.codegen.structure import structured
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
@@ -46,8 +47,12 @@ def assemble(setting: Setting) -> tuple[Kernel, ...]:
 
     Raises:
         ToggleError: an override cannot hold.
+        EditError, DTypeError: a structural op-code that does not fit.
     """
-    return tuple(made.kernel() for made in _assemblers(setting))
+    return tuple(
+        structured(made.kernel(), setting, number)
+        for number, made in enumerate(_assemblers(setting))
+    )
 
 
 def shape_class(setting: Setting) -> tuple[tuple[Walk, Facts], ...]:
@@ -58,12 +63,13 @@ def shape_class(setting: Setting) -> tuple[tuple[Walk, Facts], ...]:
 def _assemblers(setting: Setting) -> Iterator[Assembler]:
     """The assembler of each group: that of its form, unless its operands lie across the loop.
 
-    Then a map takes tiles, and a row group on the host bands of columns.
+    Then a map takes tiles, and a row group on the host bands of columns; not one that the user
+    has given structural op-codes.
     """
     for number, group in enumerate(setting.schedule.groups):
         made = ASSEMBLERS[group.form.kind](setting, number)
-        if type(made) is RowAssembler and walks_columns(made):
+        if type(made) is RowAssembler and not made.placed and walks_columns(made):
             made = ColumnsAssembler(setting, number)
-        elif type(made) is MapAssembler and reads_across(made) is not None:
+        elif type(made) is MapAssembler and not made.placed and reads_across(made) is not None:
             made = TileAssembler(setting, number)
         yield made

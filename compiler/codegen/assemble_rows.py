@@ -8,6 +8,8 @@ from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.ir.values import count
 from opweave.compiler.kernels.kernel_parts import Load, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
+from opweave.opcodes.codes import Phase
+from opweave.opcodes.structural import Structural
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
@@ -31,8 +33,17 @@ class MapAssembler(Assembler):
         operands = self._walked()
         walk = walk_map(self.form.space, operands, wide=True)
         cols = count(walk.cols, self.extents)
-        wide = WIDE[self.device.is_host] <= cols <= WIDEST
+        wide = WIDE[self.device.is_host] <= cols <= WIDEST and not self._index
         return walk if wide else walk_map(self.form.space, operands, wide=False)
+
+    @property
+    def _index(self) -> Structural | None:
+        """A user's index op-code, which knows of elements alone."""
+        return next((code for code in self.placed if code.phase is Phase.INDEX), None)
+
+    def _longest(self) -> int:
+        """The step of a loop leads beyond the last element by as much again at most."""
+        return super()._longest() * (2 if self._index else 1)
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         return ()

@@ -22,7 +22,7 @@ from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, Load, Pass, Reduction, Store
 from opweave.compiler.kernels.layout import Access
-from opweave.compiler.toggles.choose import TOGGLES, choose
+from opweave.compiler.toggles.choose import choose
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 
@@ -210,7 +210,6 @@ class Assembler(Signature):
         before, passes = self._passes()
         row_loads = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
         row_stores = [v for v in self.group.outputs if v.id in self.form.row_values]
-        known = {t.name for t in TOGGLES[self.template]}
         made = Kernel(
             name=self.group.name,
             template=self.template,
@@ -218,6 +217,7 @@ class Assembler(Signature):
             target=self.device.arch,
             params=(),
             toggles=choice.toggles,
+            declared=choice.declared,
             shared_bytes=choice.shared_bytes,
             fitted=choice.reason,
             functions=tuple(self.functions.items()),
@@ -232,7 +232,7 @@ class Assembler(Signature):
             cols=self.walk.cols,
             plan=self.form.plan,
             group=self.number,
-            overridden=tuple(n for n in self.overrides if n not in known),
+            overridden=choice.ignored,
         )
         return self._repeated(self._completed(made))
 

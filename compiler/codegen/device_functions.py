@@ -8,6 +8,7 @@ from functools import cache
 
 from opweave.compiler.toggles.choose import KNOWN
 from opweave.opcodes.codes import OpCode
+from opweave.opcodes.defines import DECLARED
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.tokens import rename
 from opweave.templates import TEMPLATES
@@ -38,7 +39,7 @@ def device_function(
     An operator that mixes channels takes and makes arrays of them, and its fragment names each.
     """
     slots = {"T": results[0].register, "S": results[0].storage}
-    free = {p: f"{p}_" if p in macros() else p for p in code.params}
+    free = {p: f"{p}_" if p in macros() or p in DECLARED else p for p in code.params}
     named, text = list(free.values()), rename(text, free | slots)
     body = [text] if "{" in text else text.replace("; ", ";\n").split("\n")
     returned = results[0].register if code.results == 1 else "void"
@@ -51,8 +52,13 @@ def device_function(
     head = f"static __device__ __forceinline__ {returned} {name}("
     wide = len(head) + sum(map(len, params)) > WIDEST
     joined = "\n    " + ",\n    ".join(params) if wide else ", ".join(params)
-    lines = "\n    ".join(body)
-    return f"{head}{joined})\n{{\n    {lines}\n}}"
+    lines = map(_indented, "\n".join(body).strip("\n").split("\n"))
+    return "\n".join([f"{head}{joined})", "{", *lines, "}"])
+
+
+def _indented(line: str) -> str:
+    """A line of a body; those for the preprocessor stay at the margin."""
+    return line.strip() if line.lstrip().startswith("#") else f"    {line}"
 
 
 def _over_channels(

@@ -128,14 +128,21 @@ def _value(
         texts = [*(f"{texts[0]}[{h}]" for h in range(mixes[0])), *texts[1:]]
     site = f"here, faults, {origin.index}"  # whether, where and as what a fault is noted
     slots = {"T": types[0].register, "S": types[0].storage, "SITE": site}
-    return rename(fragment.text, dict(zip(code.params, texts, strict=True)) | slots), ""
+    names = dict(zip(code.params, texts, strict=True)) | slots
+    return code.branched(fragment.text, lambda text: rename(text, names)), ""
 
 
 def _one(expression: str, dtype: DType, result: str, code: OpCode, each: Each | None) -> str:
     """A result, or an array of them: rounded to its dtype where registers are wider.
 
     float v1[CHANNELS]; EACH_CHANNEL v1[h] = v0[h] * 2;
+
+    Where toggles choose, in each branch.
     """
+    if expression.startswith("#"):
+        parts = expression.split("\n")
+        made = (p if p.startswith("#") else _one(p, dtype, result, code, each) for p in parts)
+        return "\n".join(made)
     rounds = dtype.round and not code.exact
     value = f"{dtype.round}({expression})" if rounds else expression
     if each is None:
@@ -192,6 +199,9 @@ def bind_coordinate(origin: Origin, place: Access, result: str) -> Line:
     return origin.value(Phase.INDEX, result, " + ".join(terms) or "0")
 
 
+ZERO_PADDING = "0 * -0, which adds nothing, not even a sign of zero"
+
+
 def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     """Accumulate and result op-codes of a product.
 
@@ -204,15 +214,21 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     row = code.row(dtype.kind)
     slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
     step = f"acc[i][q][l] = {rename(row.text, slots)};"
+    start = rename(row.start, slots)
+    outside, padding = "" if dtype.is_complex else "-0.0f", ZERO_PADDING
+    if operator.law != "matmul":  # a user's
+        outside, padding = start, f"0 and {start}, which change nothing"
     return Product(
         x,
         y,
         acc.register,
-        rename(row.start, slots),
+        start,
         origin.line(Phase.ACCUMULATE, step, code=code),
         product_result(origin, name),
         dtype.register,
         origin.node.values[0].shape[-1],
+        outside,
+        padding,
     )
 
 

@@ -16,8 +16,10 @@ from opweave.compiler.kernels.layout import Access, access, viewed_layout
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Walk, walk_rows
 from opweave.compiler.scheduling.schedule import Group, Schedule
-from opweave.compiler.toggles.facts import Facts
+from opweave.compiler.toggles.declared import declared_for
+from opweave.compiler.toggles.facts import Declared, Facts
 from opweave.opcodes.cached import cached_property
+from opweave.opcodes.structural import Structure
 
 # Elements from which each thread of a map takes several chunks.
 LARGE = 1 << 20
@@ -47,6 +49,7 @@ class Setting:
         extents: of a call, by name.
         spans: by an input's value id the largest offset of its layout, in elements.
         overrides: values of toggles that the user has set.
+        structure: structural op-codes that the user has put in.
     """
 
     schedule: Schedule
@@ -54,6 +57,7 @@ class Setting:
     spans: Mapping[int, int]
     device: Device
     overrides: Mapping[str, int] = field(default_factory=dict)
+    structure: Structure = ()
 
 
 class GroupOperands:
@@ -67,9 +71,11 @@ class GroupOperands:
         self.form = self.group.form
         self.extents, self.spans = setting.extents, setting.spans
         self.device, self.overrides = setting.device, setting.overrides
+        self.placed = [p.code for p in setting.structure if p.group == number]
         self.pointers: dict[int, str] = {}
         self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
+        self.used |= {t.name for node in self.nodes for t in node.operator.toggles}
         self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
         self.tables = {v.id: self._table(v) for n in self.nodes for v in n.tables}
@@ -202,7 +208,14 @@ class GroupOperands:
             in_chunks=len(self._chunked),
             one_by_one=self._one_by_one(),
             joined=self._joined(),
+            declared=self._declared(),
         )
+
+    def _declared(self) -> tuple[Declared, ...]:
+        """The toggles of the user's operators."""
+        if not any(node.operator.toggles for node in self.nodes):
+            return ()
+        return declared_for(self.nodes, self.extents, self.device, self.overrides)
 
     def _joined(self) -> tuple[int, ...]:
         """Bytes of one running value of each reduction and scan."""

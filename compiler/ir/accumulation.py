@@ -110,11 +110,11 @@ class ProductPlan:
 
     With ``unit="fma"`` every element of the result is one running value, which takes the products
     of its row and its column in rising order, each with one rounding; so neither tiles nor threads
-    change a bit.  With ``unit="blas"`` the order is the vendor's, and the product is a kernel of
-    its own.
+    change a bit.  ``unit="step"`` is the same with op-codes of a user's.  With ``unit="blas"`` the
+    order is the vendor's, and the product is a kernel of its own.
 
     Attributes:
-        unit: "fma" or "blas".
+        unit: "fma", "step" or "blas".
         columns: smallest power of two that holds a row of the result, 0 where a block of the
             device has no room for ``HELD_ROWS`` of them.  It changes no bit.
     """
@@ -127,4 +127,8 @@ class ProductPlan:
         return max(1, extent)
 
     def __str__(self) -> str:
-        return "one fma a step, in rising order" if self.unit == "fma" else "the vendor's library"
+        return {
+            "fma": "one fma a step, in rising order",
+            "step": "step by step, in rising order",
+            "blas": "the vendor's library",
+        }[self.unit]

@@ -15,6 +15,7 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, FragmentError, OpweaveError, ShapeError
+from opweave.opcodes.own.identities import number_of
 from opweave.opcodes.shapes import ShapeRule
 
 
@@ -37,8 +38,8 @@ def scalar_type(value: Any) -> Any:
     )
 
 
-def _check_rows(operator: Operator, loop: Sequence[DType]) -> None:
-    """Refuse operands for whose types an op-code has no row.
+def _check_rows(operator: Operator, loop: Sequence[DType], results: Sequence[DType]) -> None:
+    """Refuse operands for whose types an op-code has no row, or begins with no number of theirs.
 
     Raises:
         DTypeError: names the type.
@@ -47,12 +48,14 @@ def _check_rows(operator: Operator, loop: Sequence[DType]) -> None:
         if not code.rows or operator.tables:
             continue
         try:
-            code.row(operator.kinds(code, loop))
+            row = code.row(operator.kinds(code, loop))
         except FragmentError:
             found = next((dtype for dtype in loop if dtype.is_complex), loop[0])
             parts = "; take its .real, .imag or abs()" if found.is_complex else ""
             name = "" if code.name == operator.name else f" {code.name}"
             raise DTypeError(f"no op-code{name} for {found.numpy_name}{parts}") from None
+        if row.start and operator.accumulator is not None:
+            number_of(row.start, operator.accumulator(results[0]))
 
 
 class Builder:
@@ -118,7 +121,7 @@ class Builder:
     ) -> tuple[Value, ...]:
         types = tuple(o.dtype if isinstance(o, Value) else o[1] for o in operands)
         loop, results = operator.type_rule(types, attrs)
-        _check_rows(operator, loop)
+        _check_rows(operator, loop, results)
         typed: list[Operand] = []
         for operand, dtype in zip(operands, loop, strict=True):
             if not isinstance(operand, Value):

@@ -41,6 +41,7 @@ class Node:
     attrs: tuple[tuple[str, Any], ...] = ()
     where: Where = field(default=Where(), compare=False)
     plan: Plan | ProductPlan | None = None
+    choices: tuple[tuple[str, int], ...] = ()  # values of toggles that its bits may depend on
 
     def __repr__(self) -> str:
         shown = "".join(f", {k}={v}" for k, v in self.attrs if v is not None)

@@ -10,6 +10,7 @@ from typing import Any
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import RESERVED
 from opweave.opcodes.core import Operator
+from opweave.opcodes.defines import DECLARED
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 from opweave.templates import TEMPLATES
 
@@ -59,6 +60,7 @@ def is_taken(name: str) -> bool:
     return (
         name in C_KEYWORDS
         or name in BUILT_IN
+        or name in DECLARED
         or name in template_names()
         or any(name in called(row) for row in OPERATORS.values())
         or bool(DERIVED.search(name) or NUMBERED.match(name) or FUNCTOR.match(name))
@@ -72,12 +74,12 @@ def c_name(name: str, fallback: str) -> str:
     ('image', 'double_', 'a0')
     """
     plain = str.__str__(name) if isinstance(name, str) else ""
-    return _c_name(plain, fallback, len(OPERATORS))
+    return _c_name(plain, fallback, (len(OPERATORS), len(DECLARED)))
 
 
 @cache
-def _c_name(plain: str, fallback: str, operators: int) -> str:
-    """``c_name``; ``operators`` is their number, since the functions that they call are taken."""
+def _c_name(plain: str, fallback: str, known: tuple[int, int]) -> str:
+    """``c_name``; ``known`` counts operators and toggles, whose names are taken."""
     if not is_c_name(plain) or len(plain) > 48 or RESERVED.match(plain):
         return fallback
     return f"{plain}_" if is_taken(plain) else plain

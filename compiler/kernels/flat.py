@@ -8,114 +8,22 @@ else the preprocessor is told, by an edited source, stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
-from opweave.compiler.kernels.folding import ARITHMETIC, MARK, folded
+from opweave.compiler.kernels.folding import MARK, folded
+from opweave.opcodes.conditions import COMMENT, OPENS, directive, parsed, resolved, value
 from opweave.templates import TEMPLATES
 
 # Numbers that templates make of toggles.
 DERIVED = ("BLOCK", "PAD", "FRAGMENTS", "ACROSS", "CHANNELS")
-COMMENT = r"//[^\n]*|/\*.*?\*/"
 SKIPPED = re.compile(rf'{COMMENT}|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
 WORD = re.compile(rf"({SKIPPED.pattern})|(?<![\w.])([A-Za-z_]\w*)", re.DOTALL)
-DIRECTIVE = re.compile(r"\s*#\s*(\w+)\b(.*)", re.DOTALL)
 DEFINE = re.compile(r"\s*#\s*define\s+(\w+)\s+(.+)")
-OPENS = ("if", "ifdef", "ifndef")
 ASKS = ("ifdef", "ifndef", "elifdef", "elifndef", "undef")  # whether a name is defined
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([\w./]+)"', re.MULTILINE)
 # A definition at the left margin, and its name.
 HELPER = re.compile(r"(?:static|struct)\b[^\n]*?(\w+)(?:\(| \{$)")
-# Operators of C, those that bind loosest first; here no number is negative that is divided.
-LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
-OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "||": lambda a, b: int(bool(a or b)), "&&": lambda a, b: int(bool(a and b)),
-    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
-    "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
-    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
-    **ARITHMETIC,
-}  # fmt: skip
-
-
-class _UnknownError(Exception):
-    """An expression that only the preprocessor can decide."""
-
-
-class _Expression:
-    """A constant expression of whole numbers, by recursive descent."""
-
-    def __init__(self, text: str, known: Mapping[str, int]):
-        plain = re.sub(COMMENT, " ", text, flags=re.DOTALL)
-        self.tokens = re.findall(r"\w+|\|\||&&|[=!<>]=|\S", plain)
-        self.known = known
-
-    def value(self) -> int:
-        found = self._choice()
-        if self.tokens:
-            raise _UnknownError
-        return found
-
-    def _choice(self) -> int:
-        found = self._level(0)
-        if not self._takes("?"):
-            return found
-        first = self._choice()
-        self._expects(":")
-        other = self._choice()
-        return first if found else other
-
-    def _level(self, level: int) -> int:
-        if level == len(LEVELS):
-            return self._single()
-        found = self._level(level + 1)
-        while self.tokens and self.tokens[0] in LEVELS[level]:
-            operator = self.tokens.pop(0)
-            other = self._level(level + 1)
-            if operator in "/%" and (found < 0 or other <= 0):  # C rounds towards zero
-                raise _UnknownError
-            found = OPERATORS[operator](found, other)
-        return found
-
-    def _single(self) -> int:
-        if self._takes("!"):
-            return int(not self._single())
-        if self._takes("("):
-            found = self._choice()
-            self._expects(")")
-            return found
-        word = self.tokens.pop(0) if self.tokens else ""
-        if word.isdecimal() and (word == "0" or not word.startswith("0")):
-            return int(word)
-        if word not in self.known:
-            raise _UnknownError
-        return self.known[word]
-
-    def _takes(self, token: str) -> bool:
-        if self.tokens[:1] != [token]:
-            return False
-        del self.tokens[0]
-        return True
-
-    def _expects(self, token: str) -> None:
-        if not self._takes(token):
-            raise _UnknownError
-
-
-def _value(text: str, known: Mapping[str, int]) -> int | None:
-    """What an expression comes to; None where a name of it is not known."""
-    try:
-        return _Expression(text, known).value()
-    except (_UnknownError, RecursionError):
-        return None
-
-
-@dataclass
-class _Choice:
-    """``#if`` to ``#endif``: each branch's directive and its body."""
-
-    branches: list[tuple[str, list[_Choice | str]]] = field(default_factory=list)
-    end: str = ""
 
 
 def flat(source: str, toggles: Collection[str]) -> str:
@@ -131,7 +39,7 @@ def flat(source: str, toggles: Collection[str]) -> str:
     known = _constants(lines, (*toggles, *DERIVED))
     wanted = _asked_for(source, known)
     out: list[str] = []
-    for line in _resolved(_parsed(lines), known):
+    for line in resolved(parsed(lines), known):
         define = DEFINE.match(line)
         if not define or define[1] not in known:
             out.append(_substituted(line, known))
@@ -171,14 +79,14 @@ def _constants(lines: list[str], names: Collection[str]) -> dict[str, int]:
     refused: set[str] = set()
     depth = 0
     for line in lines:
-        word, rest = _directive(line)
+        word, rest = directive(line)
         define = DEFINE.match(line)
         name = define[1] if define else ""
         used = set(_words(line)) - {name}
         is_odd = word in ASKS or "defined" in used or (word == "define" and "#" in rest)
         if is_odd or (define and (depth or name in found or name in refused)):
             refused |= used | {name}
-        elif define and name in names and (number := _value(define[2], found)) is not None:
+        elif define and name in names and (number := value(define[2], found)) is not None:
             found[name] = number
         else:
             refused |= (used | {name}) - set(found)
@@ -186,61 +94,9 @@ def _constants(lines: list[str], names: Collection[str]) -> dict[str, int]:
     return {name: number for name, number in found.items() if name not in refused}
 
 
-def _directive(line: str) -> tuple[str, str]:
-    """What the preprocessor is told, and the rest of the line; ("", "") of other lines."""
-    found = DIRECTIVE.match(line)
-    return (found[1], found[2]) if found else ("", "")
-
-
-def _parsed(lines: list[str]) -> list[_Choice | str]:
-    """Lines, and choices between lines."""
-    top: list[_Choice | str] = []
-    bodies, choices = [top], []
-    for line in lines:
-        word, _ = _directive(line)
-        if word in OPENS:
-            choices.append(_Choice([(line, [])]))
-            bodies[-1].append(choices[-1])
-            bodies.append(choices[-1].branches[-1][1])
-        elif choices and (word == "else" or word.startswith("elif")):
-            choices[-1].branches.append((line, []))
-            bodies[-1] = choices[-1].branches[-1][1]
-        elif choices and word == "endif":
-            choices.pop().end = line
-            bodies.pop()
-        else:
-            bodies[-1].append(line)
-    return top
-
-
-def _resolved(items: list[_Choice | str], known: Mapping[str, int]) -> Iterator[str]:
-    """The lines that are left: of a choice one branch, or all where a condition is not known."""
-    for item in items:
-        if isinstance(item, str):
-            yield item
-            continue
-        conditions = [_condition(line, known) for line, _ in item.branches]
-        if None not in conditions:
-            bodies = (body for _, body in item.branches)
-            taken = (b for b, holds in zip(bodies, conditions, strict=True) if holds)
-            yield from _resolved(next(taken, []), known)
-            continue
-        for line, body in item.branches:
-            yield line
-            yield from _resolved(body, known)
-        yield item.end
-
-
-def _condition(line: str, known: Mapping[str, int]) -> int | None:
-    word, rest = _directive(line)
-    if word == "else":
-        return 1
-    return _value(rest, known) if word in ("if", "elif") else None
-
-
 def _substituted(text: str, known: Mapping[str, int]) -> str:
     """The text with numbers in the places of names, but for comments and strings."""
-    mark = "" if _directive(text)[0] else MARK
+    mark = "" if directive(text)[0] else MARK
     return folded(WORD.sub(lambda m: f"{mark}{known[m[2]]}" if m[2] in known else m[0], text))
 
 

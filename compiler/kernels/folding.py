@@ -10,14 +10,11 @@ chain means the same to a compiler, whatever the types of its other terms.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+
+from opweave.opcodes.conditions import ARITHMETIC
 
 MARK = "\x01"  # before a number that stands for a toggle
 MOST = 2**31 - 1
-ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
-    "*": lambda a, b: a * b, "/": lambda a, b: a // b, "%": lambda a, b: a % b,
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b,
-}  # fmt: skip
 NUMBER = rf"({MARK}?(?:0|[1-9]\d*))(?![\w.])"
 ALONE = rf"(?<![\w.)~!{MARK}])"  # no part of a word, behind no cast
 PRODUCT = re.compile(rf"(?<![*/%] ){ALONE}{NUMBER} ([*/%]) {NUMBER}")

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from opweave.compiler.ir.device import ARCHES
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.toggles.choose import TOGGLES
+from opweave.compiler.toggles.choose import TOGGLES, rows_of
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.defines import DOC, UPPER
 from opweave.opcodes.errors import NameRefusedError
 from opweave.opcodes.tokens import C_KEYWORDS, is_c_name
 
@@ -60,7 +61,17 @@ def _faults(kernel: Kernel) -> Iterator[tuple[str, object, str]]:
     if kernel.template not in TOGGLES:
         yield "the template", kernel.template, f"one of {', '.join(TOGGLES)}"
         return
-    known = {t.name for t in TOGGLES[kernel.template]}
+    yield from _toggle_faults(kernel)
+
+
+def _toggle_faults(kernel: Kernel) -> Iterator[tuple[str, object, str]]:
+    rows = rows_of(kernel.template, kernel.declared)
+    for row in rows:
+        if type(row.name) is not str or not UPPER.fullmatch(row.name):
+            yield "the name of a toggle", row.name, "capitals, digits and underscores"
+        if type(row.meaning) is not str or not DOC.fullmatch(row.meaning):
+            yield f"the comment of {row.name}", row.meaning, "one line of printable ASCII"
+    known = {row.name for row in rows}
     for toggle, value in kernel.toggles.items():
         if toggle not in known or type(value) is not int:
             yield f"toggle {shown(toggle)}", value, "an integer, for a toggle of its template"

@@ -14,7 +14,6 @@ from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
-    Carry,
     Factor,
     Line,
     Load,
@@ -24,8 +23,10 @@ from opweave.compiler.kernels.kernel_parts import (
     Reduction,
     Store,
 )
+from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import LaunchError
+from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import tokens
 
 Operand = TypeVar("Operand", Load, Factor)
@@ -44,6 +45,7 @@ class Kernel:
         target: the architecture.
         params: parameters in order.
         toggles: values of the #define toggles.
+        declared: toggles of the user's operators, which are among those.
         shared_bytes: shared memory that a block asks for.
         fitted: why the toggles are not those of a larger device, "" where they are.
         overridden: toggles that the user set and the template has not.
@@ -62,6 +64,8 @@ class Kernel:
         channels: values of a pixel, in kernels of pixels.
         totals: of scans whose rows several blocks share, the walk that adds a part up.
         carried: operands and the results that take their place in the next turn of a loop.
+        index, guard: op-codes of a user's in the place of the template's.
+        most_blocks: of a launch whose index is a loop, 0 for as many as the elements take.
     """
 
     name: str
@@ -81,6 +85,7 @@ class Kernel:
     cols: tuple[Extent, ...]
     plan: Plan | None
     group: int
+    declared: tuple[Declared, ...] = ()
     shared_bytes: int = 0
     fitted: str = ""
     overridden: tuple[str, ...] = ()
@@ -90,6 +95,9 @@ class Kernel:
     channels: int = 0
     totals: Pass | None = None
     carried: Carried = ()
+    index: Structural | None = None
+    guard: Structural | None = None
+    most_blocks: int = 0
 
     @property
     def declarations(self) -> tuple[str, ...]:
@@ -99,6 +107,26 @@ class Kernel:
         return tuple(
             f"{p.declaration}{end}{f'  // {p.comment}' if p.comment else ''}" for p, end in pairs
         )
+
+    @property
+    def end(self) -> str:
+        """Name of the column that loads and stores end before."""
+        return "end" if self.guard else "cols"
+
+    @property
+    def loop(self) -> str:
+        """The head of the loop that a user's index op-code is, in two lines; "" without one."""
+        if self.index is None or not self.index.is_loop:
+            return ""
+        head, step = self.index.text.rsplit(";", 1)
+        return f"{head};\n     {step.strip()}"
+
+    @property
+    def added(self) -> tuple[int, ...]:
+        """The values whose stores add to what is there."""
+        stores = (*self.row_stores, *(store for step in self.passes for store in step.stores))
+        names = {s.name for s in stores if s.by and s.by.adds}
+        return tuple(p.source for p in self.params if p.name in names)
 
     @property
     def has_batch(self) -> bool:
@@ -175,9 +203,7 @@ class Kernel:
     @property
     def opcodes(self) -> tuple[Line, ...]:
         """The flat op-code list, in the order of the source."""
-        out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
-        out.append(Line(Phase.INDEX, "index", f"{self.template} template: " + self.extents_text))
-        out.append(Line(Phase.GUARD, "guard", "only what lies inside is read and written"))
+        out = self._begin()
         if self.product is not None:
             for factor, place in ((self.product.x, "[m, k]"), (self.product.y, "[k, n]")):
                 text = f"{place} <- {factor.name}"
@@ -185,22 +211,33 @@ class Kernel:
             out.append(self.product.accumulate)
             if self.template == "product_rows":
                 out.append(self.product.result)
-        out += [_load_line(load) for load in self.row_loads]
+        out += [load.line for load in self.row_loads]
         out += self.row_lines
         seen: set[str] = set()
         for step in self.passes:
-            out += [_load_line(load) for load in step.loads if load.register not in seen]
+            out += [load.line for load in step.loads if load.register not in seen]
             seen |= {load.register for load in step.loads}
             if step is self.passes[0]:
-                out += map(_carry_line, self.carried)
+                out += [carry.line for carry in self.carried]
             out += step.lines
             met = (*step.reductions, *(s for s in step.scans if s.accumulate not in step.lines))
             out += [r.accumulate for r in met]
             out += [r.join for r in met]
             out += step.row_lines
-            out += [_store_line(store) for store in step.stores]
-        out += [_store_line(store) for store in self.row_stores]
+            out += [store.line for store in step.stores]
+        out += [store.line for store in self.row_stores]
         return (*out, Line(Phase.CLOSE, "close", "}"))
+
+    def _begin(self) -> list[Line]:
+        """Signature, index and guard."""
+        out = [Line(Phase.SIGNATURE, self.name, ", ".join(p.declaration for p in self.params))]
+        for phase, code, text in (
+            (Phase.INDEX, self.index, f"{self.template} template: {self.extents_text}"),
+            (Phase.GUARD, self.guard, "only what lies inside is read and written"),
+        ):
+            text = f"{code.text}  // {code.name}" if code else text
+            out.append(Line(phase, phase.value, text))
+        return out
 
     @property
     def extents_text(self) -> str:
@@ -240,6 +277,8 @@ class Kernel:
         """
         size = Size(*self.elements(extents), self.has_rows)
         found = GEOMETRY[self.template].grid(self.toggles, size)
+        if self.most_blocks:
+            found = (min(found[0], self.most_blocks), *found[1:])
         if found[0] > MOST_BLOCKS or found[1] > MOST_BLOCKS_Y:
             raise LaunchError(
                 f"{self.name}: {found[0]} x {found[1]} blocks are more than a grid has; call it "
@@ -257,19 +296,3 @@ class Kernel:
 
     def scalars(self) -> list[Scalar]:
         return [p.source for p in self.params if p.kind == "scalar"]
-
-
-def _carry_line(carry: Carry) -> Line:
-    name = carry.operand.name
-    text = f"{name} <- {carry.result.name} after each of the turns"
-    return Line(Phase.REPEAT, f"repeat {name}", text)
-
-
-def _load_line(load: Load) -> Line:
-    address = load.access.at(load.name, "j")
-    return Line(Phase.LOAD, f"load {load.name}", f"{load.register} <- {address}")
-
-
-def _store_line(store: Store) -> Line:
-    address = store.access.at(store.name, "j")
-    return Line(Phase.STORE, f"store {store.name}", f"{address} <- {store.value}")

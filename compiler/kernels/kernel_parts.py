@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
+from opweave.compiler.kernels.addressed import Addressed, Typed
 from opweave.compiler.kernels.layout import Access, MatrixAddress
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
+from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import rename, tokens
 
 
@@ -60,36 +62,15 @@ class Line:
 
     @property
     def source(self) -> str:
-        return f"{self.text}  // {self.comment}" if self.comment else self.text
+        """The text with its comment, behind each branch where toggles choose one."""
+        if not self.comment:
+            return self.text
+        parts = self.text.split("\n") if self.text.startswith("#") else [self.text]
+        return "\n".join(p if p.startswith("#") else f"{p}  // {self.comment}" for p in parts)
 
     def __str__(self) -> str:
-        return f"{self.phase.value:<10} {self.name:<13} {self.text}"
-
-
-class Typed:
-    """What has a dtype: its C types in registers and in memory."""
-
-    dtype: DType
-
-    @property
-    def ctype(self) -> str:
-        return self.dtype.register
-
-    @property
-    def storage(self) -> str:
-        return self.dtype.storage
-
-
-class Addressed(Typed):
-    """An array operand that is read or written along a walk."""
-
-    name: str
-    access: Access
-
-    @property
-    def place(self) -> str:
-        """Address of what a whole row reads or writes."""
-        return self.access.at(self.name, "")
+        head = f"{self.phase.value:<10} {self.name:<13} "
+        return head + self.text.replace("\n", f"\n{'':<{len(head)}}")
 
 
 @dataclass(frozen=True)
@@ -104,6 +85,14 @@ class Load(Addressed):
     dtype: DType
     access: Access
     late: bool = False
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        value = self.access.at(self.name, "j")
+        value = f"{self.read(self.element)}  // {self.by.name}" if self.by else value
+        return Line(Phase.LOAD, f"load {self.name}", f"{self.register} <- {value}")
 
     @property
     def zero(self) -> str:
@@ -129,6 +118,19 @@ class Store(Addressed):
     value: str
     dtype: DType
     access: Access
+    by: Structural | None = None
+
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        text = f"{self.access.at(self.name, 'j')} <- {self.value}"
+        text = f"{self.whole}  // {self.by.name}" if self.by else text
+        return Line(Phase.STORE, f"store {self.name}", text)
+
+    @property
+    def whole(self) -> str:
+        """What writes the value itself, such as that of a whole row."""
+        return self.written(self.value)
 
     @property
     def register(self) -> str:
@@ -259,13 +261,26 @@ class Carry(NamedTuple):
     operand: Load | Factor
     result: Store
 
+    @property
+    def line(self) -> Line:
+        """As it stands in a list."""
+        name = self.operand.name
+        text = f"{name} <- {self.result.name} after each of the turns"
+        return Line(Phase.REPEAT, f"repeat {name}", text)
+
 
 Carried = tuple[Carry, ...]
 
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element."""
+    """A matrix product: ``accumulate`` is one step, ``result`` the rounded value of an element.
+
+    Attributes:
+        outside: what stands for elements outside of ``y``, with which and 0 a step changes
+            nothing; "" is 0.
+        padding: the same in words.
+    """
 
     x: Factor
     y: Factor
@@ -275,8 +290,5 @@ class Product:
     result: Line
     result_ctype: str
     depth: Extent
-
-    @property
-    def outside(self) -> str:
-        """What stands for elements outside of ``y``, whose products add nothing; "" is 0."""
-        return "" if self.ctype.startswith("complex") else "-0.0f"
+    outside: str
+    padding: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opweave.compiler.kernels.gate import check_kernel
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.toggles.choose import TOGGLES
+from opweave.compiler.toggles.choose import rows_of
 from opweave.templates import TEMPLATES
 
 if TYPE_CHECKING:
@@ -68,11 +68,12 @@ def render(kernel: Kernel) -> str:
     if isinstance(kernel, HandwrittenKernel):
         return kernel.source
     template = _environment().get_template(f"{kernel.template}.cu.j2")
-    meanings = {t.name: t.meaning for t in TOGGLES[kernel.template]}
+    meanings = {t.name: t.meaning for t in rows_of(kernel.template, kernel.declared)}
 
     def define(toggle: tuple[str, int]) -> str:
         name, value = toggle
-        return f"#define {name:<17} {value:<4} // {meanings[name]}"
+        said = f" // {meanings[name]}" if meanings[name] else ""
+        return f"#define {name:<17} {value:<4}{said}"
 
     text = template.render(kernel=kernel, define=define, comment=_comment)
     lines = (line.rstrip() for line in text.strip("\n").split("\n"))

@@ -262,7 +262,9 @@ def _of_product(alarms: Alarms, node: Node) -> Iterator[Value]:
 
 def of_matmul(alarms: Alarms, node: Node) -> Iterator[Value]:
     """Sums of products in any order; those of float16 are rounded only once."""
-    if node.result.dtype is F16:
+    if node.operator.like:
+        yield from loose(alarms, node)
+    elif node.result.dtype is F16:
         for value in (*node.values, node.result):
             yield alarms.op("isinf", value)
     elif node.result.dtype.kind in "fc":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opweave.compiler.codegen.assemble import assemble
@@ -17,6 +17,8 @@ from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
+from opweave.compiler.toggles.declared import Choices
+from opweave.opcodes.structural import Structure
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Options:
         watched: there are further outputs, which say whether NumPy would find an error.
         repeated: results become arguments again and again, see ``Graph.repeated``.
         writes: the function may write to its arguments; a step of ``ow.repeat`` may not.
+        structure: structural op-codes in the place of the templates'.
     """
 
     toggles: tuple[tuple[str, int], ...] = ()
@@ -44,6 +47,7 @@ class Options:
     watched: bool = False
     repeated: bool = False
     writes: bool = True
+    structure: Structure = ()
 
     @property
     def overrides(self) -> dict[str, int]:
@@ -59,10 +63,15 @@ class Lowered:
     kernels: tuple[Kernel, ...]
     sources: tuple[str, ...]
     device: Device
+    structure: Structure = ()
 
 
 def schedule_graph(
-    graph: Graph, extents: Mapping[str, int], device: Device, options: Options
+    graph: Graph,
+    extents: Mapping[str, int],
+    device: Device,
+    options: Options,
+    choices: Choices | None = None,
 ) -> Schedule:
     """Plan and fuse a simplified graph.
 
@@ -71,6 +80,9 @@ def schedule_graph(
     """
     overrides = check_overrides(options.overrides)
     planned = plan(graph, extents, device, override_plan(overrides), options.library)
+    if choices:
+        nodes = (replace(n, choices=choices.get(n.result.id, ())) for n in planned.nodes)
+        planned = planned.with_nodes(nodes)
     return verify_schedule(fuse(verify_graph(planned), options.fused))
 
 
@@ -80,9 +92,10 @@ def finish(
     spans: Mapping[int, int],
     device: Device,
     overrides: Mapping[str, Any],
+    structure: Structure = (),
 ) -> Lowered:
     """Choose the toggles of a schedule's kernels, assemble and render them."""
     plain = check_overrides(overrides)
-    kernels = assemble(Setting(schedule, extents, spans, device, plain))
+    kernels = assemble(Setting(schedule, extents, spans, device, plain, structure))
     sources = tuple(render(kernel) for kernel in kernels)
-    return Lowered(schedule.graph, schedule, kernels, sources, device)
+    return Lowered(schedule.graph, schedule, kernels, sources, device, structure)

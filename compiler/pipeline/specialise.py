@@ -25,6 +25,7 @@ from opweave.compiler.scheduling.accumulation_plans import plan_class
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.vectors import as_sums, column_products
 from opweave.compiler.scheduling.verify import verify_graph
+from opweave.compiler.toggles.declared import choices_of
 from opweave.compiler.traced.tracer import MOST_NODES
 from opweave.compiler.tracing.arguments import ArrayType, Static, Trace
 from opweave.compiler.tracing.trace import Describe, Rebuild, trace
@@ -236,15 +237,19 @@ def lowered_for(
     graph = variant.with_sums.get(sums)
     if graph is None:
         graph = variant.with_sums[sums] = as_sums(variant.graph, sums)
-    plans = (sums, plan_class(graph, extents, device, options.library))
+    overrides = options.overrides
+    choices = choices_of(graph, extents, device, overrides)
+    plans = (sums, plan_class(graph, extents, device, options.library), tuple(choices.items()))
     schedule = variant.schedules.get((plans, device))
     if schedule is None:
-        schedule = schedule_graph(graph, extents, device, options)
+        schedule = schedule_graph(graph, extents, device, options, choices)
         variant.schedules[plans, device] = schedule
-    shapes = shape_class(Setting(schedule, extents, spans, device))
+    structure = options.structure
+    setting = Setting(schedule, extents, spans, device, overrides, structure)
+    shapes = shape_class(setting)
     lowered = variant.lowered.get((plans, shapes, device))
     if lowered is None:
-        lowered = finish(schedule, extents, spans, device, options.overrides)
+        lowered = finish(schedule, extents, spans, device, overrides, structure)
         variant.lowered[plans, shapes, device] = lowered
     return lowered
 

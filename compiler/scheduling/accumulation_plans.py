@@ -101,13 +101,15 @@ def plan_product(
     """The accumulation plan of a product for given extents; it is also the product's class."""
     x, y = (v.shape for v in node.values)
     sizes = [extent_of(e, extents) for e in (x[-2], x[-1], y[-1])]
+    is_ours = not node.operator.like
     has_blas = library and device.is_host and node.result.dtype in (F32, F64, C64, C128)
     pays = sizes[1] >= BLAS_DEPTH or sizes[2] < BLAS_COLUMNS
-    if has_blas and pays and prod(sizes) >= BLAS_FROM:
+    if is_ours and has_blas and pays and prod(sizes) >= BLAS_FROM:
         return ProductPlan("blas")
     columns = next((c for c in COLUMNS if sizes[2] <= c), 0)
     held = HELD_ROWS * (columns + HELD_PADDING) * node.result.dtype.register_bytes
-    return ProductPlan("fma", columns if held <= device.block_bytes else 0)
+    unit = "fma" if is_ours else "step"
+    return ProductPlan(unit, columns if held <= device.block_bytes else 0)
 
 
 def plan(

@@ -24,6 +24,7 @@ from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.opcodes.allowed import check_name, shown
 from opweave.opcodes.core import BoundOperator, Kind, Operator
 from opweave.opcodes.errors import EditError
+from opweave.opcodes.structural import refuse_removal
 
 STRUCTURAL = ("signature", "index", "guard", "load", "store", "close")
 
@@ -102,6 +103,8 @@ class Edit:
         Raises:
             EditError: its operand has another type, shape or order in memory than its result.
         """
+        if _first_word(name) in STRUCTURAL:
+            raise refuse_removal(name)
         index = self._find(name)
         node = self.graph.nodes[index]
         source = node.operands[0]
@@ -139,7 +142,10 @@ class Edit:
 
     def _find(self, name: str) -> int:
         if _first_word(name) in STRUCTURAL:
-            raise EditError(f"{shown(name)} is structural: the template supplies it")
+            raise EditError(
+                f"{shown(name)} is structural: the template supplies it, and replace takes a "
+                "structural op-code for it, such as opweave.structural('guard', 'end = cols')"
+            )
         if name in self.names:
             return self.names[name]
         found = [i for i in self.members if self.graph.nodes[i].operator.name == name]

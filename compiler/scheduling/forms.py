@@ -5,7 +5,7 @@ The grammar of forms is that of the schedule (``schedule.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,14 +83,30 @@ def numbers_of(node: Node) -> set[Any]:
     }
 
 
+def _unfit(nodes: Sequence[Node]) -> str:
+    """Why nodes cannot share parameters, or toggles that bits depend on; "" where they can."""
+    if len(set().union(*map(numbers_of, nodes))) > MOST_NUMBERS:
+        return f"more than {MOST_NUMBERS} numbers"
+    found: dict[str, tuple[Node, int]] = {}
+    for node in nodes:
+        for name, value in node.choices:
+            first, other = found.setdefault(name, (node, value))
+            if value != other:
+                return (
+                    f"{first.operator.name} has {name}={other}, {node.operator.name} has "
+                    f"{name}={value}, and bits may differ"
+                )
+    return ""
+
+
 def form_of(graph: Graph, members: set[int]) -> Form | str:
     """Decide whether nodes can share one kernel: its form, or the reason why not."""
     outputs = group_outputs(graph, members)
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
         return f"more than {MOST_OPERANDS} operands"
     nodes = [graph.nodes[i] for i in sorted(members)]
-    if len(set().union(*map(numbers_of, nodes))) > MOST_NUMBERS:
-        return f"more than {MOST_NUMBERS} numbers"
+    if reason := _unfit(nodes):
+        return reason
     made = {r.id for n in nodes for r in n.results}
     if any(v.id in graph.views and graph.base(v).id in made for n in nodes for v in n.values):
         return "a value is read in another order than it is made in: it is stored first"

@@ -55,4 +55,5 @@ PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
 def _is_plain(node: Node) -> bool:
     """True for a map of values in registers that may stand anywhere in a loop."""
     row = node.operator
-    return row.kind is Kind.MAP and not (row.mixes or row.tables or row.notes_faults)
+    odd = row.mixes or row.tables or row.notes_faults or node.choices
+    return row.kind is Kind.MAP and not odd

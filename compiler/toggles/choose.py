@@ -7,19 +7,20 @@ derived from it; overriding one replaces the plan, for fused and unfused kernels
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.device import KEPT_BYTES, Device
 from opweave.compiler.toggles import rows
-from opweave.compiler.toggles.facts import Facts, Toggle
+from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
 from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
 from opweave.compiler.toggles.shared_memory import REMEDIES, product_threads, shared_bytes
 from opweave.compiler.toggles.tiles import PRODUCT, TILE
 from opweave.compiler.toggles.variants import VARIANTS, only
 from opweave.opcodes.allowed import MOST_SHOWN, shown
+from opweave.opcodes.defines import DECLARED
 from opweave.opcodes.errors import ToggleError
 from opweave.opcodes.tokens import is_c_name
 
@@ -53,29 +54,31 @@ def check_overrides(overrides: Mapping[str, Any]) -> dict[str, int]:
     """
     plain: dict[str, int] = {}
     for name, value in overrides.items():
-        toggle = KNOWN.get(name) if type(name) is str else None
+        toggle = _known(name) if type(name) is str else None
         if toggle is None:
             shown_name = name if type(name) is str and is_c_name(name) else shown(name)
             raise ToggleError(
                 f"unknown toggle {shown_name[:MOST_SHOWN]}: expected one of "
-                f"{', '.join(sorted(KNOWN))}"
+                f"{', '.join(sorted({*KNOWN, *DECLARED}))}, or one that ow.toggle has declared"
             )
-        whole = type(value) in (bool, int)
-        good = whole and (value in (0, 1) if toggle.values == "0|1" else _is_power(value))
-        if not good or value > 1024:
+        if type(value) not in (bool, int) or value not in toggle.values:
             raise ToggleError(
-                f"{name}={shown(value)}: expected {_range(toggle)} for '{toggle.meaning}'"
+                f"{name}={shown(value)}: expected {one_of(toggle.values)} for '{toggle.meaning}'"
             )
         plain[toggle.name] = int(value)
     return plain
 
 
-def _range(toggle: Toggle) -> str:
-    return "0 or 1" if toggle.values == "0|1" else f"a {toggle.values} up to 1024"
+def _known(name: str) -> Toggle | None:
+    """The row of a toggle; of a user's with all values that it may have in any operator."""
+    if name in DECLARED:
+        return Toggle(name, "a toggle of your own", lambda facts: 0, values=DECLARED[name])
+    return KNOWN.get(name)
 
 
-def _is_power(value: int) -> bool:
-    return value > 0 and value & (value - 1) == 0
+def rows_of(template: str, declared: Iterable[Declared] = ()) -> tuple[Toggle, ...]:
+    """All toggles of a kernel: of its template, and of the user's operators."""
+    return (*TOGGLES[template], *(found.row for found in declared))
 
 
 def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
@@ -102,11 +105,15 @@ class Choice:
         toggles: values by name.
         shared_bytes: shared memory that a block asks for.
         reason: why it is not the variant that pays most on a larger device; "" where it is.
+        ignored: overrides of what the kernel has not.
+        declared: toggles of the user's operators.
     """
 
     toggles: dict[str, int]
     shared_bytes: int
     reason: str = ""
+    ignored: tuple[str, ...] = ()
+    declared: tuple[Declared, ...] = ()
 
 
 def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
@@ -119,10 +126,12 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
             reason.
     """
     found, variant = _fitting(template, facts)
-    given = {t.name: int(overrides[t.name]) for t in TOGGLES[template] if t.name in overrides}
+    rows = rows_of(template, facts.declared)
+    given = {t.name: int(overrides[t.name]) for t in rows if t.name in overrides}
     chosen = found.toggles | given
-    for toggle in TOGGLES[template]:
-        reason = toggle.check(chosen[toggle.name], variant) if toggle.name in given else ""
+    asked = {*given, *(d.name for d in facts.declared)}
+    for toggle in rows:
+        reason = toggle.check(chosen[toggle.name], variant) if toggle.name in asked else ""
         if reason:
             raise ToggleError(f"{toggle.name}={chosen[toggle.name]} cannot hold: {reason}")
     if template in TOGETHER:
@@ -132,14 +141,15 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
         names = " with ".join(f"{n}={v}" for n, v in given.items())
         what = f"{names} cannot hold" if names else f"no variant of the template {template} fits"
         raise ToggleError(f"{what}: {_lacking(template, needed, facts.device)}")
-    return Choice(chosen, needed, found.reason)
+    ignored = tuple(n for n in overrides if n not in given)
+    return Choice(chosen, needed, found.reason, ignored, facts.declared)
 
 
 def _fitting(template: str, facts: Facts) -> tuple[Choice, Facts]:
     """The first variant that fits, else the last, as the compiler chooses it; and its facts."""
     tried: list[Choice] = []
     for variant in VARIANTS.get(template, only)(facts):
-        chosen = {t.name: t.choose(variant) for t in TOGGLES[template]}
+        chosen = {t.name: t.choose(variant) for t in rows_of(template, facts.declared)}
         tried.append(Choice(chosen, shared_bytes(template, chosen, variant)))
         if tried[-1].shared_bytes <= facts.device.block_bytes:
             break

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.device import Device
+from opweave.opcodes.defines import Define
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,41 @@ class ProductFacts:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """A toggle that the operators of a kernel declare, and what was found for the kernel.
+
+    Attributes:
+        toggle: the declaration.
+        value: the choice.
+        holding: the values that can hold here.
+        refused: the others, and why, which may name extents: no part of a shape class.
+    """
+
+    toggle: Define
+    value: int
+    holding: tuple[int, ...]
+    refused: Mapping[int, str] = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.toggle.name
+
+    @property
+    def row(self) -> Toggle:
+        """It as a row of the kernel's table."""
+        return Toggle(
+            self.name, self.toggle.doc, lambda facts: self.value,
+            lambda value, facts: self._reason(value), self.toggle.values,
+        )  # fmt: skip
+
+    def _reason(self, value: int) -> str:
+        if value in self.holding:
+            return ""
+        may = f"it is {one_of(self.toggle.values)}"
+        return self.refused.get(value, may)
+
+
+@dataclass(frozen=True)
 class Facts:
     """What the toggles of one kernel are chosen from: the shape class and the device.
 
@@ -62,6 +98,7 @@ class Facts:
         heavy: for scans, an element also takes special functions or conversions.
         shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
         stages: in this variant operands pass through shared memory.
+        declared: toggles of the user's operators.
     """
 
     device: Device
@@ -83,7 +120,11 @@ class Facts:
     heavy: bool = False
     shape: TileShape | None = None
     stages: bool = True
+    declared: tuple[Declared, ...] = ()
 
+
+FLAG = (0, 1)
+POWERS = tuple(1 << n for n in range(11))
 
 Choice = Callable[[Facts], int]
 # A value and the facts -> the reason why it cannot hold, or "".
@@ -99,17 +140,25 @@ class Toggle:
         meaning: the comment beside it.
         choose: the compiler's choice from the facts.
         check: reason why a value cannot hold, or "".
-        values: the values it may take, "0|1" or "power of two".
+        values: the values it may take.
     """
 
     name: str
     meaning: str
     choose: Choice
     check: Check = lambda value, facts: ""
-    values: str = "0|1"
+    values: tuple[int, ...] = FLAG
 
 
-power = partial(Toggle, values="power of two")
+def one_of(values: tuple[int, ...]) -> str:
+    """What may be chosen from, as a message says it."""
+    if values == POWERS:
+        return f"a power of two up to {POWERS[-1]}"
+    *others, last = map(str, values)
+    return f"{', '.join(others)} or {last}"
+
+
+power = partial(Toggle, values=POWERS)
 
 
 def on_device(gpu: int, *, host: int) -> Choice:

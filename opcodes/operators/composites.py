@@ -16,7 +16,7 @@ import numpy as np
 from opweave.opcodes import dtypes, rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Kind, Operator, TypeRule
-from opweave.opcodes.errors import AxisError
+from opweave.opcodes.errors import ArgumentError, AxisError
 from opweave.opcodes.operators.complexes import IMAG, REAL
 
 Axis = int | tuple[int, ...] | None
@@ -108,6 +108,31 @@ def gelu(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
 
 
+# What an element beside the array reads as: modes of np.pad.
+BOUNDS = {"clamp": "edge", "wrap": "wrap", "zero": "constant"}
+
+
+def neighbour(x: Any, step: int = 1, bounds: str = "clamp") -> Any:
+    """Each element's neighbour, ``step`` further along the last axis.
+
+    Of what lies beside the array, ``clamp`` reads the nearest element, ``wrap`` goes on at the
+    other end, and ``zero`` is 0.
+
+    Raises:
+        AxisError: the array has no dimensions.
+        ArgumentError: no such policy.
+    """
+    if not np.ndim(x):
+        raise AxisError("expected an array with an axis, found 0 dimensions")
+    if bounds not in BOUNDS:
+        raise ArgumentError(f"bounds={shown(bounds)}: expected one of {', '.join(BOUNDS)}")
+    size = abs(step)
+    widths = (size, 0) if step < 0 else (0, size)
+    mode: Any = BOUNDS[bounds]
+    padded = np.pad(x, [*[(0, 0)] * (x.ndim - 1), widths], mode)
+    return padded[..., :-size] if step < 0 else padded[..., size:]
+
+
 def softmax(x: Any, axis: Axis = -1) -> Any:
     """exp(x - max) / sum(exp(x - max)) over an axis, or over the whole tensor for None."""
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
@@ -195,6 +220,10 @@ OPERATORS: tuple[Operator, ...] = (
     composite(
         "logaddexp2", logaddexp2, rules.as_ufunc(np.logaddexp2),
         _ABOVE_PARTS.format("exp2", "multiply "), params="x y",
+    ),
+    composite(
+        "neighbour", neighbour, rules.same, "coordinate coordinate add clip gather_2d",
+        (("step", 1), ("bounds", "clamp")),
     ),
     composite("softmax", softmax, rules.floating, "max subtract exp sum divide", (("axis", -1),)),
     composite(

@@ -14,7 +14,7 @@ import numpy as np
 
 from opweave.opcodes import rules
 from opweave.opcodes.codes import OpCode, Phase, rows
-from opweave.opcodes.core import Kind, Operator
+from opweave.opcodes.core import Kind, Operator, TypeRule
 from opweave.opcodes.shapes import PRODUCT, RESHAPED, SLICED, VIEWED, ShapeRule
 
 # One rounding a step; fma is asked for by name, so that no compiler decides.
@@ -73,9 +73,13 @@ def indices(first: int, step: int, count: int) -> slice:
 
 
 def _view(
-    name: str, numpy: Callable[..., Any], rule: ShapeRule, attrs: tuple[tuple[str, Any], ...]
-) -> Operator:
-    return Operator(name, Kind.MOVE, (), numpy, rules.first, shape_rule=rule, attrs=attrs)
+    name: str, numpy: Callable[..., Any], index_map: str, shape_rule: ShapeRule,
+    attrs: tuple[tuple[str, Any], ...], rule: TypeRule = rules.first, params: str = "x",
+) -> Operator:  # fmt: skip
+    """Make a view from a row.  It computes nothing: loads of its users read at other places."""
+    named = tuple(params.split())
+    code = OpCode(name, Phase.INDEX, named, supplied=f"no fragment but an index map: {index_map}")
+    return Operator(name, Kind.MOVE, (code,), numpy, rule, named, shape_rule, attrs=attrs)
 
 
 OPERATORS: tuple[Operator, ...] = (
@@ -89,12 +93,12 @@ OPERATORS: tuple[Operator, ...] = (
         ),
         multiplied, rules.same, ("x", "y"), PRODUCT, accumulator=rules.wide_float,
     ),
-    _view("view", viewed, VIEWED, (("axes", ()),)),
-    Operator(
-        "slice", Kind.MOVE, (), sliced, rules.first_and_index, ("x", "start"), SLICED,
-        attrs=(("axis", 0), ("extent", 0), ("step", 1)),
+    _view("view", viewed, "axis d is axes[d] of x, or new", VIEWED, (("axes", ()),)),
+    _view(
+        "slice", sliced, "i of the axis is start + step * i of x", SLICED,
+        (("axis", 0), ("extent", 0), ("step", 1)), rules.first_and_index, "x start",
     ),
-    _view("reshape", reshaped, RESHAPED, (("shape", ()),)),
+    _view("reshape", reshaped, "elements in rows, one by one", RESHAPED, (("shape", ()),)),
     Operator(
         "full", Kind.CREATE,
         (OpCode("full", Phase.PROLOGUE, ("x",), rows({"fiub": "x"}), exact=True),),

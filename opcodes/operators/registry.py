@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from opweave.opcodes.operators import (
 )
 from opweave.opcodes.ulps import stated
 
+if TYPE_CHECKING:
+    from opweave.opcodes.defines import Define
+
 TABLES: tuple[Any, ...] = (
     maps, functions, gathers, reductions, products, composites, pixels, complexes,
 )  # fmt: skip
@@ -43,7 +46,7 @@ ALIASES = {"amax": "max", "amin": "min", "true_divide": "divide", "abs": "absolu
 
 def operator(
     name: str,
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     *,
@@ -64,7 +67,7 @@ def operator(
             result, ``"s = 1 / (1 + exp(-x))"``, for later ones.  A named result is rounded to the
             operator's type (the operands', where the result is a bool) as if it were an operator
             of its own.  Op-codes of other operators, as in ``ow.opcodes.exp.opcodes``, may stand
-            in the list.
+            in the list, and toggles (``ow.toggle``), which its fragments test by ``#if``.
         type_rule: ``"same"`` (operands promoted to one type, which is the result's), ``"float"``
             (promoted to a float type), ``"bool"`` (promoted, result bool), or a callable as in
             opweave.opcodes.rules.
@@ -80,18 +83,28 @@ def operator(
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
         FragmentError: the fragment breaks the rules for fragments.
+        ToggleError: a toggle that no fragment tests, or that two op-codes declare differently.
         DTypeError: an unknown type rule.
     """
-    check_name(name, "operator")
-    if name in BUILT_IN or (name in OPERATORS and not replace):
-        raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
+    check_free(name, replace)
     row = _made(name, fragment, type_rule, numpy, Cost(flops, special), ulp)
     OPERATORS[name] = row
     return row
 
 
+def check_free(name: str, replace: bool) -> None:
+    """Refuse a name for an operator of a user's.
+
+    Raises:
+        NameRefusedError: it cannot stand in source, or is taken.
+    """
+    check_name(name, "operator")
+    if name in BUILT_IN or (name in OPERATORS and not replace):
+        raise NameRefusedError(f"operator name {name!r} is taken: pick another, or replace=True")
+
+
 def cuda(
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     *operands: Any,
     numpy: Callable[..., Any],
     type_rule: str | TypeRule = "same",
@@ -119,11 +132,12 @@ def cuda(
     Raises:
         NameRefusedError: the name cannot stand in source.
         FragmentError: the fragment breaks the rules for fragments.
+        ToggleError: a toggle that no fragment tests, or that two op-codes declare differently.
         DTypeError: an unknown type rule.
         ArgumentError: not an operand for each parameter.
     """
     check_name(name, "operator")
-    params = _positional_parameters(name, numpy)
+    params = positional_parameters(name, numpy)
     from opweave.opcodes.lists import digest, listed  # no import needs it
 
     codes = listed(name, fragment, params)
@@ -143,19 +157,15 @@ def cuda(
 
 def _made(
     name: str,
-    fragment: str | Sequence[str | OpCode],
+    fragment: str | Sequence[str | OpCode | Define],
     type_rule: str | TypeRule,
     numpy: Callable[..., Any],
     cost: Cost,
     ulp: float,
 ) -> Operator:
     """A user's elementwise operator."""
-    if not callable(type_rule) and (type(type_rule) is not str or type_rule not in rules.BY_NAME):
-        raise DTypeError(
-            f"{name}: unknown type rule {shown(type_rule)}: expected one of "
-            f"{sorted(rules.BY_NAME)}"
-        )
-    params = _positional_parameters(name, numpy)
+    rule = named_rule(name, type_rule, rules.BY_NAME)
+    params = positional_parameters(name, numpy)
     from opweave.opcodes.lists import listed
 
     return Operator(
@@ -163,14 +173,34 @@ def _made(
         Kind.MAP,
         listed(name, fragment, params),
         numpy,
-        rules.BY_NAME[type_rule] if isinstance(type_rule, str) else type_rule,
+        rule,
         params=params,
         cost=cost,
         ulp=stated(ulp),
     )
 
 
-def _positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+def named_rule(name: str, type_rule: str | TypeRule, known: Mapping[str, TypeRule]) -> TypeRule:
+    """A type rule, or the one of that name.
+
+    Raises:
+        DTypeError: there is none.
+    """
+    if callable(type_rule):
+        return type_rule
+    if type(type_rule) is not str or type_rule not in known:
+        raise DTypeError(
+            f"{name}: unknown type rule {shown(type_rule)}: expected one of {sorted(known)}"
+        )
+    return known[type_rule]
+
+
+def positional_parameters(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a NumPy meaning names its operands.
+
+    Raises:
+        FragmentError: it has no signature, or none.
+    """
     if isinstance(function, np.ufunc):
         return ("x", "y", "z")[: function.nin]
     try:

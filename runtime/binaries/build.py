@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from opweave.compiler.codegen.structure import texts_of
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.errors import CompileError
@@ -184,15 +185,18 @@ def provenance(kernel: Kernel, source: str) -> dict[int, str]:
     texts: dict[str, str] = {}
     for line in kernel.opcodes:
         if line.opcode is not None:
-            texts[line.source] = line.name
+            parts = line.source.split("\n")
+            texts |= {part: line.name for part in parts if not part.startswith("#")}
     for function, opcode in kernel.functions:
         for part in function.split("\n"):
             if part.strip() not in ("", "{", "}"):
                 texts[part.strip()] = opcode
-    found = {}
+    found, structural = {}, texts_of(kernel)
     for number, text in enumerate(source.split("\n"), 1):
         if text.strip() in texts:
             found[number] = texts[text.strip()]
+        elif name := next((n for part, n in structural.items() if part in text), ""):
+            found[number] = name
     return found
 
 

@@ -7,7 +7,7 @@ launches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr, evaluate
@@ -24,6 +24,7 @@ from opweave.runtime.calls.results import (
     TRUTH,
     Makes,
     Single,
+    begun,
     kinds_of,
     last_uses,
     shared_places,
@@ -94,14 +95,21 @@ class Prepared:
             step_of(kernel, self._launcher(kernel, source), self.layouts, self.executor.packer)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
         )
+        # results whose stores add to what is there
+        self.added = frozenset(v for kernel in lowered.kernels for v in kernel.added)
         self.makes: Makes = tuple(
-            tuple((v.id, self.executor.allocator(*self.shapes[v.id])) for v in group.outputs)
+            tuple((v.id, self._maker(v.id)) for v in group.outputs)
             for group in lowered.schedule.groups
         )
         self.drops = last_uses(self.graph, self.steps, self.makes)
         self.notes_faults = any(step.faults >= 0 for step in self.steps)
         is_apart = not (self.constants or self.shared)
         self.single = single_of(self.graph, self.steps, self.makes) if is_apart else None
+
+    def _maker(self, value_id: int) -> Callable[[], Any]:
+        """A function that makes the array of a result; zeros, where a kernel adds to it."""
+        make = self.executor.allocator(*self.shapes[value_id])
+        return begun(make) if value_id in self.added else make
 
     def _build(self, lowered: Lowered) -> None:
         """Compile several kernels on several threads, since compilers are processes."""

@@ -30,6 +30,17 @@ class Single(NamedTuple):
     returned: tuple[int, ...]
 
 
+def begun(make: Callable[[], Any]) -> Callable[[], Any]:
+    """The same function of arrays, which begin as zeros."""
+
+    def zeros() -> Any:
+        made = make()
+        made[...] = 0
+        return made
+
+    return zeros
+
+
 def single_of(graph: Graph, steps: Sequence[Step], made: Makes) -> Single | None:
     """How to call a kernel that is alone, and whose results are arguments or what it writes."""
     if len(steps) != 1:

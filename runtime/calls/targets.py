@@ -27,6 +27,11 @@ def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, 
     for target, value in zip(targets, outputs, strict=True):
         _check(target, value, prepared)
     direct = _remembered(targets, prepared, arrays)
+    if not prepared.added <= direct.keys():
+        raise ArgumentError(
+            "out=: the kernel adds to what is there: expected a C-contiguous array that shares no "
+            "memory with an argument, found one that is written by a copy"
+        )
     made = prepared(arrays, env, direct)
     for target, array in zip(targets, made, strict=True):
         if array is not target:

@@ -151,7 +151,7 @@ def _sanitized(launch: Launching) -> list[Fault]:
             array[...] = 0
     fresh = ("output", "partials")
     unwritten = [
-        p.kind in fresh and slot not in zeroed
+        p.kind in fresh and slot not in zeroed and p.source not in kernel.added
         for p, slot in zip(params, launch.places, strict=True)
     ]
     memory, where = memories(arrays, [p.name for p in params], unwritten)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simt.cuh"
+#include "hints.cuh"
 #define OW_UNROLL
 #define OW_COUNT_BITS(x) __builtin_popcountll(x)
 #define OW_UNROLL_CHANNELS _Pragma("GCC unroll 4")  // so that the loop over pixels vectorises
@@ -41,6 +42,8 @@ OW_INLINE double minus(double x) {
 
 template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p);
 template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]);
+template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p);
+template <class How, int EACH, int N, class R, class S> OW_INLINE void store_words(S* p, const R (&r)[N]);
 
 #include "../common.cuh"
 
@@ -52,11 +55,17 @@ template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z,
 #endif
 
 // Wide accesses mean narrow ones here, but must be aligned as a GPU asks.
-template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p) {
-    ow_check_aligned(p, Access<N * sizeof(S)>::BYTES_EACH, __LINE__);
+template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p) {
+    ow_check_aligned(p, EACH, __LINE__);
     for (int l = 0; l < N; ++l) r[l] = load(p + l);
 }
-template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]) {
-    ow_check_aligned(p, Access<N * sizeof(S)>::BYTES_EACH, __LINE__);
+template <class How, int EACH, int N, class R, class S> OW_INLINE void store_words(S* p, const R (&r)[N]) {
+    ow_check_aligned(p, EACH, __LINE__);
     for (int l = 0; l < N; ++l) store(p + l, r[l]);
+}
+template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S* p) {
+    load_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(r, p);
+}
+template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]) {
+    store_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(p, r);
 }

@@ -146,6 +146,15 @@ def test_out_and_keywords_are_as_of_a_function():
 
 
 @host
+def test_an_argument_may_be_called_out():
+    k = listed("k", ow.load("out"), ow.load("x"), o.add("out", "x"), ow.store("y"))
+
+    for f in (k, ow.fuse(k), ow.fuse(lambda y, x: k(x=x, out=y)), ow.repeat(k, 1)):
+        assert bits(f(X, X)) == bits(X + X)
+    assert bits(k(x=X, out=X)) == bits(X + X)
+
+
+@host
 def test_a_warm_call_binds_nothing_and_checks_nothing(monkeypatch):
     k = listed("k", ow.load("x"), o.exp, ow.store())
     k(X)

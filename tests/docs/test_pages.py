@@ -13,6 +13,7 @@ from tests import api_page
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ("tutorial.md", "opcodes.md", "sanitize.md", "raw.md", "fused.md", "errors.md", "environment.md", "performance.md",
+         "toggles.md",
          pytest.param("guide.md", marks=pytest.mark.nvrtc))  # fmt: skip
 # Pages whose code other tests run: test_bounds, test_differences, test_graphs, test_readme.
 ELSEWHERE = {"docs/bounds.md", "docs/differences.md", "docs/graphs.md", "README.md"}

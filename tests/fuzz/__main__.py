@@ -1,6 +1,7 @@
 """python -m tests.fuzz --minutes 15 --seed 1: random programs until the time is over.
 
-They are graphs of operators, scripts, and ordinary Python around arrays; ``--kind`` picks one.
+They are graphs of operators, op-code lists, scripts, and ordinary Python around arrays; ``--kind``
+picks one.
 Exit status 1 if any oracle failed; each failure is shrunk and written to tests/fuzz/found/.
 ``--only NUMBER`` replays one program of a seed (and of a kind, where one was picked).
 """
@@ -132,6 +133,8 @@ def page(summary: str, table: str, forms: str) -> str:
         "# What the fuzzer covered\n\nOne run of `python -m tests.fuzz`; its programs come again "
         f"with the same seed.\n\n{figures}\n\nOperators by the dtype of their first array: how "
         f"often, and letters for the special values that they met.\n\n{table}\n"
+        "Op-code lists (`tests/fuzz/lists`) are operators of fragments, kernels of op-codes, edits and "
+        "joins, held to NumPy and to their op-codes written out; one list of each program is refused.  "
         "Scripts (`tests/fuzz/scripts`) are functions as NumPy's users write them, with writes through views, "
         "branches and loops, drawn from these forms; each is called several times, with other values "
         "and extents, and held to NumPy.  Programs of ordinary Python (`tests/fuzz/python`) are held "

@@ -11,6 +11,7 @@ import numpy as np
 from opweave.opcodes import OPERATORS, dtypes
 
 from . import arrays, forms
+from .lists.forms import TABLES as LISTS
 from .program import Program
 from .python.forms import TABLES as PYTHON
 from .scripts.forms import TABLES
@@ -19,6 +20,7 @@ LETTERS = {
     "n": "NaN", "i": "infinity", "m": "minus zero", "s": "subnormal",
     "x": "the largest number, or an integer's extreme", "z": "integer zero", "e": "no elements",
 }  # fmt: skip
+KINDS = LISTS | TABLES | PYTHON  # forms of what is drawn, by kind
 DTYPES = tuple(d.numpy_name for d in dtypes.ALL)
 
 
@@ -62,7 +64,7 @@ class Coverage:
     def forms_markdown(self) -> str:
         """How often each form of a statement was met, by kind."""
         lines = ["| kind | form | met |", "|---|---|--:|"]
-        for kind, table in (TABLES | PYTHON).items():
+        for kind, table in KINDS.items():
             for form in table:
                 shown = form.replace("|", "\\|").replace("\n", "; ").replace("{{", "{")
                 lines.append(
@@ -77,9 +79,8 @@ class Coverage:
         cells = sum(self.counts[c] > 0 for c in self.counts)
         special = sum(len(v) for v in self.letters.values())
         missing = ", ".join(sorted(ops - met)) or "none"
-        tables = TABLES | PYTHON
-        forms_met = sum(self.forms[kind, form] > 0 for kind in tables for form in tables[kind])
-        known = f"forms met: {forms_met} of {sum(map(len, tables.values()))}"
+        forms_met = sum(self.forms[kind, form] > 0 for kind in KINDS for form in KINDS[kind])
+        known = f"forms met: {forms_met} of {sum(map(len, KINDS.values()))}"
         if not met:
             return known
         return (

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.toggles.choose import KNOWN
+from opweave.compiler.toggles.facts import FLAG
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind, Operator
 
@@ -259,7 +260,7 @@ class Maker:
         found = {}
         for _ in range(1 + self.chance(0.4)):
             name = self.choice(known)
-            is_flag = KNOWN[name].values == "0|1"
+            is_flag = KNOWN[name].values == FLAG
             found[name] = self.choice((0, 1)) if is_flag else 2 ** int(self.rng.integers(0, 9))
         return tuple(sorted(found.items()))
 

@@ -1,4 +1,4 @@
-"""The kinds of programs: graphs of operators, scripts, and ordinary Python around arrays."""
+"""The kinds of programs: graphs of operators, op-code lists, scripts, and ordinary Python."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import Any
 from . import generate, oracles
 from . import shrink as graphs
 from . import write as tests
+from .lists import shrink as lists
+from .lists import write as list_tests
+from .lists.draw import draw as draw_lists
+from .lists.judge import judge_lists
+from .lists.program import Lists
 from .oracles import Failure, Plan, Verdict, drawn_plan
 from .program import Program
 from .python import shrink as pythons
@@ -26,11 +31,12 @@ from .scripts.script import Script
 Drawn = Program | Script | Python
 DRAW: dict[str, Callable[[int, int], Drawn]] = {
     "graph": generate.generate,
+    "list": draw_lists,
     "script": draw,
     "python": draw_python,
 }
 # Whose the numbers are, in turn; a script takes half as long again as a graph.
-TURNS = ("graph", "graph", "script", "python", "graph", "script")
+TURNS = ("graph", "list", "script", "python", "graph", "script", "graph", "list")
 
 
 def kind_of(number: int, only: str = "") -> str:
@@ -48,6 +54,8 @@ def judge(program: Drawn, plan: Plan) -> Verdict:
         return judge_script(program)
     if isinstance(program, Python):
         return judge_python(program)
+    if isinstance(program, Lists):
+        return judge_lists(program, plan)
     return oracles.judge(program, plan)
 
 
@@ -56,6 +64,8 @@ def shrink(program: Any, fails: Callable[[Any], bool]) -> Any:
         return graphs.shrink(program, fails, smaller=scripts.candidates, valid=scripts.is_valid)
     if isinstance(program, Python):
         return graphs.shrink(program, fails, smaller=pythons.candidates, valid=pythons.is_valid)
+    if isinstance(program, Lists):
+        return graphs.shrink(program, fails, smaller=lists.candidates, valid=lists.is_valid)
     return graphs.shrink(program, fails)
 
 
@@ -74,6 +84,8 @@ def write(
         text = script_tests.text(program, failure, seed, number)
     elif isinstance(program, Python):
         text = python_tests.text(program, failure, seed, number, only)
+    elif isinstance(program, Lists):
+        text = list_tests.text(program, failure, seed, number, plan, only)
     else:
         text = tests.text(program, failure, seed, number, plan)
     return tests.write(program, text)

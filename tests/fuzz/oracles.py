@@ -4,6 +4,7 @@ types      dtype, shape and kind of result are NumPy's
 graph      the traced graph, run by NumPy, gives the bits of the function run by NumPy
 simplify   so does the simplified graph, unless an order of summation changes
 bound      host results lie within their derived bounds
+numpy      what is exact has NumPy's bits
 fused      fused is bit for bit unfused, on the host
 parts      a function that is cut between its steps gives the bits of the whole one
 refusal    what NumPy computes and the documents do not exclude is not refused
@@ -157,7 +158,7 @@ def _on_host(program: Program, plan: Plan, verdict: Verdict) -> None:
         found = fused(*given)
         _same("fused", found, _unfused(fused)(*given), program)
         _check_types(program, found)
-        _check_bound("bound", lowered, given, verdict)
+        _check_values("bound", program, lowered, given, found, verdict)
         _check_guards(program, plan, fused)
         if plan.parts:
             _check_parts(program, plan, found)
@@ -177,7 +178,7 @@ def _check_guards(program: Program, plan: Plan, fused: Any) -> None:
 
 
 def _check_parts(program: Program, plan: Plan, found: tuple[Any, ...]) -> None:
-    if any(step.op == "selection" for step in program.steps):
+    if any(step.op == "selection" for step in program.flat.steps):
         return  # NumPy packs what a mask selects, so that sums of it have another order
     breaks = np.random.default_rng(plan.parts).random(len(program.steps)) < CUT_SHARE
     made = ow.fuse(program.parted([bool(b) for b in breaks]))
@@ -202,7 +203,7 @@ def _varied(program: Program, rng: np.random.Generator) -> Program:
 def _check_out(program: Program, fused: Any, found: tuple[Any, ...]) -> None:
     """``out=``: an argument itself where one fits, else a strided array."""
     made = {r for s in program.steps for r in s.results}
-    views = any(s.op in forms.CALLED or s.op in ("real", "imag") for s in program.steps)
+    views = any(s.op in forms.CALLED or s.op in ("real", "imag") for s in program.flat.steps)
     if views or not set(program.outputs) <= made or len(set(program.outputs)) < len(found):
         return  # some of it is a view, or an argument, which is refused
     given = program.given()
@@ -236,7 +237,7 @@ def _as_fibres(program: Program, plan: Plan, verdict: Verdict) -> None:
         if not report.ok:
             raise Fault("sanitize", str(report))
     _check_types(program, runs[0])
-    _check_bound("verify bound", lowered, given, verdict)
+    _check_values("verify bound", program, lowered, given, runs[0], verdict)
     _check_inputs(before, given)
 
 
@@ -257,7 +258,7 @@ def _on_gpu(program: Program, plan: Plan, verdict: Verdict) -> None:
     given = [_copied(cupy, a, v) for a, v in zip(program.arguments, program.given(), strict=True)]
     verdict.ran.append("cuda")
     found = fused(*given)
-    _check_bound("cuda bound", fused.lower(*given), given, verdict)
+    _check_values("cuda bound", program, fused.lower(*given), given, _fetched(found), verdict)
     _same("cuda fused", _fetched(found), _fetched(_unfused(fused)(*given)), program)
 
 
@@ -319,9 +320,10 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
     bounds = lowered.bounds(*given) if picks else None
     arrays = {i: _in_rows(a) for i, a in call.arrays.items()}
     traced = run_reference(graph, arrays, env)
-    if not any(s.op in OTHER_BITS for s in program.steps):
+    ops = {s.op for s in program.flat.steps}
+    if not ops & OTHER_BITS:
         _same("graph", expected, _decided(expected, traced, bounds), program)
-    if not any(s.op in ORDERED or s.op in OTHER_BITS or s.op == "power" for s in program.steps):
+    if not ops & (ORDERED | OTHER_BITS | {"power"}):
         found = run_reference(lowered.lowered.graph, arrays, env)
         _same("simplify", expected, _decided(expected, found, bounds), program)
 
@@ -353,7 +355,7 @@ def _decided(expected: Any, found: Any, bounds: Any) -> tuple[Any, ...]:
 def _by_numpy(program: Program, given: list[Any]) -> tuple[Any, ...]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: tuple[Any, ...] = program.function(*given)
+        found: tuple[Any, ...] = program.flat.function(*given)
     return found
 
 
@@ -378,7 +380,14 @@ ASPECTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _check_bound(oracle: str, lowered: Any, given: list[Any], verdict: Verdict) -> None:
+def _check_values(
+    oracle: str, program: Program, lowered: Any, given: list[Any], found: Any, verdict: Verdict
+) -> None:
+    """NumPy's bits where they are promised, and within the bounds where there are any."""
+    if program.is_exact:
+        _same("numpy", found, _by_numpy(program, program.given()), program, "by NumPy")
+    if not program.is_bounded:
+        return
     try:
         report = lowered.check(*given)
     except errors.CheckError as error:

@@ -99,7 +99,7 @@ def number_text(value: Any) -> str:
     return repr(value)
 
 
-SCOPE = {"np": np, "ow": ow}
+SCOPE: dict[str, Any] = {"np": np, "ow": ow}
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,26 @@ class Program:
     steps: tuple[Step, ...]
     outputs: tuple[str, ...]
     toggles: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What its steps know besides earlier names."""
+        return SCOPE
+
+    @property
+    def flat(self) -> Program:
+        """What it means by NumPy, as a program of operators alone."""
+        return self
+
+    @property
+    def is_bounded(self) -> bool:
+        """Bounds say how far its results may be from NumPy's."""
+        return True
+
+    @property
+    def is_exact(self) -> bool:
+        """Its results have NumPy's bits."""
+        return False
 
     @cached_property
     def source(self) -> str:
@@ -137,7 +157,7 @@ class Program:
     def _compiled(self, source: str) -> Any:
         file = f"<fuzz {id(self)}>"
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-        scope = dict(SCOPE)
+        scope = dict(self.scope)
         exec(compile(source, file, "exec"), scope)
         del linecache.cache[file]
         return scope["f"]
@@ -157,7 +177,7 @@ class Program:
         """
         held = dict(zip((a.name for a in self.arguments), self.given(), strict=True))
         for step in self.steps:
-            held |= step_values(step, held)
+            held |= step_values(step, held, self.scope)
         return held
 
     def pruned(self) -> Program:
@@ -223,11 +243,11 @@ def resized(program: Program, shape_of: Callable[[Array], tuple[int, ...]]) -> P
     return replace(program, arguments=tuple(made))
 
 
-def step_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
+def step_values(step: Step, held: dict[str, Any], scope: dict[str, Any] = SCOPE) -> dict[str, Any]:
     """What a step makes, by NumPy."""
     used = {n: held[n] for n in step.names}
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = eval(step.text, SCOPE, used)
+        made = eval(step.text, scope, used)
     results = made if len(step.results) > 1 else (made,)
     return dict(zip(step.results, results, strict=True))

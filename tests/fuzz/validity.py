@@ -10,7 +10,7 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import DTypeError, OpweaveError
 
-from .program import Program, Step, step_values
+from .program import SCOPE, Program, Step, step_values
 
 DTYPES = tuple(d.numpy_name for d in dtypes.ALL)
 FLOAT_NAMES = tuple(d.numpy_name for d in dtypes.FLOATS)
@@ -26,7 +26,9 @@ class NotForUs(Exception):
     """A step whose meaning is not NumPy's alone, or that takes too long."""
 
 
-def checked_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
+def checked_values(
+    step: Step, held: dict[str, Any], scope: dict[str, Any] = SCOPE
+) -> dict[str, Any]:
     """What a step makes.
 
     Raises:
@@ -38,7 +40,7 @@ def checked_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
         raise NotForUs
     if any(rule(step, found) for rule in RULES):
         raise NotForUs
-    made = typed_values(step, held)
+    made = typed_values(step, held, scope)
     if not all(map(_supported, made.values())):
         raise NotForUs
     return made
@@ -181,9 +183,11 @@ def _supported(value: Any) -> bool:
     return bool(np.size(value) <= MOST)
 
 
-def typed_values(step: Step, held: dict[str, Any]) -> dict[str, Any]:
+def typed_values(
+    step: Step, held: dict[str, Any], scope: dict[str, Any] = SCOPE
+) -> dict[str, Any]:
     """NumPy's values of a step, in the types that opweave documents for bfloat16."""
-    made = step_values(step, held)
+    made = step_values(step, held, scope)
     found = [held[o] if isinstance(o, str) else o for o in step.operands]
     row = OPERATORS.get(step.op)
     if row is None or not any(_is_bfloat16(v) for v in found) or "dtype=" in step.form:
@@ -236,9 +240,10 @@ def _as_with_float16(step: Step, held: dict[str, Any], made: dict[str, Any]) -> 
 
 def typed_outputs(program: Program) -> list[Any]:
     """The outputs by NumPy, in the types that opweave documents."""
+    program = program.flat
     held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
     for step in program.steps:
-        held |= typed_values(step, held)
+        held |= typed_values(step, held, program.scope)
     return [held[name] for name in program.outputs]
 
 
@@ -247,9 +252,10 @@ def is_valid(program: Program) -> bool:
     if not program.steps or not program.outputs:
         return False
     try:
+        program = program.flat
         held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
         for step in program.steps:
-            held |= checked_values(step, held)
+            held |= checked_values(step, held, program.scope)
     except (*ERRORS, NotForUs):
         return False
     return set(program.outputs) <= set(held)

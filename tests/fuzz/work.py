@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from .kinds import drawn, judge
+from .lists.program import Lists
 from .oracles import Failure, Verdict
 from .program import Array
 from .python.program import Python
@@ -30,7 +31,7 @@ class Outcome:
     Attributes:
         number: of the program.
         verdict: of the oracles.
-        cells, layouts, forms: what it covers, see ``coverage``; forms are of scripts and of ordinary Python.
+        cells, layouts, forms: what it covers, see ``coverage``; forms are of all but graphs.
         compiled: kernels that a compiler built for it.
         cpu: seconds of processor time, compilers included.
     """
@@ -72,7 +73,9 @@ def outcome_of(seed: int, number: int, builder: Any = None, only: str = "") -> O
     elif isinstance(program, Python):
         found.forms = program.forms
     else:
-        arguments, found.cells = program.arguments, cells(program)
+        arguments, found.cells = program.arguments, cells(program.flat)
+    if isinstance(program, Lists):
+        found.forms = program.forms
     found.layouts = [a.layout for a in arguments if isinstance(a, Array)]
     found.compiled = builder.compiled - before if builder is not None else 0
     found.cpu = sum(os.times()[:4]) - start

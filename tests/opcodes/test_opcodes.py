@@ -22,7 +22,7 @@ PHASES = {
     Kind.REDUCE: [Phase.ACCUMULATE, Phase.REDUCE],
     Kind.SCAN: [Phase.ACCUMULATE, Phase.REDUCE],
     Kind.CONTRACT: [Phase.LOAD, Phase.ACCUMULATE, Phase.REDUCE],
-    Kind.MOVE: [],
+    Kind.MOVE: [Phase.INDEX],
 }
 
 
@@ -33,8 +33,8 @@ def test_an_operator_prints_as_its_list(name):
 
     assert head.startswith(f"{row.kind.value} {name}(")
     assert all(part in head for part in row.parts)
-    if not row.opcodes:
-        assert lines == ["(no op-code: its operand is read at other places)"]
+    assert row.opcodes
+    assert ("no fragment but an index map: " in lines[0]) is (row.kind is Kind.MOVE)
     text = " ".join(" ".join(lines).split())
     for code in row.opcodes:
         assert f"{code.phase.value} {code.name} " in text
@@ -44,6 +44,14 @@ def test_an_operator_prints_as_its_list(name):
         assert f"({code.supplied})" in text or code.rows
 
 
+def test_a_list_says_which_types_running_values_have():
+    narrow = "(float16, bfloat16: in float32, converted at the end)"
+
+    for name in ("sum", "cumprod", "matmul"):
+        assert str(BUILT[name]).endswith(narrow)
+    assert str(BUILT["any"]).endswith("(bool: in int32, converted at the end)")
+
+
 @pytest.mark.parametrize("name", [name for name in BUILT if name not in COMPOSITES])
 def test_a_list_is_in_the_order_of_the_phases(name):
     row = BUILT[name]
@@ -51,7 +59,7 @@ def test_a_list_is_in_the_order_of_the_phases(name):
 
     assert phases == PHASES.get(row.kind, phases)
     assert phases == sorted(phases, key=ORDER.__getitem__)
-    assert [code.name for code in row.opcodes][-1:] == [name] * bool(phases)
+    assert row.opcodes[-1].name == name
     # each kind of dtype has one row, and running values begin with something
     for code in row.opcodes:
         kinds = "".join(each.kinds for each in code.rows)

@@ -155,6 +155,14 @@ def statement(param):
     return lowered(lambda a: row(a))
 
 
+def own_toggle(name="USE_OWN", doc=""):
+    made = ow.toggle(name, 0, 1, doc=doc)
+    text = f"#if {name}\nx + 1\n#else\nx\n#endif"
+    code = OpCode("own", Phase.EPILOGUE, ("x",), (Fragment(text),), toggles=(made,))
+    row = Operator("own", ow.opcodes.Kind.MAP, (code,), abs, same)
+    return lowered(lambda a: row(a))
+
+
 def documented(value):
     function, value = from_file("x.py"), value if isinstance(value, str) else ascii(type(value))
     function.__doc__ = function.__qualname__ = function.__module__ = value
@@ -272,6 +280,8 @@ ENTRIES = {
         None, "dtype"),
     "toggle": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(**{v: 0}).lower(
         X, target="sm_80").source if isinstance(v, str) else refuse(), "USE_VECTOR_IO", "toggle"),
+    "toggle of one's own": (own_toggle, "USE_OWN", NAMES),
+    "comment of a toggle": (lambda v: own_toggle(doc=v), "own", ""),
     "toggle value": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(BLOCK=v).lower(
         X, target="sm_80").source, 256, "toggle"),
     "toggle flag": (lambda v: ow.fuse(lambda x: x + 1).with_toggles(USE_64BIT_INDEX=v).lower(

@@ -396,6 +396,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_a_fault_is_found_and_shrunk": every(2),
         "test_random_scripts_are_numpys": away("trust/test_fuzz.py::test_a_short_run_finds_nothing"),
     },
+    "trust/test_fuzz_lists.py": {
+        "test_a_fault_in_lists_is_found_shrunk_and_written": every(3),
+        "test_every_form_of_a_list_is_drawn": away("trust/test_fuzz_lists.py::test_random_lists_are_what_their_op_codes_are"),
+    },
     "trust/test_mutants.py": {
         "test_every_barrier_of_a_kernel_is_needed": every(40),
         "test_the_tool_leaves_no_survivor_without_a_reason": away("trust/test_mutants.py::test_every_barrier_of_a_kernel_is_needed"),

@@ -16,8 +16,10 @@ from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.names import c_names
 from opweave.compiler.kernels import render
 from opweave.compiler.pipeline import driver
+from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import DTypeError, NameRefusedError, OpweaveError
 from opweave.opcodes.tokens import is_c_name
 from opweave.runtime.binaries.build import builder
@@ -229,6 +231,8 @@ def kernel_with(**changes):
 GATE = [
     {"name": "k; }"}, {"name": "int"}, {"name": "k\n"}, {"title": ("fused\n#include",)},
     {"title": ("ends in \\",)}, {"title": ("é",)}, {"target": "sm_80 -G"}, {"template": "../x"},
+    {"declared": (Declared(Define("A\n", (0, 1)), 0, (0, 1), {}),)},
+    {"declared": (Declared(Define("A", (0, 1), "a\nb"), 0, (0, 1), {}),)},
     {"toggles": {"BLOCK\n": 1}}, {"toggles": {"BLOCK": "1;"}}, {"toggles": {"BLOCK": True}},
 ]  # fmt: skip
 

@@ -6,16 +6,7 @@
 #define __builtin_assume(X) ((void)0)
 static const int warpSize = 32;
 
-template <class T> OW_INLINE T __ldg(const T* p) { return *p; }
-template <class T> OW_INLINE T __ldca(const T* p) { return *p; }
-template <class T> OW_INLINE T __ldcg(const T* p) { return *p; }
-template <class T> OW_INLINE T __ldcs(const T* p) { return *p; }
-template <class T> OW_INLINE T __ldlu(const T* p) { return *p; }
-template <class T> OW_INLINE T __ldcv(const T* p) { return *(const volatile T*)p; }
-template <class T> OW_INLINE void __stwb(T* p, typename OwSame<T>::type x) { *p = x; }
-template <class T> OW_INLINE void __stcg(T* p, typename OwSame<T>::type x) { *p = x; }
-template <class T> OW_INLINE void __stcs(T* p, typename OwSame<T>::type x) { *p = x; }
-template <class T> OW_INLINE void __stwt(T* p, typename OwSame<T>::type x) { *p = x; }
+#include "../hints.cuh"
 
 // Dynamic shared memory: `extern __shared__ float tile[];` becomes `float (*tile) = OwDynamic();`.
 struct OwDynamic {

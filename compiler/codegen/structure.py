@@ -1,0 +1,215 @@
+"""A user's structural op-codes in the place of a template's: which templates take which, and how.
+
+A kernel is assembled with the template's own; ``structured`` then puts the others in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Load, Store
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.codes import Phase
+from opweave.opcodes.errors import DTypeError, EditError
+from opweave.opcodes.structural import Placed, Structural
+
+# The phases that a template takes from a user.
+TAKES: dict[str, tuple[Phase, ...]] = {
+    "map": (Phase.INDEX, Phase.GUARD, Phase.LOAD, Phase.STORE),
+    "row": (Phase.LOAD, Phase.STORE),
+    "reduce": (Phase.LOAD, Phase.STORE),
+}
+ONCE = (Phase.INDEX, Phase.GUARD)  # in a kernel
+# The ways to address an operand that know the place of each element.
+BY_ELEMENT = ("chunk", "strided", "gather", "runs", "splat")
+# Threads that a multiprocessor holds: CUDA C++ Programming Guide 13.0, "Technical Specifications
+# per Compute Capability"; 1024 on sm_75, where blocks of a second wave are short of work.
+RESIDENT_THREADS = 2048
+
+Access = TypeVar("Access", Load, Store)
+
+
+def placed(kernel: Kernel, name: str, code: Structural) -> list[Placed]:
+    """A structural op-code in the place of one of a kernel's; ``load`` alone means each load.
+
+    Raises:
+        EditError: it is of another phase, or the kernel has no such load or store.
+    """
+    phase = code.phase
+    if type(name) is not str or name.split()[:1] != [phase.value]:
+        raise EditError(
+            f"replace {shown(name)}: {code.name} is an op-code of the phase {phase.value}, and "
+            f"takes the place of {phase.value} alone"
+        )
+    if phase in ONCE:
+        return [Placed(code, kernel.group)]
+    given, names = name.removeprefix(phase.value).strip(), _names(kernel, phase)
+    found = [n for n in names if given in ("", n)]
+    if not found or (phase is Phase.STORE and len(found) > 1):
+        raise EditError(f"replace {shown(name)}: expected one of {_has(kernel, phase)}")
+    return [Placed(code, kernel.group, n) for n in found]
+
+
+def structured(kernel: Kernel, setting: Setting, number: int) -> Kernel:
+    """A kernel with the user's op-codes of its group.
+
+    Raises:
+        EditError: its template does not take one, or the kernel has nothing of that name.
+        DTypeError: a store that adds, of a type that has no meaning for it.
+    """
+    placed = [p for p in setting.structure if p.group == number]
+    if not placed:
+        return kernel
+    for one in placed:
+        _check_template(kernel, one)
+    once = {p.code.phase: p.code for p in placed if p.of == ""}
+    others = {_name(kernel, setting, p): p.code for p in placed if p.of != ""}
+    index = once.get(Phase.INDEX)
+    made = replace(
+        kernel,
+        index=index,
+        guard=once.get(Phase.GUARD),
+        most_blocks=_most_blocks(kernel, setting, index),
+        row_loads=_replaced(kernel.row_loads, others),
+        row_stores=_replaced(kernel.row_stores, others),
+        cached=_replaced(kernel.cached, others),
+        passes=tuple(
+            replace(p, loads=_replaced(p.loads, others), stores=_replaced(p.stores, others))
+            for p in kernel.passes
+        ),
+    )
+    for value in setting.schedule.groups[number].outputs:
+        if value.id in made.added:
+            _check_adds(made, setting, number, value)
+    return made
+
+
+def _names(kernel: Kernel, phase: Phase) -> list[str]:
+    """The names of what a kernel loads or stores."""
+    if phase is Phase.STORE:
+        return [p.name for p in kernel.params if p.kind == "output"]
+    return [load.name for load in _loads(kernel)]
+
+
+def _has(kernel: Kernel, phase: Phase) -> str:
+    names = ", ".join(f"{phase.value} {n}" for n in _names(kernel, phase))
+    return f"those of {kernel.name}: {names or f'no {phase.value}'}"
+
+
+def _name(kernel: Kernel, setting: Setting, placed: Placed) -> str:
+    """The kernel's name for what an op-code loads or stores.
+
+    Raises:
+        EditError: it does neither.
+    """
+    phase, name = placed.code.phase, placed.of
+    if isinstance(name, int):
+        graph = setting.schedule.graph
+        output = graph.outputs[name]
+        base = graph.base(output).id if isinstance(output, Value) else -1
+        name = next((p.name for p in kernel.params if p.kind == "output" and p.source == base), "")
+    if name not in _names(kernel, phase):
+        raise EditError(
+            f"{placed.place}: {kernel.name} has no such array for {placed.code.name}; expected "
+            f"one of {_has(kernel, phase)}"
+        )
+    return name
+
+
+def _replaced(items: Iterable[Access], codes: Mapping[str, Structural]) -> tuple[Access, ...]:
+    """Loads or stores with the op-codes that have their names.
+
+    Raises:
+        EditError: the elements of one have no places of their own.
+    """
+    items = tuple(items)
+    for item in items:
+        if item.name in codes and item.access.kind not in BY_ELEMENT:
+            raise EditError(
+                f"{codes[item.name].name}: {item.name} is read as {item.access.kind}, by a helper "
+                f"of its own; expected one of {', '.join(BY_ELEMENT)}"
+            )
+    return tuple(replace(item, by=codes.get(item.name)) for item in items)
+
+
+def _loads(kernel: Kernel) -> list[Load]:
+    return [*kernel.row_loads, *(load for step in kernel.passes for load in step.loads)]
+
+
+def _stores(kernel: Kernel) -> list[Store]:
+    return [*kernel.row_stores, *(store for step in kernel.passes for store in step.stores)]
+
+
+def _most_blocks(kernel: Kernel, setting: Setting, index: Structural | None) -> int:
+    """The most blocks of a launch: of a loop as it says, or as many as the device holds."""
+    if index is None or not index.fills:
+        return index.blocks if index else 0
+    return max(1, setting.device.sms * RESIDENT_THREADS // kernel.threads)
+
+
+def _check_template(kernel: Kernel, placed: Placed) -> None:
+    phase = placed.code.phase
+    if phase in TAKES.get(kernel.template, ()):
+        return
+    able = ", ".join(name for name, phases in TAKES.items() if phase in phases)
+    raise EditError(
+        f"{placed.place}: {kernel.name} is a kernel of the template {kernel.template}, which "
+        f"takes no {phase.value} op-code from outside; expected one of the templates: {able}"
+    )
+
+
+def _check_adds(kernel: Kernel, setting: Setting, number: int, value: Value) -> None:
+    """Hold a store that adds to a result that begins as something, and to types that may.
+
+    Raises:
+        DTypeError, EditError: says what it may be.
+    """
+    dtype, fast = value.dtype, kernel.toggles.get("USE_FAST_MATH", 0)
+    at = f"store of {kernel.name}, which adds"
+    if dtype.kind not in ("iuf" if fast else "iu") or dtype.itemsize not in (4, 8):
+        floats = "" if fast else "; floats in any order are for fuse(fast=True)"
+        raise DTypeError(
+            f"{at}: expected a result of int32, int64, uint32 or uint64"
+            f"{', float32 or float64' * bool(fast)}, found {dtype.numpy_name}{floats}"
+        )
+    graph, groups = setting.schedule.graph, setting.schedule.groups
+    returned = sum(isinstance(o, Value) and graph.base(o).id == value.id for o in graph.outputs)
+    read = [g.name for n, g in enumerate(groups) if n != number and value in g.inputs]
+    if returned != 1 or read:
+        raise EditError(
+            f"{at}: expected a result of the function, which begins as zeros or as out= has it; "
+            f"found a value that {', '.join(read) or 'is returned twice'} reads"
+        )
+
+
+def texts_of(kernel: Kernel) -> dict[str, str]:
+    """What stands in the source for a user's structural op-codes, and the op-codes' names."""
+    found: dict[str, str] = {}
+    if kernel.index:
+        lines = kernel.loop.split("\n") if kernel.loop else [f"first = {kernel.index.bound};"]
+        found |= {line.strip(): "index" for line in lines}
+    if kernel.guard:
+        found[f"end = {kernel.guard.bound};"] = "guard"
+    for load in _loads(kernel):
+        found |= {load.read(load.element): f"load {load.name}"} if load.by else {}
+    for store in _stores(kernel):
+        values = (f"{store.register}[c][l]", f"{store.register}[l]", store.value)
+        names = dict.fromkeys(map(store.written, values), f"store {store.name}")
+        found |= names if store.by else {}
+    return found
+
+
+def edited(kernel: Kernel) -> list[str]:
+    """The structural op-codes that a user put into a kernel, such as ``load x: read_only``."""
+    named = (
+        ("index", kernel.index),
+        ("guard", kernel.guard),
+        *((f"load {load.name}", load.by) for load in _loads(kernel)),
+        *((f"store {store.name}", store.by) for store in _stores(kernel)),
+    )
+    return list(dict.fromkeys(f"{place}: {code.name}" for place, code in named if code))

@@ -1,0 +1,295 @@
+"""Fragments that test toggles: lines of C between ``#if``, ``#elif``, ``#else`` and ``#endif``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from opweave.opcodes.allowed import shown
+from opweave.opcodes.codes import OpCode, Phase
+from opweave.opcodes.conditions import Choice, condition, directive, parsed, resolved, value
+from opweave.opcodes.defines import Define, shared
+from opweave.opcodes.errors import (
+    FragmentError,
+    NameRefusedError,
+    OpweaveError,
+    ToggleError,
+)
+from opweave.opcodes.fragments import check_fragment
+from opweave.opcodes.tokens import is_c_name, tokens, without_comments
+
+WORDS = ("if", "elif", "else", "endif")
+# Values of all toggles of a fragment together: each is looked at.
+MOST_TOGETHER = 1024
+MOST_KEPT = 1024  # fragments that were read before
+
+Values = Mapping[str, int]
+
+
+class Leaf(NamedTuple):
+    """What a fragment is with some values of its toggles, and the first such values."""
+
+    text: str
+    values: Values
+
+    @property
+    def with_values(self) -> str:
+        """Such as `` with USE_TABLE=1``, for a message."""
+        given = " and ".join(f"{name}={value}" for name, value in self.values.items())
+        return f" with {given}" * bool(given)
+
+
+def tested(text: str, toggles: Sequence[Define]) -> tuple[Define, ...]:
+    """Those of some toggles that a fragment names, in conditions or as numbers."""
+    found = set(tokens(text))
+    return tuple(t for t in toggles if t.name in found)
+
+
+def together(toggles: Sequence[Define]) -> list[Values]:
+    """All values that toggles may have together."""
+    names = [t.name for t in toggles]
+    return [dict(zip(names, v, strict=True)) for v in product(*(t.values for t in toggles))]
+
+
+@lru_cache(MOST_KEPT)
+def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[Leaf, ...]:
+    """What a fragment is, for all values of its toggles; its lines stay lines."""
+    items = parsed(_lines(text))
+    found: dict[str, Leaf] = {}
+    for values in together(toggles):
+        left = "\n".join(resolved(items, values))
+        found.setdefault(left, Leaf(left, values))
+    return tuple(found.values())
+
+
+@lru_cache(MOST_KEPT)
+def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | Leaf, ...]:
+    """An expression as whole expressions, one in each branch, between the lines that choose.
+
+    x *              ->  #if TWICE
+    #if TWICE            x * 2
+    2                    #else
+    #else                x * 3
+    3                    #endif
+    #endif
+    """
+    return tuple(_spread(parsed(_lines(text)), together(toggles)))
+
+
+def _spread(items: Sequence[Choice | str], reaching: Sequence[Values]) -> Iterator[str | Leaf]:
+    """The same of lines that only some values reach."""
+    at = next((n for n, item in enumerate(items) if isinstance(item, Choice)), None)
+    if at is None:
+        lines = (str(item).strip() for item in items)
+        yield Leaf(" ".join(line for line in lines if line), reaching[0])
+        return
+    choice = items[at]
+    assert isinstance(choice, Choice)
+    taken = _taken(choice, reaching)
+    for number, (line, body, those) in enumerate(taken):
+        if len(taken) > 1:
+            word, rest = directive(line)
+            yield f"#{word}{rest.rstrip()}" if number else f"#if {rest.strip()}"
+        yield from _spread([*items[:at], *body, *items[at + 1 :]], those)
+    if len(taken) > 1:
+        yield "#endif"
+
+
+def _taken(
+    choice: Choice, reaching: Sequence[Values]
+) -> list[tuple[str, list[Choice | str], list[Values]]]:
+    """The branches that any values take, with these values; no branch is an empty one."""
+    left, found = list(reaching), []
+    for line, body in (*choice.branches, ("#else", [])):
+        those = [values for values in left if condition(line, values)]
+        left = [values for values in left if values not in those]
+        if those:
+            found.append((line, list(body), those))
+    return found
+
+
+def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | Leaf, ...]:
+    """A fragment as ``spread`` has it; one without preprocessor lines as it is.
+
+    Raises:
+        FragmentError: see ``check_branches``.
+    """
+    if type(text) is not str or "#" not in text:
+        return (Leaf(text, {}),)
+    found = tested(text, toggles)
+    check_branches(name, text, found)
+    return spread(text, found)
+
+
+def _lines(text: str) -> list[str]:
+    return without_comments(text).split("\n")
+
+
+# The rules
+
+
+def check_text(
+    name: str, text: str, params: Sequence[str], results: int, toggles: tuple[Define, ...]
+) -> None:
+    """Hold a fragment to the rules, with all values of its toggles.
+
+    Raises:
+        FragmentError, NameRefusedError: a rule is broken; says with which values.
+    """
+    if type(text) is not str or ("#" not in text and not toggles):
+        check_fragment(name, text, params, results)
+        return
+    check_branches(name, text, toggles)
+    found = leaves(text, toggles)
+    for leaf in found:
+        try:
+            numbers = [t.name for t in toggles]
+            check_fragment(name, leaf.text, params, results, numbers=numbers)
+        except OpweaveError as error:
+            raise type(error)(f"{error}{leaf.with_values}") from None
+    first, other = found[0], next((f for f in found if _ends(f) != _ends(found[0])), None)
+    if other is not None:
+        raise FragmentError(
+            f"{name}: expected an expression with every value, or statements with every value, "
+            f"found both: {_ends(first)}{first.with_values}, {_ends(other)}{other.with_values}"
+        )
+
+
+def check_declared(operator: str, declared: Sequence[Define], codes: Sequence[OpCode]) -> None:
+    """Hold the toggles of a list to its op-codes.
+
+    Raises:
+        ToggleError: an op-code has another toggle of that name, or none tests it.
+    """
+    pairs = [(f"the list {operator}", toggle) for toggle in declared]
+    tested_by = [(f"op-code {c.name}", toggle) for c in codes for toggle in c.toggles]
+    shared([*pairs, *tested_by])
+    for toggle in declared:
+        if not any(toggle == other for _, other in tested_by):
+            raise ToggleError(
+                f"{operator}: no op-code of the list tests {toggle.name}: write "
+                f"'#if {toggle.name}' into one, or take the toggle out"
+            )
+
+
+def _ends(leaf: Leaf) -> str:
+    return "statements" if ";" in tokens(leaf.text) else "an expression"
+
+
+def check_tested(code: OpCode) -> None:
+    """Hold an op-code's toggles to the rules: it is elementwise, and its fragments test them all.
+
+    Raises:
+        FragmentError: it is of another phase.
+        NameRefusedError: an operand has the name of a toggle.
+        ToggleError: no fragment tests one.
+    """
+    if code.toggles and code.phase not in (Phase.EPILOGUE, Phase.PROLOGUE):
+        raise FragmentError(
+            f"{code.name}: expected toggles in an elementwise op-code, found the phase "
+            f"{code.phase.value}"
+        )
+    for toggle in code.toggles:
+        if toggle.name in (code.name, *code.params):
+            raise NameRefusedError(
+                f"{code.name}: {toggle.name} names a toggle and a value: rename one"
+            )
+        if not any(tested(row.text, (toggle,)) for row in code.rows):
+            raise ToggleError(
+                f"{code.name}: no fragment tests {toggle.name}: write '#if {toggle.name}' into "
+                "one, or take the toggle out"
+            )
+
+
+def check_branches(name: str, text: str, toggles: Sequence[Define]) -> None:
+    """Hold the preprocessor lines of a fragment to the rules.
+
+    Raises:
+        FragmentError: another line than those four, one that opens or closes nothing, a name that
+            nothing declares, or a branch that no value takes.
+    """
+    known = {t.name for t in toggles}
+    depth: list[str] = []
+    for line in _lines(text):
+        word, rest = directive(line)
+        if not word:
+            continue
+        if word not in WORDS:
+            raise FragmentError(
+                f"{name}: a fragment has no preprocessor lines but #if, #elif, #else and #endif, "
+                f"found #{word}"
+            )
+        if word in ("else", "endif") and rest.strip():
+            raise FragmentError(f"{name}: expected #{word} alone in its line, found {shown(line)}")
+        if word in ("if", "elif"):
+            _check_condition(name, line, rest, known)
+        _check_place(name, word, depth)
+    if depth:
+        raise FragmentError(f"{name}: an #if is not closed: end it with #endif")
+    if (count := prod(len(t.values) for t in toggles)) > MOST_TOGETHER:
+        raise FragmentError(
+            f"{name}: expected at most {MOST_TOGETHER} values of its toggles together, found "
+            f"{count}: put some into an op-code of their own"
+        )
+    _check_reached(name, parsed(_lines(text)), together(toggles))
+
+
+def _check_place(name: str, word: str, depth: list[str]) -> None:
+    """Hold a line to those before it; ``depth`` has the last one of each that is open."""
+    if word == "if":
+        depth.append(word)
+    elif not depth:
+        raise FragmentError(f"{name}: #{word} without an #if before it")
+    elif word == "endif":
+        depth.pop()
+    elif depth[-1] == "else":
+        raise FragmentError(f"{name}: #{word} behind #else: an #else is the last branch")
+    else:
+        depth[-1] = word
+
+
+def _check_condition(name: str, line: str, rest: str, known: set[str]) -> None:
+    found = tokens(rest)
+    if found and not any(map(is_c_name, found)):
+        raise FragmentError(
+            f"{name}: {shown(line.strip())} tests no toggle: take what it leaves out away, or "
+            "declare one with ow.toggle"
+        )
+    strange = next((t for t in found if is_c_name(t) and t not in known), None)
+    if strange == "defined":
+        raise FragmentError(
+            f"{name}: {shown(line.strip())}: a toggle is always defined: test its value, as in "
+            "'#if USE_TABLE'"
+        )
+    if strange is not None:
+        raise FragmentError(
+            f"{name}: {shown(line.strip())} tests {strange!r}, which nothing declares: put "
+            f"ow.toggle({strange!r}, 0, 1) into the list"
+        )
+
+
+def _check_reached(name: str, items: Sequence[Choice | str], reaching: Sequence[Values]) -> None:
+    """Every branch is there for some values; its condition comes to a number with all of them."""
+    for item in items:
+        if isinstance(item, str):
+            continue
+        left = list(reaching)
+        for line, body in item.branches:
+            word, rest = directive(line)
+            found = [1 if word == "else" else value(rest, values) for values in left]
+            if None in found:
+                raise FragmentError(
+                    f"{name}: {shown(line.strip())} is no condition of whole numbers: expected "
+                    "toggles and numbers, with ! && || == != < > <= >= + - * / %"
+                )
+            those = [values for values, holds in zip(left, found, strict=True) if holds]
+            if not those and word != "else":
+                raise FragmentError(
+                    f"{name}: {shown(line.strip())} holds with no value of its toggles: take the "
+                    "branch out, or declare the value"
+                )
+            left = [values for values in left if values not in those]
+            _check_reached(name, body, those)

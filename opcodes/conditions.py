@@ -1,0 +1,164 @@
+"""Conditions of the preprocessor, decided without one: ``#if`` over whole numbers.
+
+A text is a list of lines, and of choices between lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+COMMENT = r"//[^\n]*|/\*.*?\*/"
+DIRECTIVE = re.compile(r"\s*#\s*(\w+)\b(.*)", re.DOTALL)
+OPENS = ("if", "ifdef", "ifndef")
+ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "*": lambda a, b: a * b, "/": lambda a, b: a // b, "%": lambda a, b: a % b,
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b,
+}  # fmt: skip
+# Operators of C, those that bind loosest first; here no number is negative that is divided.
+LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "||": lambda a, b: int(bool(a or b)), "&&": lambda a, b: int(bool(a and b)),
+    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
+    **ARITHMETIC,
+}  # fmt: skip
+
+
+class _UnknownError(Exception):
+    """An expression that only the preprocessor can decide."""
+
+
+class _Expression:
+    """A constant expression of whole numbers, by recursive descent."""
+
+    def __init__(self, text: str, known: Mapping[str, int]):
+        plain = re.sub(COMMENT, " ", text, flags=re.DOTALL)
+        self.tokens = re.findall(r"\w+|\|\||&&|[=!<>]=|\S", plain)
+        self.known = known
+
+    def value(self) -> int:
+        found = self._choice()
+        if self.tokens:
+            raise _UnknownError
+        return found
+
+    def _choice(self) -> int:
+        found = self._level(0)
+        if not self._takes("?"):
+            return found
+        first = self._choice()
+        self._expects(":")
+        other = self._choice()
+        return first if found else other
+
+    def _level(self, level: int) -> int:
+        if level == len(LEVELS):
+            return self._single()
+        found = self._level(level + 1)
+        while self.tokens and self.tokens[0] in LEVELS[level]:
+            operator = self.tokens.pop(0)
+            other = self._level(level + 1)
+            if operator in "/%" and (found < 0 or other <= 0):  # C rounds towards zero
+                raise _UnknownError
+            found = OPERATORS[operator](found, other)
+        return found
+
+    def _single(self) -> int:
+        if self._takes("!"):
+            return int(not self._single())
+        if self._takes("("):
+            found = self._choice()
+            self._expects(")")
+            return found
+        word = self.tokens.pop(0) if self.tokens else ""
+        if word.isdecimal() and (word == "0" or not word.startswith("0")):
+            return int(word)
+        if word not in self.known:
+            raise _UnknownError
+        return self.known[word]
+
+    def _takes(self, token: str) -> bool:
+        if self.tokens[:1] != [token]:
+            return False
+        del self.tokens[0]
+        return True
+
+    def _expects(self, token: str) -> None:
+        if not self._takes(token):
+            raise _UnknownError
+
+
+def value(text: str, known: Mapping[str, int]) -> int | None:
+    """What an expression comes to; None where a name of it is not known.
+
+    >>> value("A > 2 && !(A % 4)", {"A": 8}), value("A + B", {"A": 8})
+    (1, None)
+    """
+    try:
+        return _Expression(text, known).value()
+    except (_UnknownError, RecursionError):
+        return None
+
+
+@dataclass
+class Choice:
+    """``#if`` to ``#endif``: each branch's directive and its body."""
+
+    branches: list[tuple[str, list[Choice | str]]] = field(default_factory=list)
+    end: str = ""
+
+
+def directive(line: str) -> tuple[str, str]:
+    """What the preprocessor is told, and the rest of the line; ("", "") of other lines."""
+    found = DIRECTIVE.match(line)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def parsed(lines: Sequence[str]) -> list[Choice | str]:
+    """Lines, and choices between lines."""
+    top: list[Choice | str] = []
+    bodies, choices = [top], []
+    for line in lines:
+        word, _ = directive(line)
+        if word in OPENS:
+            choices.append(Choice([(line, [])]))
+            bodies[-1].append(choices[-1])
+            bodies.append(choices[-1].branches[-1][1])
+        elif choices and (word == "else" or word.startswith("elif")):
+            choices[-1].branches.append((line, []))
+            bodies[-1] = choices[-1].branches[-1][1]
+        elif choices and word == "endif":
+            choices.pop().end = line
+            bodies.pop()
+        else:
+            bodies[-1].append(line)
+    return top
+
+
+def resolved(items: Sequence[Choice | str], known: Mapping[str, int]) -> Iterator[str]:
+    """The lines that are left: of a choice one branch, or all where a condition is not known."""
+    for item in items:
+        if isinstance(item, str):
+            yield item
+            continue
+        conditions = [condition(line, known) for line, _ in item.branches]
+        if None not in conditions:
+            bodies = (body for _, body in item.branches)
+            taken = (b for b, holds in zip(bodies, conditions, strict=True) if holds)
+            yield from resolved(next(taken, []), known)
+            continue
+        for line, body in item.branches:
+            yield line
+            yield from resolved(body, known)
+        yield item.end
+
+
+def condition(line: str, known: Mapping[str, int]) -> int | None:
+    """Whether a branch of that directive is taken; None where only the preprocessor knows."""
+    word, rest = directive(line)
+    if word == "else":
+        return 1
+    return value(rest, known) if word in ("if", "elif") else None

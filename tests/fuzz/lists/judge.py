@@ -1,0 +1,225 @@
+"""Hold a program of lists to the oracles of graphs, and to what lists promise.
+
+lists      lists in a function have the bits of their op-codes written out
+split      so have the function's lines, each compiled alone
+list       a list that is called alone has the bits of the list in a function
+pickled    a list that was pickled is the same list, and has the same bits
+bad list   a list that has no meaning is refused by the error that is documented
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from opweave.opcodes import errors
+
+from .. import oracles
+from ..oracles import Failure, Fault, Plan, Verdict, bits_of
+from ..program import SCOPE, Step
+from .forms import BAD
+from .program import Lists, unregistered
+
+# Of what a list may say when it is called alone, or in a graph.
+NO_KERNEL = "does not fit one kernel"
+NOT_REGISTERED = "registered"
+TIMES = 3
+
+
+def judge_lists(program: Lists, plan: Plan) -> Verdict:
+    with unregistered():
+        verdict = oracles.judge(program, plan)
+        if verdict.failures or verdict.refused:
+            return verdict
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for check in (_bad, _pickled, _others):
+                _kept(check, program, plan, verdict)
+    return verdict
+
+
+def _kept(check: Callable[..., None], program: Lists, plan: Plan, verdict: Verdict) -> None:
+    """Keep the fault that a check finds."""
+    try:
+        check(program, plan)
+    except Fault as fault:
+        verdict.failures.append(Failure(fault.oracle, str(fault)))
+    except Exception as found:  # every other exception is a fault of opweave
+        verdict.failures.append(Failure("crash", f"{type(found).__name__}: {found}"))
+
+
+def _bad(program: Lists, plan: Plan) -> None:
+    form, name = program.bad
+    if not form:
+        return
+    text = form.format(k=name)
+    try:
+        eval(text, program.scope)
+    except BAD[form] as error:
+        if not str(error):
+            raise Fault("bad list", f"{text}: an error without words") from None
+        return
+    except Exception as error:
+        raise Fault("bad list", f"{text}: {type(error).__name__}: {error}") from None
+    raise Fault("bad list", f"{text}: not refused")
+
+
+def _pickled(program: Lists, plan: Plan) -> None:
+    for made in program.made:
+        found = program.scope[made.name]
+        try:
+            again = pickle.loads(pickle.dumps(found))
+        except errors.EditError as error:
+            if NOT_REGISTERED not in str(error):
+                raise Fault("pickled", f"{made.name}: {error}") from None
+            continue
+        if (repr(again), again.where) != (repr(found), found.where):
+            raise Fault("pickled", f"{made.name}: {again!r} was {found!r}")
+
+
+def _others(program: Lists, plan: Plan) -> None:
+    """The program in another form, or its lists in another use; one or two for each program."""
+    if not plan.host:
+        return
+    names = list(USES)
+    picked = np.random.default_rng(plan.other).permutation(len(names))[:2]
+    for n in sorted(picked):
+        USES[names[n]](program)
+
+
+def _unrolled(program: Lists) -> None:
+    flat = program.flat
+    scope = program.scope | {"__builtins__": __builtins__}
+    exec(compile(flat.source, "<flat>", "exec"), scope)
+    given = program.given()
+    found, other = ow.fuse(program.function)(*given), ow.fuse(scope["f"])(*given)
+    _agree("lists", found, other, "in a function, and written out")
+
+
+def _split(program: Lists) -> None:
+    held = dict(zip((a.name for a in program.arguments), program.given(), strict=True))
+    for step in program.steps:
+        held |= zip(step.results, _alone(program, step, held), strict=True)
+    found = ow.fuse(program.function)(*program.given())
+    _agree("split", found, [held[o] for o in program.outputs], "in one function, and line by line")
+
+
+def _alone(program: Lists, step: Step, held: dict[str, Any]) -> tuple[Any, ...]:
+    """A line as a function of its own."""
+    names = list(dict.fromkeys(step.names))
+    line = eval(f"lambda {', '.join(names)}: {step.text}", SCOPE | program.scope)
+    made = ow.fuse(line)(*(held[n] for n in names))
+    return made if len(step.results) > 1 else (made,)
+
+
+def _calls(program: Lists) -> list[tuple[Any, list[Any]]]:
+    """The lists that the function calls, each with its arguments; with numbers alone, none is."""
+    held = program.evaluate()
+    held |= {n: np.asarray(v) for n, v in held.items() if isinstance(v, np.generic)}
+    return [
+        (program.scope[s.op], [held[o] if isinstance(o, str) else o for o in s.operands])
+        for s in program.steps
+        if s.op in program.known.lists
+    ]
+
+
+def _called(program: Lists) -> None:
+    for found, given in _calls(program):
+        try:
+            made = found(*given)
+        except errors.EditError as error:
+            if NO_KERNEL not in str(error):
+                raise
+            continue
+        _agree("list", made, ow.fuse(found)(*given), f"{found.name} alone and in a function")
+
+
+def _loaded(program: Lists) -> None:
+    for found, given in _calls(program):
+        try:
+            again = pickle.loads(pickle.dumps(found))
+        except errors.EditError:
+            continue  # see ``_pickled``
+        made, other = ow.fuse(found)(*given), ow.fuse(again)(*given)
+        _agree("pickled", made, other, f"{found.name} and its pickle")
+
+
+def _in_a_graph(program: Lists) -> None:
+    for found, given in _calls(program):
+        graph, inputs, operands = ow.Graph("g"), {}, []
+        for n, value in enumerate(given):
+            if isinstance(value, np.ndarray | np.generic):
+                inputs[f"a{n}"] = np.ascontiguousarray(value).reshape(np.shape(value))
+                value = graph.host_to_device(f"a{n}", np.shape(value), value.dtype)
+            operands.append(value)
+        try:
+            results = _several(found(*operands))
+            for n, value in enumerate(results):
+                graph.device_to_host(value, f"r{n}")
+        except errors.GraphError as error:
+            if NOT_REGISTERED not in str(error) and "value of the graph" not in str(error):
+                raise
+            continue
+        made = graph.runner(device="host")(**inputs)
+        other = ow.fuse(graph.function())(*inputs.values())
+        found_there = tuple(made.values()) if isinstance(made, dict) else made
+        _agree("list", found_there, other, f"{found.name} in a graph")
+
+
+def _repeated(program: Lists) -> None:
+    for found, given in _calls(program):
+        if len(found.results) > 1:
+            continue
+        first, *rest = given
+        value = np.asarray(first)
+        once = np.asarray(ow.fuse(found)(value, *rest))
+        if (once.shape, once.dtype) != (value.shape, value.dtype):
+            continue
+        other = value
+        for _ in range(TIMES):
+            other = np.asarray(ow.fuse(found)(other, *rest))
+        made = ow.repeat(found, TIMES)(value, *rest)
+        _agree("list", made, other, f"{found.name} repeated")
+
+
+def _scheduled(program: Lists) -> None:
+    for found, given in _calls(program):
+        text = str(ow.schedule([found], *given, target="sm_80"))
+        if not text.startswith(f"{found.name} for sm_80: "):
+            raise Fault("list", f"{found.name}: its schedule reads {text}")
+
+
+USES: dict[str, Callable[[Lists], None]] = {
+    "unrolled": _unrolled,
+    "split": _split,
+    "alone": _called,
+    "pickled": _loaded,
+    "graph": _in_a_graph,
+    "repeat": _repeated,
+    "schedule": _scheduled,
+}
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple | list) else (value,)
+
+
+def _agree(oracle: str, one: Any, other: Any, what: str) -> None:
+    """Results bit for bit the same; every NaN counts as the same."""
+    for n, (a, b) in enumerate(zip(_several(one), _several(other), strict=True)):
+        x, y = np.asarray(a), np.asarray(b)
+        if (x.dtype, x.shape) != (y.dtype, y.shape):
+            raise Fault(oracle, f"result {n} of {what}: {x.dtype}{x.shape}, {y.dtype}{y.shape}")
+        differ = np.flatnonzero(bits_of(x) != bits_of(y))
+        if differ.size:
+            at = int(differ[0]) * x.size // bits_of(x).size
+            raise Fault(
+                oracle,
+                f"result {n} of {what}: {differ.size} of {x.size} elements differ, the first "
+                f"at {at}: {x.reshape(-1)[at]!r} against {y.reshape(-1)[at]!r}",
+            )
