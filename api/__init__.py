@@ -36,8 +36,8 @@ if _TYPE_CHECKING:
     from opweave._sanitizer import sanitize, sanitize_source, uninitialised
     from opweave.configuration import config
     from opweave.opcodes.defines import toggle
-    from opweave.opcodes.own.products import product
-    from opweave.opcodes.own.reductions import reduction, scan
+    from opweave.opcodes.operators.own_products import product
+    from opweave.opcodes.operators.own_reductions import reduction, scan
     from opweave.regimes import regime
 
 __version__ = "0.1.0"
@@ -69,7 +69,8 @@ _LAZY = {
         "_programs.program": "Program", "configuration": "config", "regimes": "regime",
         "opcodes.defines": "toggle",
         "_sanitizer": "sanitize sanitize_source uninitialised",
-        "opcodes.own_reductions": "reduction scan", "opcodes.own_products": "product",
+        "opcodes.operators.own_reductions": "reduction scan",
+        "opcodes.operators.own_products": "product",
     }.items()
     for name in names.split()
 }  # fmt: skip

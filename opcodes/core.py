@@ -133,7 +133,7 @@ class Operator:
             EditError: an operator of another kind; says why its list can only be read.
             FragmentError, NameRefusedError: the list breaks a rule.
         """
-        from opweave.opcodes.own.edits import edited  # no import needs it
+        from opweave.opcodes.edits import edited  # no import needs it
 
         return edited(self, opcodes, ulp)
 
@@ -145,7 +145,7 @@ class Operator:
             ToggleError: two op-codes declare a toggle differently.
         """
         from opweave.opcodes.lists import check_elementwise, check_order
-        from opweave.opcodes.own.running import check_product, check_running
+        from opweave.opcodes.running import check_product, check_running
 
         check_name(self.name, "operator")
         if self.kind is not Kind.COMPOSITE:

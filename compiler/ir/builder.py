@@ -15,7 +15,7 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import DTypeError, FragmentError, OpweaveError, ShapeError
-from opweave.opcodes.own.identities import number_of
+from opweave.opcodes.identities import number_of
 from opweave.opcodes.shapes import ShapeRule
 
 

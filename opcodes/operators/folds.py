@@ -15,7 +15,7 @@ from opweave.opcodes import dtypes
 from opweave.opcodes.codes import Fragment
 from opweave.opcodes.core import TypeRule
 from opweave.opcodes.errors import ShapeError
-from opweave.opcodes.own.identities import is_read, number_of
+from opweave.opcodes.identities import is_read, number_of
 from opweave.opcodes.rules import wide_float
 
 

@@ -13,15 +13,15 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Fragment, OpCode
 from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import FragmentError
+from opweave.opcodes.operators.asked import Asked
+from opweave.opcodes.operators.folds import begun, row_of
 from opweave.opcodes.operators.registry import (
     OPERATORS,
     check_free,
     named_rule,
     positional_parameters,
 )
-from opweave.opcodes.own.asked import Asked
-from opweave.opcodes.own.folds import begun, row_of
-from opweave.opcodes.own.running import Text, product_list
+from opweave.opcodes.running import Text, product_list
 from opweave.opcodes.shapes import PRODUCT
 from opweave.opcodes.ulps import stated
 

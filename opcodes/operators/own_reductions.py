@@ -10,16 +10,16 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator, TypeRule
 from opweave.opcodes.errors import FragmentError
+from opweave.opcodes.identities import is_read
+from opweave.opcodes.operators.asked import Asked
+from opweave.opcodes.operators.folds import Folded, Scanned
 from opweave.opcodes.operators.registry import (
     OPERATORS,
     check_free,
     named_rule,
     positional_parameters,
 )
-from opweave.opcodes.own.asked import Asked
-from opweave.opcodes.own.folds import Folded, Scanned
-from opweave.opcodes.own.identities import is_read
-from opweave.opcodes.own.running import Text, running_list
+from opweave.opcodes.running import Text, running_list
 from opweave.opcodes.shapes import REDUCED, SCANNED
 from opweave.opcodes.ulps import stated
 

@@ -9,7 +9,7 @@ from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import EditError
 from opweave.opcodes.lists import digest, listed
-from opweave.opcodes.own.running import product_list, running_list
+from opweave.opcodes.running import product_list, running_list
 from opweave.opcodes.ulps import stated
 
 AROUND = "put elementwise op-codes around it, in the function or in ow.kernel"

@@ -17,7 +17,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Fragment
 from opweave.opcodes.core import TypeRule
 from opweave.opcodes.errors import ArgumentError, DTypeError, FragmentError
-from opweave.opcodes.own.identities import number_of
+from opweave.opcodes.identities import number_of
 
 # By the kind of a dtype: signs, fractions, ends of types.
 SAMPLES: dict[str, tuple[str, Sequence[Any]]] = {
