@@ -159,11 +159,9 @@ class Fused(LikeGiven):
 
     def called(self, call: Call, out: Any) -> Any:
         values = call.values
-        ready = self.ready_for(call)
+        ready = self.ready_for(call) or self.fallback.prepare_or_not(call)
         if ready is None:
-            ready = self.fallback.prepare_or_not(call)
-            if ready is None:
-                return self.fallback.in_parts(call, out)
+            return self.fallback.in_parts(call, out)
         try:
             if out is None:
                 return ready(values, call.containers)

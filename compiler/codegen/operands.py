@@ -73,8 +73,8 @@ class GroupOperands:
         self.device, self.overrides = setting.device, setting.overrides
         self.placed = [p.code for p in setting.structure if p.group == number]
         self.pointers: dict[int, str] = {}
-        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
+        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.used |= {t.name for node in self.nodes for t in node.operator.toggles}
         self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
@@ -104,8 +104,9 @@ class GroupOperands:
         for position, value in enumerate(self.group.outputs):
             kept = value.id in self.form.kept
             name = self._fresh(f"out{position}" if several else "out")
-            dims = self._dims(value, kept)
-            found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
+            found[Key(value.id, kept, True)] = ArrayOperand(
+                value, name, "C", self._dims(value, kept)
+            )
         return found
 
     def _table(self, value: Value) -> ArrayOperand:
@@ -280,8 +281,7 @@ class GroupOperands:
         return [*self.operands.values(), *self.tables.values()]
 
     def _spans(self) -> list[int]:
-        bases = (self.graph.base(o.value).id for o in self._in_memory())
-        return [self.spans.get(base, 0) for base in bases]
+        return [self.spans.get(self.graph.base(o.value).id, 0) for o in self._in_memory()]
 
     def _is_element(self, key: Key) -> bool:
         return not (key.is_output and key.value in self.form.row_values) and not key.kept
