@@ -19,10 +19,12 @@ def side_by_side(before: str, after: str) -> str:
     """Where two sources differ, each in a column, without their comments.
 
     The mark between them is "|" for a line that changed, "<" and ">" for one that stands on this
-    side alone.  Lines that are the same are left out but for two around each change.
+    side alone.  Lines that are the same but for their margin are left out, but for two around each
+    change.
     """
     left, right = _code(before), _code(after)
-    groups = SequenceMatcher(None, left, right, autojunk=False).get_grouped_opcodes(CONTEXT)
+    stripped = ([line.strip() for line in lines] for lines in (left, right))
+    groups = SequenceMatcher(None, *stripped, autojunk=False).get_grouped_opcodes(CONTEXT)
     blocks = [[row for op in group for row in _rows(left, right, *op)] for group in groups]
     if not blocks:
         return "(the same)"

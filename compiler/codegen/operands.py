@@ -74,8 +74,8 @@ class GroupOperands:
         self.placed = [p.code for p in setting.structure if p.group == number]
         self.pointers: dict[int, str] = {}
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
-        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
-        self.used |= {t.name for node in self.nodes for t in node.operator.toggles}
+        toggles = (t.name for node in self.nodes for t in node.operator.toggles)
+        self.used = {*(i.name for i in self.graph.inputs), *self.graph.scalars, *toggles}
         self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
         self.tables = {v.id: self._table(v) for n in self.nodes for v in n.tables}
@@ -100,13 +100,11 @@ class GroupOperands:
                 other = found.get(Key(value.id, not kept))
                 name = self._fresh(f"{other.name}_kept") if other else self._name(value)
                 found[Key(value.id, kept)] = self._operand(value, name, self._dims(value, kept))
-        several = len(self.group.outputs) > 1
         for position, value in enumerate(self.group.outputs):
             kept = value.id in self.form.kept
-            name = self._fresh(f"out{position}" if several else "out")
-            found[Key(value.id, kept, True)] = ArrayOperand(
-                value, name, "C", self._dims(value, kept)
-            )
+            name = self._fresh(f"out{position}" if len(self.group.outputs) > 1 else "out")
+            array = ArrayOperand(value, name, "C", self._dims(value, kept))
+            found[Key(value.id, kept, True)] = array
         return found
 
     def _table(self, value: Value) -> ArrayOperand:
