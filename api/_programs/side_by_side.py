@@ -23,8 +23,8 @@ def side_by_side(before: str, after: str) -> str:
     change.
     """
     left, right = _code(before), _code(after)
-    stripped = ([line.strip() for line in lines] for lines in (left, right))
-    groups = SequenceMatcher(None, *stripped, autojunk=False).get_grouped_opcodes(CONTEXT)
+    a, b = ([line.strip() for line in lines] for lines in (left, right))
+    groups = SequenceMatcher(None, a, b, autojunk=False).get_grouped_opcodes(CONTEXT)
     blocks = [[row for op in group for row in _rows(left, right, *op)] for group in groups]
     if not blocks:
         return "(the same)"
