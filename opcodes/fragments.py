@@ -65,14 +65,20 @@ def check_fragment(
         )
     if ";" not in found:
         _check_names(name, fragment, found, (*params, *numbers), known_by)
-    elif "return" not in found and results == 1:
+    else:
+        _check_statements(name, found, results)
+    for first, second in pairwise(found):
+        if first in numbers and second in ASSIGNS:
+            raise FragmentError(f"{name}: {first} is a toggle, to which nothing is assigned")
+
+
+def _check_statements(name: str, found: Sequence[str], results: int) -> None:
+    """Statements make each result."""
+    if "return" not in found and results == 1:
         raise FragmentError(f"{name}: statements must return their result")
     missing = [r for r in (f"r{n}" for n in range(results)) if results > 1 and r not in found]
     if missing:
         raise FragmentError(f"{name}: statements must assign {' and '.join(missing)}")
-    for first, second in pairwise(found):
-        if first in numbers and second in ASSIGNS:
-            raise FragmentError(f"{name}: {first} is a toggle, to which nothing is assigned")
 
 
 def _check_params(name: str, params: Sequence[str]) -> None:

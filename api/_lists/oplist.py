@@ -96,10 +96,8 @@ class OpcodeKernel:
         check_structure(self)
         self.__wrapped__ = function_of(self)
         self.__signature__ = inspect.signature(self.__wrapped__)
-        options = Options(
-            library=False, fullgraph=True, structure=structure_of(self)
-        )  # one kernel
-        self.fused = Fused(OwnFunction(self), (), options, self._check_prepared)
+        one_kernel = Options(library=False, fullgraph=True, structure=structure_of(self))
+        self.fused = Fused(OwnFunction(self), (), one_kernel, self._check_prepared)
         self._calls = self.fused.prepared_calls
 
     def __str__(self) -> str:
@@ -137,9 +135,8 @@ class OpcodeKernel:
         if isinstance(code, Structural) and code.phase in ONCE:
             return OpcodeKernel(self.codes, self.name, None, put(code, name, self.once))
         at = self._find(name)
-        if isinstance(code, Structural):
-            return self._edited(self.codes[:at], by(self.codes[at], code), self.codes[at + 1 :])
-        return self._edited(self.codes[:at], code_of(code), self.codes[at + 1 :])
+        other = by(self.codes[at], code) if isinstance(code, Structural) else code_of(code)
+        return self._edited(self.codes[:at], other, self.codes[at + 1 :])
 
     @folded
     def remove(self, name: str) -> OpcodeKernel:

@@ -73,8 +73,8 @@ class GroupOperands:
         self.device, self.overrides = setting.device, setting.overrides
         self.placed = [p.code for p in setting.structure if p.group == number]
         self.pointers: dict[int, str] = {}
-        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
+        self.used = {i.name for i in self.graph.inputs} | set(self.graph.scalars)
         self.used |= {t.name for node in self.nodes for t in node.operator.toggles}
         self.indices = {n.result.id: i for i, n in zip(self.group.nodes, self.nodes, strict=True)}
         self.operands = self._operands()
@@ -100,10 +100,9 @@ class GroupOperands:
                 other = found.get(Key(value.id, not kept))
                 name = self._fresh(f"{other.name}_kept") if other else self._name(value)
                 found[Key(value.id, kept)] = self._operand(value, name, self._dims(value, kept))
-        several = len(self.group.outputs) > 1
         for position, value in enumerate(self.group.outputs):
             kept = value.id in self.form.kept
-            name = self._fresh(f"out{position}" if several else "out")
+            name = self._fresh("out" if len(self.group.outputs) == 1 else f"out{position}")
             dims = self._dims(value, kept)
             found[Key(value.id, kept, True)] = ArrayOperand(value, name, "C", dims)
         return found
@@ -280,8 +279,7 @@ class GroupOperands:
         return [*self.operands.values(), *self.tables.values()]
 
     def _spans(self) -> list[int]:
-        bases = (self.graph.base(o.value).id for o in self._in_memory())
-        return [self.spans.get(base, 0) for base in bases]
+        return [self.spans.get(self.graph.base(o.value).id, 0) for o in self._in_memory()]
 
     def _is_element(self, key: Key) -> bool:
         return not (key.is_output and key.value in self.form.row_values) and not key.kept
