@@ -45,6 +45,11 @@ class ListMaker(CodeMaker):
         name = self.choice([m.name for m in self.made])
         return replace(made, bad=(self.choice(tuple(BAD)), name)).pruned()
 
+    def toggles(self) -> tuple[tuple[str, int], ...]:
+        """Of kernels, and of the user's operators."""
+        own = sorted({o.toggle for o in self.own if o.toggle and self.chance(0.5)})
+        return (*super().toggles(), *((name, 1) for name in own))
+
     def shape(self) -> tuple[int, ...]:
         """Small: most of what differs between lists is no matter of extents."""
         rank = self.choice((0, 1, 1, 1, 2, 2, 2, 3))

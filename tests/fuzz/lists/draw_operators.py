@@ -10,7 +10,16 @@ import numpy as np
 from opweave.opcodes import OPERATORS
 
 from ..generate import Maker
-from .forms import CONSTANTS, EXPRESSIONS, PARAMETERS, REPLACED, RESULTS, STATEMENTS, TRUTHS
+from .forms import (
+    CONSTANTS,
+    EXPRESSIONS,
+    PARAMETERS,
+    REPLACED,
+    RESULTS,
+    STATEMENTS,
+    TOGGLES,
+    TRUTHS,
+)
 from .operators import Expression, Own, holes, leaves_of
 
 # How a program's results are judged: by NumPy's bits, by bounds, or by one form against the others.
@@ -30,7 +39,8 @@ class OperatorMaker(Maker):
         """A new operator of the user's."""
         drawn = (self.one(f"op{len(self.own)}") for _ in range(MOST_DRAWN))
         plain = Own(f"op{len(self.own)}", ("x",), (("", "x"),))
-        fits = (o for o in drawn if o.kinds and (self.mode != "bounded" or o.is_smooth))
+        drawn = (o for o in drawn if o.kinds and o.reads_all)
+        fits = (o for o in drawn if self.mode != "bounded" or o.is_smooth)
         self.own.append(next(fits, plain))
         return self.own[-1]
 
@@ -40,7 +50,11 @@ class OperatorMaker(Maker):
             row = self.choice(REPLACED)
             return Own(name, OPERATORS[row[0]].params, how="replaced", of=row[0])
         made = self.extended(name) if draw < 0.4 else None
-        return made or self.fragments(Own(name, self.choice(PARAMETERS)))
+        if made is None:
+            made = self.fragments(Own(name, self.choice(PARAMETERS)))
+            if self.chance(0.25):
+                made = replace(made, toggle=self.choice(tuple(TOGGLES)))
+        return made
 
     def fragments(self, made: Own, known: tuple[str, ...] = ()) -> Own:
         """The operator with one to three more fragments, of which each is read."""
@@ -93,7 +107,7 @@ class OperatorMaker(Maker):
         """An operator that begins with the op-codes of another."""
         fits = [
             o for o in self.own
-            if o.how == "operator" and o.rule != "bool" and not _has_statements(o)
+            if o.how == "operator" and not o.toggle and o.rule != "bool" and not _has_statements(o)
             and len(o.fragments) < 4
         ]  # fmt: skip
         if not fits:

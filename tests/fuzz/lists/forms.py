@@ -73,6 +73,20 @@ CONSTANTS: tuple[Any, ...] = (1, 2, 3, 7, 0.5, 2.5)
 RESULTS = ("s", "t", "q", "BLOCK", "j0", "v0", "n0", "out", "rows")
 PARAMETERS = (("x",), ("x", "y"), ("y", "x"), ("x", "y", "z"), ("img", "n0"), ("a", "b", "lanes"))
 
+# Toggles that fragments may test: what they are declared with.
+TOGGLES = {
+    "USE_OTHER": "0, 1, doc='the other way'",
+    "WAY": "0, 1, 2",
+    "WIDE": "0, 1, rule=lambda device, result: result.size > 20",
+    "ON_DEVICE": "0, 1, check=lambda value, device, result: 'no' * (value and device.is_host)",
+}
+# The same in C once more, for the other way of a toggle; anything else stands in brackets.
+OTHERS = {
+    "{0} + {1}": "{1} + {0}", "{0} * {1}": "{1} * {0}", "{0} - {1}": "{0} + -{1}",
+    "{0} & {1}": "{1} & {0}", "{0} | {1}": "{1} | {0}", "{0} < {1}": "{1} > {0}",
+    "{0} < {1} ? {0} : {1}": "!({0} < {1}) ? {1} : {0}",
+}  # fmt: skip
+
 # Built-in operators of other op-codes with the same meaning: name, op-codes, kinds of dtypes.
 REPLACED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("add", ("y + x",), "fciu"),
@@ -107,6 +121,17 @@ FRESH = ("e", "f", "g", "h", "i", "j", "l", "n", "o", "r", "c", "v")  # of a lis
 EDITS = ("insert", "replace", "remove", "renamed")
 JOINS = ("+", "then by name", "then")
 
+# Structural op-codes in the place of an index or a guard, of a load, of a store.
+ONCE = (
+    "ow.opcodes.grid_stride", "ow.opcodes.grid_stride(blocks=2)",
+    "ow.structural('index', 'first = ((index_t)threadIdx.x + (index_t)blockIdx.x * (BLOCK * CHUNKS)) * VECTOR')",
+)  # fmt: skip
+BY = {
+    "load": ("ow.opcodes.read_only", "ow.opcodes.streaming_load", "ow.opcodes.packed_pairs",
+             "ow.structural('load', 'load(p)')"),
+    "store": ("ow.opcodes.streaming_store", "ow.structural('store', 'store(p, x)')"),
+}  # fmt: skip
+
 # Lists that are refused, of a kernel {k}, and with what.
 BAD: dict[str, type[errors.OpweaveError]] = {
     "ow.kernel([*{k}.codes[:1], ow.opcodes.add('nobody_'), *{k}.codes[1:]])": errors.EditError,
@@ -137,11 +162,27 @@ BAD: dict[str, type[errors.OpweaveError]] = {
     "ow.operator('bad_', ['s = x', 's = s + x', 's'], 'same', lambda x: x, replace=True)":
         errors.NameRefusedError,
     "ow.operator('bad_', ['T = x', 'T'], 'same', lambda x: x, replace=True)": errors.NameRefusedError,
+    "ow.operator('bad_', [ow.toggle('UNTESTED_A', 0, 1), 'x'], 'same', lambda x: x, replace=True)":
+        errors.ToggleError,
+    "ow.operator('bad_', '#if NOBODY_A\\nx\\n#else\\nx\\n#endif', 'same', lambda x: x, replace=True)":
+        errors.FragmentError,
+    "ow.operator('bad_', [ow.toggle('WAY_A', 0, 1), '#if WAY_A\\nx\\n#endif'], 'same', lambda x: x, "
+    "replace=True)": errors.FragmentError,
+    "ow.toggle('lower', 0, 1)": errors.NameRefusedError,
+    "ow.toggle('BLOCK', 0, 1)": errors.NameRefusedError,
+    "ow.toggle('ONE_WAY', 0)": errors.ToggleError,
+    "ow.structural('index', 'i = 0')": errors.FragmentError,
+    "ow.structural('guard', 'first = cols')": errors.FragmentError,
+    "ow.structural('load', 'x + 1')": errors.FragmentError,
+    "ow.structural('nowhere', 'p')": errors.EditError,
+    "ow.kernel([ow.opcodes.grid_stride, ow.opcodes.grid_stride, *{k}.codes])": errors.EditError,
+    "ow.kernel([ow.load('x_', by=ow.opcodes.streaming_store), *{k}.codes])": errors.EditError,
 }  # fmt: skip
 TABLES: dict[str, Any] = {
     "list fragment": FORMS,
     "list op-code": (*EXACT, *BOUNDED, "any other", "of the user's", "a list"),
     "list operator": ("operator", "cuda", "extended", "replaced"),
+    "list toggle": tuple(TOGGLES),
     "list edit": EDITS,
     "list join": JOINS,
     "bad list": tuple(BAD),

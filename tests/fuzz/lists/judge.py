@@ -4,6 +4,7 @@ lists      lists in a function have the bits of their op-codes written out
 split      so have the function's lines, each compiled alone
 list       a list that is called alone has the bits of the list in a function
 pickled    a list that was pickled is the same list, and has the same bits
+structural a list with another index, other loads and stores has the bits of the list
 bad list   a list that has no meaning is refused by the error that is documented
 """
 
@@ -22,7 +23,7 @@ from opweave.opcodes import errors
 from .. import oracles
 from ..oracles import Failure, Fault, Plan, Verdict, bits_of
 from ..program import SCOPE, Step
-from .forms import BAD
+from .forms import BAD, BY, ONCE
 from .program import Lists, unregistered
 
 # Of what a list may say when it is called alone, or in a graph.
@@ -90,6 +91,7 @@ def _others(program: Lists, plan: Plan) -> None:
     picked = np.random.default_rng(plan.other).permutation(len(names))[:2]
     for n in sorted(picked):
         USES[names[n]](program)
+    _structural(program, np.random.default_rng([plan.other, 1]))
 
 
 def _unrolled(program: Lists) -> None:
@@ -192,6 +194,37 @@ def _scheduled(program: Lists) -> None:
         text = str(ow.schedule([found], *given, target="sm_80"))
         if not text.startswith(f"{found.name} for sm_80: "):
             raise Fault("list", f"{found.name}: its schedule reads {text}")
+
+
+def _structural(program: Lists, rng: np.random.Generator) -> None:
+    """A list whose index, loads and stores are others: by itself, as the checker runs it too."""
+    for found, given in _calls(program)[:1]:
+        text = restructured(found, rng)
+        try:
+            made = eval(text, SCOPE | {"made": found})
+            result = made(*given)
+            lowered = made.lower(*given, target="sm_80")
+        except (errors.EditError, errors.ToggleError) as error:
+            if not str(error):
+                raise
+            continue
+        _agree("structural", result, ow.fuse(found)(*given), f"{found.name} as {text}")
+        _agree("structural", lowered(*given), result, f"{found.name} for sm_80, as {text}")
+
+
+def restructured(found: Any, rng: np.random.Generator) -> str:
+    """Python that makes the list anew, with structural op-codes."""
+    codes = []
+    for number, code in enumerate(found.codes):
+        kind = next((k for k in BY if code.name == f"{k} {getattr(code, 'label', '')}"), "")
+        by = str(rng.choice(BY[kind])) if kind and rng.random() < 0.7 else ""
+        if not by or (kind == "load" and code.label not in found.arguments):
+            codes.append(f"made.codes[{number}]")
+        else:
+            value = f", {code.value!r}" if kind == "store" else ""
+            codes.append(f"ow.{kind}({code.label!r}{value}, by={by})")
+    once = [str(rng.choice(ONCE))] if rng.random() < 0.7 else []
+    return f"ow.kernel([{', '.join([*once, *codes])}], name={found.name!r})"
 
 
 USES: dict[str, Callable[[Lists], None]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from opweave.opcodes import OPERATORS, dtypes
 
 from ..validity import NotForUs
-from .forms import FORMS, REPLACED, STATEMENTS
+from .forms import FORMS, OTHERS, REPLACED, STATEMENTS
 
 # A name, a number, or a form of ``FORMS`` with what stands in its places.
 Expression = Any
@@ -34,6 +34,7 @@ class Own:
         rule: "same", "float" or "bool".
         how: "operator", "cuda", "extended" or "replaced".
         of: the operator whose op-codes an extended one begins with, or that a replaced one edits.
+        toggle: by which its last fragment has two ways in C, of one meaning.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Own:
     rule: str = "same"
     how: str = "operator"
     of: str = ""
+    toggle: str = ""
 
     # As Python
 
@@ -51,6 +53,10 @@ class Own:
             return f"{self.name} = ow.opcodes.{self.of}.with_opcodes({list(self._row[1])})"
         codes = [f"{n} = {c_text(e)}" if n else c_text(e) for n, e in self.fragments]
         given = repr(codes) if len(codes) > 1 else repr(codes[0])
+        if self.toggle:
+            other = other_text(self.fragments[-1][1])
+            last = f"#if {self.toggle} == 1\n{other}\n#else\n{codes[-1]}\n#endif"
+            given = f"[{self.toggle}, {', '.join(map(repr, (*codes[:-1], last)))}]"
         if self.how == "extended" and base is not None:
             count = len(base.fragments)
             last = f"{base.name}.opcodes[-1].named({self.fragments[count - 1][0]!r})"
@@ -81,6 +87,7 @@ class Own:
     @property
     def forms(self) -> list[tuple[str, str]]:
         found = [("list fragment", f) for _, e in self.fragments for f in forms_in(e)]
+        found += [("list toggle", self.toggle)] * bool(self.toggle)
         return [("list operator", self.how), *found]
 
     # What it means
@@ -99,6 +106,14 @@ class Own:
             if any(not isinstance(leaf, str) for leaf in leaves_of(expression)):
                 found &= set("fiu")
         return found
+
+    @property
+    def reads_all(self) -> bool:
+        """Each name that it binds is read by a later fragment."""
+        return all(
+            any(name in leaves_of(e) for _, e in self.fragments[n + 1 :])
+            for n, (name, _) in enumerate(self.fragments[:-1])
+        )
 
     @cached_property
     def is_smooth(self) -> bool:
@@ -177,6 +192,15 @@ def c_text(expression: Expression) -> str:
         return expression if isinstance(expression, str) else f"(T){expression}"
     form, *inner = expression
     return str(form).format(*(_in_brackets(e, c_text(e)) for e in inner))
+
+
+def other_text(expression: Expression) -> str:
+    """The same in C, in another way."""
+    if not isinstance(expression, tuple) or expression[0] not in OTHERS:
+        text = c_text(expression)
+        return text if ";" in text else f"({text})"
+    form, *inner = expression
+    return OTHERS[form].format(*(_in_brackets(e, c_text(e)) for e in inner))
 
 
 def numpy_text(expression: Expression, bound: dict[str, str]) -> str:

@@ -20,7 +20,7 @@ from .. import forms as graphs
 from ..program import SCOPE, Program, Step
 from ..validity import NotForUs, typed_values
 from .codes import Code, Made, arguments_of, code_text, codes_of
-from .forms import BOUNDED, EXACT
+from .forms import BOUNDED, EXACT, TOGGLES
 from .operators import Own
 
 WORD = re.compile(r"\b\w+\b")
@@ -150,7 +150,9 @@ class Lists(Program):
         made = reached(self.made, texts, lambda m: [*m.of, *map(code_text, m.codes)])
         texts += [code_text(c) for m in made for c in m.codes]
         own = reached(self.own, texts, lambda o: [o.of])
-        return replace(found, made=made, own=own)
+        tested = {o.toggle for o in own}
+        toggles = tuple(t for t in found.toggles if t[0] not in TOGGLES or t[0] in tested)
+        return replace(found, made=made, own=own, toggles=toggles)
 
 
 def reached(items: Iterable[Any], texts: list[str], needs: Any) -> tuple[Any, ...]:
@@ -166,7 +168,9 @@ def reached(items: Iterable[Any], texts: list[str], needs: Any) -> tuple[Any, ..
 
 def preamble(own: Iterable[Own], made: Iterable[Made]) -> str:
     known = {o.name: o for o in own}
-    lines = [o.text(known.get(o.of)) for o in known.values()]
+    toggles = dict.fromkeys(o.toggle for o in known.values() if o.toggle)
+    lines = [f"{name} = ow.toggle({name!r}, {TOGGLES[name]})" for name in toggles]
+    lines += [o.text(known.get(o.of)) for o in known.values()]
     return "\n".join([*lines, *(m.text for m in made), ""])
 
 

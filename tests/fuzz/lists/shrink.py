@@ -126,6 +126,8 @@ def _simpler_operators(program: Lists) -> Iterator[Lists]:
     """Operators of fragments alone, of fewer and of shorter ones."""
     bases = {own.of for own in program.own if own.how == "extended"}
     for n, own in enumerate(program.own):
+        if own.toggle:
+            yield replace(program, own=_with(program.own, n, replace(own, toggle="")))
         if own.how in ("cuda", "extended"):
             yield replace(program, own=_with(program.own, n, replace(own, how="operator", of="")))
         if own.how in ("replaced", "extended") or own.name in bases:
