@@ -85,10 +85,10 @@ def check_fits(program, device):
         assert kernel.data.threads <= 1024
 
 
+@pytest.mark.parametrize("nbytes", SIZES)
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_block_asks_for_is_known_and_fits_the_device(name):
-    for nbytes in SIZES:
-        check_fits(lowered(name, card(nbytes)), card(nbytes))
+def test_what_a_block_asks_for_is_known_and_fits_the_device(name, nbytes):
+    check_fits(lowered(name, card(nbytes)), card(nbytes))
 
 
 @pytest.mark.parametrize("seed", range(8))

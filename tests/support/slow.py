@@ -223,7 +223,12 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_no_compiler_joins_a_product_with_an_addition": diagonal("case", "name"),
     },
     "kernels/test_devices.py": {
-        "test_the_cards_that_are_known_have_room_for_the_same_kernels": diagonal("name", "target"),
+        "test_no_device_changes_a_bit_of_tiles": diagonal("name", "kib"),
+        "test_on_any_device_kernels_fit_or_are_refused": every(4),
+        "test_the_cards_that_are_known_have_room_for_the_same_kernels": diagonal("name", "target",
+            most=30),
+        "test_what_a_block_asks_for_is_known_and_fits_the_device": diagonal("name", "nbytes"),
+        "test_what_is_known_is_what_the_compiler_allocates": diagonal("name", "target"),
     },
     "kernels/test_flat.py": {
         "test_it_computes_the_same_bits": diagonal("target", "name", "toggles", most=6),
@@ -326,12 +331,25 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "opcodes/test_numerics.py": {
         "test_results_are_those_of_numpy": every(2),
     },
+    "opcodes/test_lists.py": {
+        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target"),
+        "test_a_list_has_the_same_bits_wherever_it_stands": diagonal("form", "target"),
+    },
     "opcodes/test_operators.py": {
         "test_binary_operators_agree_with_numpy_on_all_pairs_of_special_values": only("name", *_TYPES),
         "test_composites_agree_with_numpy": diagonal("composite", "name"),
         "test_fused_operators_return_numpys_dtypes": only("name", *_TYPES, "int8", "float16"),
         "test_reductions_agree_with_numpy": diagonal("name", "axis"),
         "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
+    },
+    "opcodes/test_own_products.py": {
+        "test_a_list_is_a_product": diagonal("name", "target"),
+        "test_max_plus_is_exact_but_for_the_sum_in_every_form": diagonal("form", "target"),
+    },
+    "opcodes/test_own_reductions.py": {
+        "test_a_list_is_a_reduction": diagonal("name", "target"),
+        "test_a_list_is_a_scan": diagonal("name", "target"),
+        "test_the_list_of_sum_has_the_bits_of_sum_in_every_form": diagonal("form", "target"),
     },
     "opcodes/test_pixels.py": {
         "test_a_chain_is_one_kernel_from_uint8_to_uint8": diagonal("target", "shape", most=3),
