@@ -80,6 +80,12 @@ def same(types: Types, attrs: Any = ()) -> Signature:
 
 
 @lru_cache(maxsize=4096)
+def with_array(types: Types, attrs: Any = ()) -> Signature:
+    """As ``same``; NumPy makes an array of the first, so that a number there is not weak."""
+    return same((dtypes.promote(types[0]), *types[1:]))
+
+
+@lru_cache(maxsize=4096)
 def floating(types: Types, attrs: Any = ()) -> Signature:
     """Promoted to a float type that holds it, as NumPy's float functions do: 8 bits to float16."""
     to = float_of(dtypes.promote(*types))

@@ -144,7 +144,7 @@ ODD: tuple[Operator, ...] = (
     map_operator(
         "clip", np.clip,
         {"f": "min_nan(max_nan(x, low), high)", "iub": "clip_int<T>(x, low, high)"},
-        params="x low high", rule=rules.same, cost=Cost(2),
+        params="x low high", rule=rules.with_array, cost=Cost(2),
     ),
     map_operator(
         "where", np.where, {"b": "condition ? x : y"}, params="condition x y", rule=rules.selection

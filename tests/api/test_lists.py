@@ -155,6 +155,15 @@ def test_an_argument_may_be_called_out():
 
 
 @host
+@pytest.mark.parametrize("number", [0.5, 1])
+def test_what_numpy_makes_an_array_of_has_a_type_of_its_own(number):
+    k = listed("k", ow.load("x"), o.clip(number, "x", "x"), ow.store())
+    x = X.astype(np.float16)
+
+    assert bits(k(x)) == bits(np.clip(number, x, x)) == bits(o.clip(number, x, x))
+
+
+@host
 def test_a_warm_call_binds_nothing_and_checks_nothing(monkeypatch):
     k = listed("k", ow.load("x"), o.exp, ow.store())
     k(X)

@@ -115,7 +115,8 @@ def _alone(program: Lists, step: Step, held: dict[str, Any]) -> tuple[Any, ...]:
     """A line as a function of its own."""
     names = list(dict.fromkeys(step.names))
     line = eval(f"lambda {', '.join(names)}: {step.text}", SCOPE | program.scope)
-    made = ow.fuse(line)(*(held[n] for n in names))
+    arrays = (np.asarray(v) if isinstance(v, np.generic) else v for v in (held[n] for n in names))
+    made = ow.fuse(line)(*arrays)
     return made if len(step.results) > 1 else (made,)
 
 
@@ -177,8 +178,9 @@ def _repeated(program: Lists) -> None:
     for found, given in _calls(program):
         if len(found.results) > 1:
             continue
-        first, *rest = given
-        value = np.asarray(first)
+        value, *rest = given
+        if not isinstance(value, np.ndarray):
+            continue
         once = np.asarray(ow.fuse(found)(value, *rest))
         if (once.shape, once.dtype) != (value.shape, value.dtype):
             continue

@@ -12,9 +12,7 @@ TEMPLATE = '''"""{oracle}: {summary}
 Found by python -m tests.fuzz --seed {seed} --only {number}{kind}.
 """
 
-import pickle
-
-import numpy as np
+{imports}import numpy as np
 import pytest
 
 import opweave as ow
@@ -84,6 +82,7 @@ def text(
         seed=seed,
         number=number,
         kind=f" --kind {only}" * bool(only),
+        imports="import pickle\n\n" * ("pickle." in asserts),
         preamble=program.preamble,
         source=program.source,
         parameters=", ".join(names),
