@@ -175,6 +175,15 @@ def code_of(given: Any) -> Code:
     return Called(given) if hasattr(type(given), "__opweave_list__") else bound(given)
 
 
+def in_place_of(old: Code, given: Any) -> Code:
+    """An op-code that takes the place of another; without a name of its own it has that one's."""
+    made = code_of(given)
+    is_plain = not isinstance(made, Load | Store) and makes_running(made)
+    if is_plain and not labels_of(made) and not isinstance(old, Load | Store) and old.label:
+        return made.named(old.label)  # type: ignore[union-attr]
+    return made
+
+
 def is_operand(value: Any) -> bool:
     """Whether a value may be bound to an op-code: a name or a number."""
     return type(value) is str or is_number(value)

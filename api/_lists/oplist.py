@@ -23,6 +23,7 @@ from opweave._lists.codes import (
     arguments_of,
     at,
     code_of,
+    in_place_of,
     is_operand,
     line_of,
 )
@@ -131,12 +132,12 @@ class OpcodeKernel:
 
     @folded
     def replace(self, name: str, code: Any) -> OpcodeKernel:
-        """A new kernel with another op-code in the place of a name, such as ``index``."""
+        """A new kernel with another op-code in the place of a name; its label stays."""
         if isinstance(code, Structural) and code.phase in ONCE:
             return OpcodeKernel(self.codes, self.name, None, put(code, name, self.once))
         at = self._find(name)
-        other = by(self.codes[at], code) if isinstance(code, Structural) else code_of(code)
-        return self._edited(self.codes[:at], other, self.codes[at + 1 :])
+        place = by if isinstance(code, Structural) else in_place_of
+        return self._edited(self.codes[:at], place(self.codes[at], code), self.codes[at + 1 :])
 
     @folded
     def remove(self, name: str) -> OpcodeKernel:
@@ -152,17 +153,15 @@ class OpcodeKernel:
     def _find(self, name: str) -> int:
         if type(name) is not str or not name:
             raise EditError(f"expected the name of an op-code, found {shown(name)}")
-        found = [
-            i for i, c in enumerate(self.codes) if name in (c.name, c.label, c.name.split()[0])
-        ]
-        if not found:
+        at = [i for i, c in enumerate(self.codes) if name in (c.name, c.label, c.name.split()[0])]
+        if not at:
             raise EditError(f"{shown(name)}: no such op-code; the list is\n{self}")
-        if len(found) > 1:
+        if len(at) > 1:
             raise EditError(
-                f"{shown(name)} stands {len(found)} times in the list; name one with "
+                f"{shown(name)} stands {len(at)} times in the list; name one with "
                 f".named(...), or give the whole name\n{self}"
             )
-        return found[0]
+        return at[0]
 
     # Joining
 

@@ -154,6 +154,18 @@ def test_an_argument_may_be_called_out():
     assert bits(k(x=X, out=X)) == bits(X + X)
 
 
+def test_what_takes_the_place_of_a_named_op_code_has_its_name():
+    first = listed("first", ow.load("x"), o.add(1), ow.store("q"))
+    behind = listed("behind", ow.load("c"), ow.load("v"), ow.store("h"))
+    joined = first.then(behind, v="q").replace("add", o.negative)
+    by_hand = listed("k", ow.load("x"), o.exp().named("t"), o.multiply("t", "x"), ow.store())
+
+    assert joined.arguments == ("x", "c")
+    assert [c.label for c in by_hand.replace("exp", scale).codes] == ["x", "t", "", "out"]
+    with pytest.raises(e.EditError, match="'t' is neither"):
+        by_hand.replace("exp", o.negative().named("u"))
+
+
 @host
 @pytest.mark.parametrize("number", [0.5, 1])
 def test_what_numpy_makes_an_array_of_has_a_type_of_its_own(number):

@@ -112,6 +112,8 @@ def codes_of(made: Made, known: Mapping[str, tuple[Code, ...]]) -> tuple[Code, .
     if len(found) != 1:
         raise LookupError(f"{name} stands {len(found)} times")
     at = found[0] + (where == "after")
+    if made.how == "replace" and len(first[at].labels) == 1 and not made.codes[0].labels:
+        made = replace(made, codes=(replace(made.codes[0], labels=first[at].labels),))
     while where == "after" and at < len(first) and first[at].kind == "name":
         at += 1
     return (*first[:at], *made.codes, *first[at + (made.how != "insert") :])
