@@ -64,7 +64,7 @@ class GroupOperands:
     """A group's array operands: their names, addresses, and what the toggles are chosen from."""
 
     def __init__(self, setting: Setting, number: int):
-        schedule = setting.schedule
+        schedule = self.schedule = setting.schedule
         self.graph: Graph = schedule.graph
         self.group: Group = schedule.groups[number]
         self.number, self.alone = number, len(schedule.groups) == 1

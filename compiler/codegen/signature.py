@@ -12,6 +12,7 @@ from opweave.compiler.kernels.kernel_parts import Carried, Param
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
+from opweave.compiler.scheduling.writes import writes_of
 from opweave.opcodes.dtypes import I32
 
 RESTRICT = " __restrict__"  # on pointers: no other one of the kernel leads to what it writes
@@ -45,7 +46,7 @@ class Signature(TableReads):
         # has written: behind it NVRTC reads through the cache of what no kernel writes
         # (``ld.global.nc``).
         written = {item.name for pair in carried for item in pair}
-        broken = written if self.TURNS_IN == "memory" else set()
+        broken = (written if self.TURNS_IN == "memory" else set()) | self._in_place()
 
         def pointer(operand: ArrayOperand, kind: str, const: str) -> Param:
             promise = "" if operand.name in broken else RESTRICT
@@ -64,6 +65,16 @@ class Signature(TableReads):
             *([Param("faults", "faults", "uint64*")] if self._notes_faults() else []),
             *([TURNS_PARAM] if carried else []),
         )
+
+    def _in_place(self) -> set[str]:
+        """Arguments that are read, and what a call may write straight to the memory of each."""
+        pairs = [
+            (self.graph.inputs[write.place].value, self.graph.outputs[write.output])
+            for write in writes_of(self.schedule)
+            if write.kernel == self.group.name
+        ]
+        shared = [item for pair in pairs if pair[0] in self.group.inputs for item in pair]
+        return {o.name for _, o in self._all() if o.value in shared}
 
     def _all(self) -> list[tuple[Key, ArrayOperand]]:
         """All operands, in the order of the parameters; a table may be read in order as well."""

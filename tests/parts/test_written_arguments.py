@@ -1,5 +1,7 @@
 """Functions that write to their arguments are whole, and leave behind what NumPy leaves behind."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -480,3 +482,15 @@ def test_a_subclass_is_written_to_by_the_plain_function():
 def test_a_step_that_is_repeated_writes_to_no_argument():
     with pytest.raises(e.UnsupportedError, match="writes into an argument"):
         ow.repeat(added, 3)(U, V)
+
+
+@pytest.mark.parametrize(("function", "promised"), [
+    (lambda u, v: np.multiply(u, v, out=u), ["v"]),
+    (lambda u, v: np.copyto(u, v * 2), ["v", "out"]),
+], ids=["read", "not read"])  # fmt: skip
+def test_pointers_to_one_memory_do_not_promise_that_they_are_apart(function, promised):
+    """Behind the promise a compiler may load again what was stored, or by ld.global.nc."""
+    x = np.ones(8, np.float32)
+    source = ow.fuse(function).lower(x, x.copy(), target="sm_80").source
+
+    assert re.findall(r"\* __restrict__ (\w+)", source) == promised
