@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.codegen.tables import TableReads
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.values import TURNS, Scalar
+from opweave.compiler.ir.values import TURNS, Scalar, Value
 from opweave.compiler.kernels.kernel_parts import Carried, Param
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
+from opweave.compiler.scheduling.memory import written_over
 from opweave.compiler.scheduling.writes import writes_of
 from opweave.opcodes.dtypes import I32
 
@@ -67,14 +68,22 @@ class Signature(TableReads):
         )
 
     def _in_place(self) -> set[str]:
-        """Arguments that are read, and what a call may write straight to the memory of each."""
-        pairs = [
-            (self.graph.inputs[write.place].value, self.graph.outputs[write.output])
-            for write in writes_of(self.schedule)
-            if write.kernel == self.group.name
-        ]
-        shared = [item for pair in pairs if pair[0] in self.group.inputs for item in pair]
-        return {o.name for _, o in self._all() if o.value in shared}
+        """Operands that are read, and the result that may be written to the very memory of one.
+
+        They are arguments that the function writes to, and temporaries.
+        """
+        graph, group = self.graph, self.group
+        given = {item.value.id for item in graph.inputs}
+        returned = {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
+        arguments = {
+            graph.inputs[w.place].value.id
+            for w in writes_of(self.schedule)
+            if w.kernel == group.name
+        }
+        made = {value.id for value in group.outputs}
+        over = {v.id for v in written_over(self.schedule, group)}
+        over &= arguments if made <= returned else over - given - returned
+        return {o.name for _, o in self._all() if over and o.value.id in over | made}
 
     def _all(self) -> list[tuple[Key, ArrayOperand]]:
         """All operands, in the order of the parameters; a table may be read in order as well."""

@@ -107,18 +107,28 @@ def _in_place(schedule: Schedule, lives: Mapping[int, Life]) -> dict[int, int]:
     That does not hold where the map has a second result, which might be computed from an element
     that is read again; nor where the operand is also read elsewhere, as a view or a table.
     """
-    graph, over = schedule.graph, {}
+    over = {}
     for number, group in enumerate(schedule.groups):
-        if group.form.kind != "map" or len(group.outputs) != 1:
-            continue
-        (made,) = group.outputs
-        for value in read_in_place(schedule, group) if made.id in lives else ():
-            life = lives.get(value.id)
-            fits = value.shape == made.shape and value.dtype.itemsize == made.dtype.itemsize
-            if fits and life is not None and life.last == number and graph.base(value) == value:
-                over[made.id] = value.id
+        for value in written_over(schedule, group):
+            life, made = lives.get(value.id), group.outputs[0].id
+            if made in lives and life is not None and life.last == number:
+                over[made] = value.id
                 break
     return over
+
+
+def written_over(schedule: Schedule, group: Group) -> list[Value]:
+    """What a kernel may write its result over, where nobody needs it afterwards."""
+    if group.form.kind != "map" or len(group.outputs) != 1:
+        return []
+    (made,) = group.outputs
+    return [
+        value
+        for value in read_in_place(schedule, group)
+        if value.shape == made.shape
+        and value.dtype.itemsize == made.dtype.itemsize
+        and schedule.graph.base(value) == value
+    ]
 
 
 def read_in_place(schedule: Schedule, group: Group) -> list[Value]:

@@ -189,3 +189,11 @@ def test_explain_says_what_temporaries_take():
     text = ow.fuse(layers(64)).explain(X, W).text
 
     assert "temporaries: 48.0 KiB in an arena instead of 3.0 MiB" in text
+
+
+def test_a_pointer_that_may_lead_to_what_is_written_makes_no_promise():
+    fused = ow.fuse(lambda x: np.sqrt(np.exp(x) * 2)).unfused()
+    first, second, _ = fused.lower(np.ones(8, np.float32), target="sm_80").kernels
+
+    assert first.source.count("__restrict__") == 2
+    assert "__restrict__" not in second.source
