@@ -66,14 +66,14 @@ def check_assigned(target: Any, value: Any, name: str) -> None:
             "give the result a name of its own, or take a .copy() first"
         )
     old, new = target.value, value.value
+    if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
+        raise DTypeError(
+            f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
+        )
     if not agree(tracer.builder, old.shape, new.shape):
         raise ShapeError(
             f"{name}: cannot store {new.type} into {old.type} in place ({tracer.where()}); "
             "give the result a name of its own"
-        )
-    if not np.can_cast(new.dtype.numpy, old.dtype.numpy, "same_kind"):
-        raise DTypeError(
-            f"{name}: cannot store {new.dtype} into {old.dtype} in place ({tracer.where()})"
         )
 
 

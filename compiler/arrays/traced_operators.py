@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from opweave.compiler.arrays.casting import types_first
 from opweave.compiler.ir.expr import SCALAR_FUNCTIONS
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import is_number
@@ -105,12 +108,14 @@ def _reflected(operator: Operator) -> Callable[..., Any]:
     return lambda self, other: self._applied(operator, other, self)
 
 
-def _in_place(name: str) -> Callable[..., Any]:
+def _in_place(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def method(self: ArrayOperators, other: Any) -> Any:
         found = self._left_to_python(f"i{name}", other)
         if found is not NotImplemented:
             return found
-        return self._assigned(getattr(self, f"__{name}__")(other), f"__i{name}__")
+        with types_first(ufunc, (self, other), (self,)):
+            value = getattr(self, f"__{name}__")(other)
+        return self._assigned(value, f"__i{name}__")
 
     return method
 
@@ -136,7 +141,7 @@ for _name, _operator in (*BINARY, *COMPARISONS):
         setattr(NumberOperators, f"__{_name}__", _number(_name))
 for _name, _operator in BINARY:
     setattr(ArrayOperators, f"__r{_name}__", _reflected(OPERATORS[_operator]))
-    setattr(ArrayOperators, f"__i{_name}__", _in_place(_name))
+    setattr(ArrayOperators, f"__i{_name}__", _in_place(_name, getattr(np, _operator)))
     if _name in SCALAR_FUNCTIONS:
         setattr(NumberOperators, f"__r{_name}__", _number(_name, flip=True))
 for _name, _operator in UNARY:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put
+from opweave.compiler.arrays.casting import types_first
 from opweave.compiler.arrays.indexing import indexed, length, rows
 from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.interface import TracerLike
@@ -101,7 +102,8 @@ class TracedArray(Refused, ArrayOperators):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         generalised = FUNCTIONS.get(ufunc) if ufunc.signature is not None else None
         if generalised is not None and method == "__call__":
-            return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
+            with types_first(ufunc, args, kwargs.get("out", ())):
+                return self._call(f"np.{ufunc.__name__}", generalised, args, kwargs)
         if method == "outer" and ufunc.nin == 2:
             args, method = outer_operands(self.tracer, *args), "__call__"
         special = special_function(ufunc, args)
@@ -122,7 +124,8 @@ class TracedArray(Refused, ArrayOperators):
         args = tuple(
             lifted(self.tracer, a) if isinstance(a, list | tuple | range) else a for a in args
         )
-        result = self.tracer.apply(operator, args)
+        with types_first(ufunc, args, out or ()):
+            result = self.tracer.apply(operator, args)
         if out is None:
             made = result if isinstance(result, tuple) else (result,)
             laid = tuple(map(asked.laid_out, made)) if asked.order != "K" else made
@@ -266,7 +269,9 @@ class TracedArray(Refused, ArrayOperators):
         return self._call("@", FUNCTIONS[np.matmul], (other, self), {})
 
     def __imatmul__(self, other: Any) -> Any:
-        return self._assigned(self @ other, "__imatmul__")
+        with types_first(np.matmul, (self, other), (self,)):
+            value = self @ other
+        return self._assigned(value, "__imatmul__")
 
     def __divmod__(self, other: Any) -> Any:
         return self.tracer.apply(OPERATORS["divmod"], [self, other])

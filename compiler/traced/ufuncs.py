@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.assignment import assign, check_assigned, fitted
+from opweave.compiler.arrays.casting import type_of
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.opcodes import OPERATORS, dtypes
@@ -74,7 +75,7 @@ class Keywords:
             return args
         asked = None if self.dtype is None else np.dtype(self.dtype)
         found_by = (None,) * self.ufunc.nin + (asked,) * self.ufunc.nout
-        kinds = (*map(_type_of, args), *[None] * self.ufunc.nout)
+        kinds = (*map(type_of, args), *[None] * self.ufunc.nout)
         options: dict[str, Any] = {"casting": self.casting} | (
             {"signature": found_by} if asked else {}
         )
@@ -101,14 +102,6 @@ class Keywords:
                 f"np.{name}: cannot store {value.dtype} in {dtype} by casting={self.casting!r}"
             )
         return value.astype(dtype) if self.casting == "unsafe" else value
-
-
-def _type_of(operand: Any) -> Any:
-    """What NumPy chooses a loop by: the dtype of an operand, or a Python type, which is weak."""
-    example = getattr(operand, "example", operand)
-    if type(example) in (int, float):
-        return type(example)
-    return operand.dtype if hasattr(operand, "dtype") else np.asarray(example).dtype
 
 
 def _converted(operand: Any, dtype: np.dtype[Any]) -> Any:
@@ -144,7 +137,10 @@ def into(result: Any, out: Any, name: str) -> Any:
     if name.rpartition(".")[2] in SPREAD:
         result = fitted(target, result)
     if target.ndim != result.ndim:
-        raise ShapeError(f"{name}: out= of {target.ndim} dimensions for {result.ndim}")
+        # a ufunc repeats its result along more dimensions
+        is_ufunc = isinstance(getattr(np, name.rpartition(".")[2], None), np.ufunc)
+        kind = UnsupportedError if is_ufunc else ShapeError
+        raise kind(f"{name}: out= of {target.ndim} dimensions for {result.ndim}")
     if not result.ndim:
         result = result.tracer.apply(OPERATORS["copy"], [result])
     check_assigned(target, result, name)
