@@ -84,6 +84,7 @@ class Fallback:
                 return None
             return self._preparing.prepare(call)
         except RecompileError as error:
+            self._without_parts(call, error)
             self._warn_of_limit(error)
             return None
         except ByNumPy:
@@ -91,9 +92,12 @@ class Fallback:
         except OpweaveError as error:
             if isinstance(error, BREAKS) or not has_written(error):
                 self._refused(call, error)
+            else:
+                self._without_parts(call, error)
             return None  # else in parts, where what comes before the error is written
         except Exception as error:
             if has_written(error):
+                self._without_parts(call, error)
                 return None
             if is_of_function(error):
                 why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
@@ -128,10 +132,7 @@ class Fallback:
             raise self._by_numpy(call, str(without_frames(error))) from None
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
-        never = self._signature.never_in_parts
-        if never is not None:
-            why = str(without_frames(error))  # which hold the arrays
-            raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
+        self._without_parts(call, error)
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
         if "breaks" in environment.logs():
@@ -139,6 +140,13 @@ class Fallback:
                 f"opweave: {self._signature.name} runs in parts: {error}",
                 file=sys.stderr,
             )
+
+    def _without_parts(self, call: Call, error: Exception) -> None:
+        """Leave a call that is no whole to NumPy, if its function never runs in parts."""
+        never = self._signature.never_in_parts
+        if never is not None:
+            why = str(without_frames(error))  # which hold the arrays
+            raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
 
     def _by_numpy(self, call: Call, why: str, once: Any = None) -> ByNumPy:
         """What calls of this kind are told from now on, without a trace."""

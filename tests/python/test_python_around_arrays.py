@@ -74,6 +74,11 @@ def views_that_write(y):
     return y, np.frombuffer(y), y[0]
 
 
+def written(x):
+    x[0] = 7
+    return x.copy()
+
+
 def saved(y):
     held = io.BytesIO()
     np.save(held, y)
@@ -102,6 +107,7 @@ MEMORY = {
 def test_the_memory_of_an_array_is_numpys(name):
     does_the_same(lambda x: MEMORY[name](x * 2), X)
     does_the_same(lambda x: (parted(x), MEMORY[name](x * 2)), X)
+    does_the_same(lambda x: (written(x), MEMORY[name](x * 2)), X)
 
 
 class Encoder:
@@ -140,6 +146,18 @@ def test_what_takes_memory_runs_by_the_plain_function():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fused(X)
+
+
+def test_memory_of_a_call_beyond_the_limit_of_kinds_is_numpys():
+    def function(x, n):
+        y = x * sum(range(n))
+        return zlib.crc32(y) if n > 3 else y
+
+    fused = ow.fuse(function)
+    with ow.config(recompile_limit=2), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ow.OpweaveWarning)
+        for n in range(1, 6):
+            np.testing.assert_array_equal(fused(X, n), function(X, n))
 
 
 def test_what_takes_memory_is_refused_as_a_whole_with_a_remedy():
