@@ -106,10 +106,16 @@ class Fallback:
             raise
 
     def _prepare_whole(self, call: Call) -> Ready:
-        """Prepare a call; an error of code in C that was given a stand-in becomes a refusal."""
+        """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
+
+        Raises:
+            ByNumPy: it raises an error behind what it writes, as the plain function does.
+        """
         try:
             return self._preparing.prepare(call)
         except Exception as error:
+            if has_written(error) and not isinstance(error, BREAKS):
+                raise ByNumPy(f"it raised {type(error).__name__}{_text_of(error)}") from None
             never = self._signature.never_in_parts
             if isinstance(error, OpweaveError) or never is None or not is_of_function(error):
                 raise

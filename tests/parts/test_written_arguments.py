@@ -308,11 +308,12 @@ def of_nothing(u, i):
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("fullgraph", [False, True])
 @pytest.mark.parametrize(
     "function", [out_of_bounds, caught_later, does_not_fit, raises, of_nothing]
 )
-def test_what_is_written_before_an_error_stays(function):
-    fused = ow.fuse(function)
+def test_what_is_written_before_an_error_stays(function, fullgraph):
+    fused = ow.fuse(function, fullgraph=fullgraph)
     for places in (np.array([1, 9]), np.array([1, 2]), np.array([-7, 2])):
         agree(function, fused, lambda places=places: (U.copy(), places))
 
