@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from opweave.opcodes.errors import OpweaveError
+from opweave.opcodes.errors import BY_NUMPY, OpweaveError
 from opweave.runtime.process import environment
 
 P = ParamSpec("P")
@@ -105,5 +105,7 @@ def _last(traceback: TracebackType | None) -> str:
 
 
 def _library(traceback: TracebackType) -> str:
+    if traceback.tb_frame.f_code.co_name == BY_NUMPY:
+        return OURS
     name: Any = traceback.tb_frame.f_globals.get("__name__", "")
     return str(name).partition(".")[0]

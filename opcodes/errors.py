@@ -10,6 +10,9 @@ from typing import Any
 
 from numpy.exceptions import AxisError as NumpyAxisError
 
+# The name of a frame that calls NumPy from the user's line; no line of a traceback.
+BY_NUMPY = "<by NumPy>"
+
 
 class OpweaveError(Exception):
     """Base of all errors raised by opweave."""

@@ -83,27 +83,31 @@ class Fallback:
             if reasons and self._is_refused(call):
                 return None
             return self._preparing.prepare(call)
-        except RecompileError as error:
-            self._without_parts(call, error)
-            self._warn_of_limit(error)
-            return None
         except ByNumPy:
             raise
-        except OpweaveError as error:
-            if isinstance(error, BREAKS) or not has_written(error):
-                self._refused(call, error)
-            else:
-                self._without_parts(call, error)
-            return None  # else in parts, where what comes before the error is written
         except Exception as error:
-            if has_written(error):
-                self._without_parts(call, error)
-                return None
-            if is_of_function(error):
-                why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
-                error.__traceback__ = error.__context__ = error.__cause__ = None
-                raise ByNumPy(why, type(error).__name__) from None
-            raise
+            self._left_to_parts(call, error)
+            return None
+
+    def _left_to_parts(self, call: Call, error: Exception) -> None:
+        """Note why a call has to run in parts; raise where it must not.
+
+        Behind a write an error is no reason against parts, where what comes before is written.
+        """
+        is_refusal = isinstance(error, BREAKS)
+        if isinstance(error, RecompileError):
+            self._without_parts(call, error)
+            self._warn_of_limit(error)
+        elif not is_refusal and has_written(error):
+            self._without_parts(call, error)
+        elif isinstance(error, OpweaveError):
+            self._refused(call, error)
+        elif is_of_function(error):
+            why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            raise ByNumPy(why, type(error).__name__) from None
+        else:
+            raise error
 
     def _prepare_whole(self, call: Call) -> Ready:
         """Prepare a call; an error of code in C that was given a stand-in becomes a refusal.
@@ -168,7 +172,7 @@ class Fallback:
                 f"{self._signature.name} was {error}. Calls like this one run in parts from now "
                 "on; pass what differs as an array, or as a number whose value is not asked for",
                 OpweaveWarning,
-                stacklevel=6,  # the line that calls
+                stacklevel=7,  # the line that calls
             )
 
     def instead(self, call: Call, out: Any, why: Unwritten) -> Any:

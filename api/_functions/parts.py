@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from opweave._functions.layout import Call
 from opweave.compiler.ir.builder import scalar_type
@@ -27,11 +27,12 @@ from opweave.runtime.process import locks
 __all__ = ["BREAKS", "Parts", "Ran", "without_frames"]
 
 MOST_KEPT = 1024
+AnyError = TypeVar("AnyError", bound=Exception)
 # Device and executor for arrays of one kind.
 Where = Callable[[Sequence[Any]], tuple[Device, Any]]
 
 
-def without_frames(error: OpweaveError) -> OpweaveError:
+def without_frames(error: AnyError) -> AnyError:
     """An error to keep, without its traceback, which would hold the arrays of the call."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -12,6 +12,7 @@ import numpy as np
 
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.moving import Moved
 from opweave.compiler.arrays.replacing import agree, replaced
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
@@ -20,7 +21,9 @@ from opweave.opcodes.errors import DTypeError, ShapeError, UnsupportedError
 
 def _whole(target: TracedArrayLike) -> TracedArrayLike | None:
     """The array that another one is a part of, if somebody else holds it."""
-    parent = target.origin[0] if target.origin is not None else None
+    parent, how = target.origin or (None, None)
+    if isinstance(how, Moved) and not how.is_writable:
+        return None
     return parent if any(a is parent for a in target.tracer.relatives(target)) else None
 
 
@@ -110,14 +113,27 @@ def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
         value = tracer.apply(OPERATORS["copy"], [value])
     whole, parts = _whole(target), _parts(target)
     if whole is not None:
-        put(whole, target.origin[1], value)
+        assign(whole, _written(whole, target.origin[1], value), name)
     else:
         tracer.rewrite(target, _own(target, value).value)
         for part in parts:
             assert part.origin is not None
-            part.value = indexed(*part.origin).value
+            part.value = _part(*part.origin).value
             tracer.relate(part.origin[0], part)
     found: TracedArrayLike = target
+    return found
+
+
+def _part(whole: TracedArrayLike, how: Any) -> TracedArrayLike:
+    """A part of an array, by an index or by nodes."""
+    return how.of(whole) if isinstance(how, Moved) else indexed(whole, how)
+
+
+def _written(whole: TracedArrayLike, how: Any, value: TracedArrayLike) -> TracedArrayLike:
+    """The array whose part holds a value."""
+    found: TracedArrayLike = (
+        how.written(whole, value) if isinstance(how, Moved) else replaced(whole, how, value)
+    )
     return found
 
 

@@ -28,7 +28,7 @@ class TracedArrayLike(Protocol):
     Attributes:
         tracer: the tracer of its trace.
         value: the value that it stands for now; another one after an assignment.
-        origin: for a part of an array that array, and the index.
+        origin: for a part of an array that array, and the index or how it was moved.
     """
 
     value: Value

@@ -37,6 +37,11 @@ def tracer_of(*items: Any) -> Any:
     return next(array.tracer for item in items for array in arrays_in(item))
 
 
+def lists_lifted(tracer: Any, items: Sequence[Any]) -> tuple[Any, ...]:
+    """Operands, of which lists are traced arrays; see ``lifted``."""
+    return tuple(lifted(tracer, i) if isinstance(i, list | tuple | range) else i for i in items)
+
+
 def lifted(tracer: Any, item: Any) -> Any:
     """What ``np.asarray`` makes of an item, as a traced array.
 

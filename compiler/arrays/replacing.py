@@ -51,15 +51,20 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
         _check_mask(target, key)
         return np.where(key, _typed(tracer, value, dtype), target)
     items = expanded(target, key)
-    if any(item is None or getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
+    if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
     inside: list[Any] = []
     along: list[Along] = []
-    for axis, item in enumerate(items):
-        tests, place = _part_along(target, axis, item)
+    axes = iter(range(target.ndim))
+    for item in items:
+        if item is None:
+            along.append((tracer.scalar(literal(0)), 1))
+            continue
+        tests, place = _part_along(target, next(axes), item)
         inside += tests
         along += place
-    if not inside and is_traced_array(value) and _is_alike(target, value):
+    has_new = any(item is None for item in items)
+    if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
         return _typed(tracer, value, dtype).copy()
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
 
@@ -76,23 +81,47 @@ def _is_alike(target: TracedArrayLike, value: TracedArrayLike) -> bool:
 
 def _part_along(target: TracedArrayLike, axis: int, item: Any) -> tuple[list[Any], list[Along]]:
     """Of one axis: what holds inside of a part, and the part's dimension there, if it has one."""
-    tracer, extent = target.tracer, target.value.shape[axis]
-    places = place_type(tracer, *target.value.shape)
-    zero = places.numpy.type(0)
-    c = coordinate(tracer, extent, target.ndim - 1 - axis, places)
     if is_place(item):
         _nonempty(target)
-        return [c == checked(tracer, item, extent)], []
+        c, extent = _places_along(target, axis)
+        return [c == checked(target.tracer, item, extent)], []
     found = bounds(target, item, axis)
     if found is None:
-        return [], [(c, extent)]
-    start, step, length = found
+        return [], [_places_along(target, axis)]
+    tests, along = _steps_along(target, axis, found)
+    return tests, [along] if isinstance(item, slice) else []
+
+
+def _places_along(target: TracedArrayLike, axis: int) -> Along:
+    """The places along one axis of an array, and its extent."""
+    tracer, shape = target.tracer, target.value.shape
+    dtype = place_type(tracer, *shape)
+    return coordinate(tracer, shape[axis], target.ndim - 1 - axis, dtype), shape[axis]
+
+
+def _steps_along(
+    target: TracedArrayLike, axis: int, part: tuple[Expr, int, Any]
+) -> tuple[list[Any], Along]:
+    """Likewise, of a part that begins somewhere, goes on in steps, and has a length."""
+    tracer, (start, step, length) = target.tracer, part
+    c, _ = _places_along(target, axis)
+    zero = c.dtype.type(0)
     i = c - tracer.scalar(start)
-    if not isinstance(item, slice):
-        return [i == zero], []
+    if length == 1:
+        return [i == zero], (tracer.scalar(literal(0)), 1)
     in_step = [i % abs(step) == zero] if abs(step) != 1 else []
     i = i // step if step != 1 else i
-    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], [(i, length)]
+    return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)
+
+
+def replaced_along(
+    target: TracedArrayLike, axis: int, part: tuple[Expr, int, Any], value: TracedArrayLike
+) -> Any:
+    """An array in which a part along one axis is replaced: its start, step and length."""
+    inside, along = _steps_along(target, axis, part)
+    rest = [along if d == axis else _places_along(target, d) for d in range(target.ndim)]
+    places = [place for place, _ in rest]
+    return _pasted(target, inside, gathered(value, places), target.value.dtype)
 
 
 def _nonempty(target: TracedArrayLike) -> None:

@@ -25,16 +25,16 @@ def reshaped(array: TracedArrayLike, shape: Sequence[Any]) -> TracedArrayLike:
     """
     tracer, builder = array.tracer, array.tracer.builder
     exprs = [_extent_or_open(tracer, item) for item in shape]
-    total = _product([builder.extent_expr(e) for e in array.value.shape])
+    total = product_of([builder.extent_expr(e) for e in array.value.shape])
     if exprs.count(OPEN) > 1:
         raise ShapeError(f"reshape: -1 stands twice in {_shown(shape)}")
     if OPEN in exprs:
         place = exprs.index(OPEN)
-        known = _product([e for e in exprs if e != OPEN])
+        known = product_of([e for e in exprs if e != OPEN])
         if not builder.require(Expr("ne", (known, literal(0)))):
             raise ShapeError(f"reshape: -1 in {_shown(shape)} could be anything: another is 0")
         exprs[place] = _share(total, known)
-    if not builder.require(Expr("eq", (_product(exprs), total))):
+    if not builder.require(Expr("eq", (product_of(exprs), total))):
         have = tuple(map(builder.example, array.value.shape))
         raise ShapeError(f"reshape: {have} has not as many elements as {_shown(shape)}")
     extents = tuple(symbol_of(tracer, expr) for expr in exprs)
@@ -131,7 +131,8 @@ def symbol_of(tracer: TracerLike, expr: Expr) -> Extent:
     return tracer.builder.symbol(expr)
 
 
-def _product(exprs: Sequence[Expr]) -> Expr:
+def product_of(exprs: Sequence[Expr]) -> Expr:
+    """How many elements there are along some extents."""
     return reduce(_times, exprs, ONE)
 
 

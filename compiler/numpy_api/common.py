@@ -11,8 +11,9 @@ from opweave.compiler.arrays.gathering import coordinate, place_type
 from opweave.compiler.arrays.integers import integer
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.lifting import lifted
-from opweave.compiler.arrays.reshaping import counted_axes
+from opweave.compiler.arrays.reshaping import counted_axes, product_of
 from opweave.compiler.arrays.traced_operators import is_traced, is_traced_number
+from opweave.compiler.ir.expr import Expr, literal
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.core import Operator
@@ -65,6 +66,18 @@ def is_empty(a: Any, axis: Any) -> bool:
     extents = [a.value.shape[d] for d in axes]
     empty: bool = a.tracer.builder.is_empty(extents)
     return empty
+
+
+def check_count(name: str, a: Any, axis: Any, ddof: Any = 0) -> None:
+    """
+    Raises:
+        UnsupportedError: there are too few elements, of which NumPy warns.
+    """
+    builder, axes = a.tracer.builder, counted_axes(name, axis_of(name, axis), a.ndim)
+    count = product_of([builder.extent_expr(a.value.shape[d]) for d in axes])
+    least = literal(ddof if type(ddof) in (int, float) else 0)
+    if not builder.require(Expr("lt", (least, count))):
+        raise UnsupportedError(f"{name} of too few elements, of which NumPy warns")
 
 
 def reduced(name: str, a: Any, axis: Any, keepdims: Any, **attrs: Any) -> Any:

@@ -15,6 +15,7 @@ from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.numpy_api.common import (
     apply,
     axis_of,
+    check_count,
     has_nan,
     in_type,
     is_empty,
@@ -82,6 +83,7 @@ def _mean(
         return _whole_mean(a, axis_of("mean", axis), dtype, keepdims, where)
     a = in_type("mean", a, dtype)
     if where is True:
+        check_count("mean", a, axis)
         return reduced("mean", a, axis, keepdims)
     axis = axis_of("mean", axis)
     wide = _widened(a)
@@ -119,6 +121,7 @@ def _spread(
     axis, a = axis_of(name, axis), in_type(name, a, dtype)
     _check_mean(name, a, mean)
     if where is True and mean is None:
+        check_count(name, a, axis, ddof)
         return reduced(name, a, axis, keepdims, ddof=ddof)
     found = _variance(a, axis, ddof, bool(keepdims), where, mean)
     found = np.sqrt(found) if name == "std" else found
@@ -172,6 +175,7 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
 
 @numpy_function(np.nanmean)
 def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    check_count("nanmean", a, axis)
     if not has_nan(a):
         return a.mean(axis=axis, keepdims=keepdims)
     total = without_nan(a, 0).sum(axis=axis, keepdims=keepdims)
@@ -180,6 +184,7 @@ def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 @numpy_function(np.nanvar)
 def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+    check_count("nanvar", a, axis, ddof)
     if not has_nan(a):
         return a.var(axis=axis, ddof=ddof, keepdims=keepdims)
     apart = np.where(np.isnan(a), 0, a - nanmean(a, axis, keepdims=True))
@@ -190,6 +195,7 @@ def nanvar(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -
 
 @numpy_function(np.nanstd)
 def nanstd(a: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Any:
+    check_count("nanstd", a, axis, ddof)
     return np.sqrt(nanvar(a, axis, ddof=ddof, keepdims=keepdims))
 
 
@@ -203,6 +209,7 @@ def average(
         UnsupportedError: the weights have neither as many dimensions as the array nor one.
     """
     if weights is None:
+        check_count("average", a, axis)
         found = a.mean(axis=axis, keepdims=keepdims)
         total: Any = a.size / found.size if found.ndim else a.size
         return (found, unboxed(np.full_like(found, total))) if returned else found

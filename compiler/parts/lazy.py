@@ -19,6 +19,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.given import Describe, TracerOfGiven
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
+from opweave.compiler.parts.users_frame import called_there
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.made import is_array
 from opweave.compiler.traced.numbers import TracedScalar
@@ -224,7 +225,9 @@ class LazyTracer(TracerOfGiven):
         """
         self.broken(f"{what}: {_short(error)}")
         try:
-            result = function(*self.concrete(tuple(args)), **self.concrete(dict(kwargs)))
+            result = called_there(
+                function, self.concrete(tuple(args)), self.concrete(dict(kwargs))
+            )
         except Exception as found:
             # our error says more; it is raised where the function could not tell the two apart
             if type(found) in (TypeError, ValueError) and isinstance(error, type(found)):

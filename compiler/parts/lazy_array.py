@@ -13,6 +13,7 @@ import numpy as np
 from opweave.compiler.arrays.traced_operators import BINARY, COMPARISONS, is_traced
 from opweave.compiler.numpy_api.dispatch import METHODS, PROPERTIES
 from opweave.compiler.parts.interface import LazyTracerLike
+from opweave.compiler.parts.users_frame import called_there
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.refused import ASKED
 from opweave.compiler.traced.ufuncs import named_once
@@ -62,7 +63,7 @@ class ArrayMethod:
         run = array._or_eagerly if args or kwargs else array._or_eagerly_unwatched
         return run(
             f".{name}", lambda: array._method(name, args, kwargs),
-            lambda *a, **k: getattr(array._array(), name)(*a, **k), args, kwargs,
+            lambda *a, **k: called_there(getattr(array._array(), name), a, k), args, kwargs,
         )  # fmt: skip
 
 

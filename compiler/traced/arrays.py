@@ -16,7 +16,7 @@ from opweave.compiler.arrays.casting import types_first
 from opweave.compiler.arrays.indexing import indexed, length, rows
 from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.lifting import has_arrays, lifted
+from opweave.compiler.arrays.lifting import has_arrays, lifted, lists_lifted
 from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
 from opweave.compiler.ir.values import Value
 from opweave.compiler.numpy_api.dispatch import (
@@ -47,7 +47,7 @@ class TracedArray(Refused, ArrayOperators):
     def __init__(self, tracer: TracerLike, value: Value):
         self.tracer = tracer
         self.value = value
-        # if this is a part of an array: that array, and the index
+        # if this is a part of an array: that array, and the index or how it was moved
         self.origin: tuple[TracedArray, Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -121,11 +121,8 @@ class TracedArray(Refused, ArrayOperators):
         name = f"np.{ufunc.__name__}"
         asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
         args = self._call(name, asked.operands, (args,), {})
-        args = tuple(
-            lifted(self.tracer, a) if isinstance(a, list | tuple | range) else a for a in args
-        )
         with types_first(ufunc, args, out or ()):
-            result = self.tracer.apply(operator, args)
+            result = self.tracer.apply(operator, lists_lifted(self.tracer, args))
         if out is None:
             made = result if isinstance(result, tuple) else (result,)
             laid = tuple(map(asked.laid_out, made)) if asked.order != "K" else made

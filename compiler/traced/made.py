@@ -52,15 +52,20 @@ def _is_internal(module: str) -> bool:
     return module.split(".")[0] in _INTERNAL
 
 
+def users_frame() -> FrameType | None:
+    """The innermost frame that is neither ours nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_internal(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    return frame
+
+
 def users_line(first_line: int = 0) -> Where:
     """The line of the innermost frame that is neither ours nor NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not _is_internal(str(frame.f_globals.get("__name__", ""))):
-            line = frame.f_lineno
-            return Where(frame.f_code.co_filename, line, line - first_line + 1)
-        frame = frame.f_back
-    return Where()
+    frame = users_frame()
+    if frame is None:
+        return Where()
+    return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_lineno - first_line + 1)
 
 
 class Made(NamedTuple):

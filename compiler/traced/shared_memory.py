@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 
 from opweave.compiler.arrays.interface import Alias
+from opweave.compiler.arrays.moving import moved
 from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.opcodes.errors import UnsupportedError
@@ -67,6 +69,9 @@ class SharedMemory:
         family = self.families.setdefault(array.value.id, [])
         family += [weakref.ref(array), weakref.ref(view)]
         self.families[view.value.id] = family
+        how = moved(array, view) if view.origin is None else None
+        if how is not None and all(map(self._is_rows_of_an_argument, how.reshaped)):
+            view.origin = array, how
         if array.value.id in self.inputs | self.borrowed:
             self.borrowed.add(view.value.id)
 
@@ -84,13 +89,22 @@ class SharedMemory:
             return True
         if not node.is_view:
             return True
-        is_run = (
-            node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1
-        )
-        return is_run and self.lies_in_rows(node.values[0])
+        return _is_run(node) and self.lies_in_rows(node.values[0])
+
+    def _is_rows_of_an_argument(self, value: Value) -> bool:
+        """In whatever order NumPy lays out what it makes: this lies row by row without a gap."""
+        if value.id in self.inputs:
+            return value.id not in self.strided
+        node = next((n for n in self.builder.nodes if value in n.results), None)
+        return node is not None and _is_run(node) and self._is_rows_of_an_argument(node.values[0])
 
     def relatives(self, array: TracedArray) -> list[TracedArray]:
         """Other arrays with the same memory that somebody still holds."""
         family = self.families.get(array.value.id, [])
         held = {id(a): a for a in (r() for r in family) if a is not None and a is not array}
         return [a for a in held.values() if self.families.get(a.value.id) is family]
+
+
+def _is_run(node: Node) -> bool:
+    """True for rows that follow one another, which lie as the array does."""
+    return node.operator.name == "slice" and node.attr("axis") == 0 and node.attr("step") == 1

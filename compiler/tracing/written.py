@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
+from opweave.compiler.arrays.moving import repeated
 from opweave.compiler.ir.graph import Input, Node, Output
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
@@ -61,13 +61,8 @@ class Memory:
 
     def _viewed(self, value: Value, steps: Sequence[Node]) -> Value:
         """The same view of another value."""
-        builder = self.tracer.builder
         for node in steps:
-            made = builder.new_value(value.dtype, node.result.shape)
-            builder.nodes.append(
-                replace(node, operands=(value, *node.operands[1:]), results=(made,))
-            )
-            value = made
+            value = repeated(self.tracer.builder, node, value)
         return value
 
 

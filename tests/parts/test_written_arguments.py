@@ -9,7 +9,7 @@ import opweave as ow
 from opweave._functions import preparing
 from opweave.compiler.pipeline import specialise
 from opweave.opcodes import errors as e
-from tests.support.written import agree
+from tests.support.written import LAYOUTS, agree, laid_in_rows
 
 RNG = np.random.default_rng(20261124)
 U, V = RNG.standard_normal((2, 5, 6))
@@ -152,33 +152,6 @@ FUNCTIONS = [
     stencil, steps, rolled, strided, swapped, in_turn, centred, one_value, elements, parts,
     aliased, before_and_behind, by_extent, of_other_type,
 ]  # fmt: skip
-
-
-def laid_in_rows(x):
-    return x.copy()
-
-
-def laid_in_columns(x):
-    return np.asfortranarray(x)
-
-
-def laid_apart(x):
-    whole = np.zeros((2 * x.shape[0], 3 * x.shape[1]))
-    whole[::2, ::3] = x
-    return whole[::2, ::3]
-
-
-def laid_backwards(x):
-    return x[::-1, ::-1].copy()[::-1, ::-1]
-
-
-def laid_turned(x):
-    whole = np.zeros((x.shape[1] + 2, x.shape[0]))
-    whole[1:-1] = x.T
-    return whole[1:-1].T
-
-
-LAYOUTS = [laid_in_rows, laid_in_columns, laid_apart, laid_backwards, laid_turned]
 
 
 @pytest.mark.host

@@ -36,3 +36,30 @@ def agree(function, fused, make):
         assert shown == expected or issubclass(shown, expected)
         for array, value in zip(arrays, values, strict=True):
             np.testing.assert_allclose(array, value, rtol=1e-12, atol=1e-12)
+
+
+def laid_in_rows(x):
+    return x.copy()
+
+
+def laid_in_columns(x):
+    return np.asfortranarray(x)
+
+
+def laid_apart(x):
+    whole = np.zeros((2 * x.shape[0], 3 * x.shape[1]))
+    whole[::2, ::3] = x
+    return whole[::2, ::3]
+
+
+def laid_backwards(x):
+    return x[::-1, ::-1].copy()[::-1, ::-1]
+
+
+def laid_turned(x):
+    whole = np.zeros((x.shape[1] + 2, x.shape[0]))
+    whole[1:-1] = x.T
+    return whole[1:-1].T
+
+
+LAYOUTS = [laid_in_rows, laid_in_columns, laid_apart, laid_backwards, laid_turned]

@@ -1,0 +1,40 @@
+"""NumPy's functions called from the user's line, to which Python's warnings belong.
+
+NumPy warns at the line that calls it, and once for each line and module.  So the call gets a frame
+of that line, with the globals of the user's module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from opweave.compiler.traced.made import users_frame
+from opweave.opcodes.errors import BY_NUMPY
+
+MOST_LINES = 1024
+
+
+def called_there(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Call a function from the user's line."""
+    frame = users_frame()
+    if frame is None:
+        return function(*args, **kwargs)
+    code = _code(frame.f_code.co_filename, frame.f_lineno)
+    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
+def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return function(*args, **kwargs)
+
+
+@lru_cache(MOST_LINES)
+def _code(file: str, line: int) -> CodeType:
+    first = line - 1  # the body is a line below the first one
+    return _called.__code__.replace(
+        co_filename=file, co_firstlineno=first, co_name=BY_NUMPY, co_qualname=BY_NUMPY
+    )
