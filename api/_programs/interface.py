@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import Graph, Written
 from opweave.compiler.pipeline.driver import Lowered, Options
 from opweave.compiler.pipeline.specialise import Specialised, Variant
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.structural import Placed
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.calls.writes import store
+from opweave.runtime.calls.writes import store, stores_of
 
 
 class FusedLike(Protocol):
@@ -84,9 +84,9 @@ class Arguments:
         """The arrays as NumPy's."""
         return {i: a.get() if is_cupy(a) else a for i, a in self.arrays.items()}
 
-    def hold(self, outputs: Sequence[Any], written: Sequence[tuple[int, int]]) -> None:
+    def hold(self, outputs: Sequence[Any], written: Sequence[Written]) -> None:
         """Let arrays that are written to, which are copies, hold what was computed for them."""
-        store(outputs, list(self.arrays.values()), written)
+        store(outputs, list(self.arrays.values()), stores_of(written))
 
     def run(self, lowered: Lowered, executor: Any) -> list[Any]:
         """The outputs of some kernels for these arguments."""

@@ -124,7 +124,7 @@ class Program:
                 "lowered for: call .lower again with them"
             )
         inputs, held = self.variant.graph.inputs, (*given, *self.variant.trace.constants)
-        copied = {place for _, place in self.variant.graph.written}
+        copied = {written.place for written in self.variant.graph.written}
         held = tuple(a.copy("K") if n in copied else a for n, a in enumerate(held))
         arrays = {i.value.id: a for i, a in zip(inputs, held, strict=True)}
         env = call.scalars(self.variant.graph.scalars)

@@ -117,8 +117,8 @@ def output_names(graph: Graph) -> dict[int, str]:
 
     What an argument holds afterwards has its name, and no other output that lies in it has one.
     """
-    stored = {output: graph.inputs[place].name for output, place in graph.written}
-    held = {graph.inputs[place].value.id for _, place in graph.written}
+    stored = {w.output: w.shown(graph.inputs).removesuffix("[...]") for w in graph.written}
+    held = {graph.inputs[w.place].value.id for w in graph.written}
     many = len(graph.outputs) - len(stored) > 1
     return {
         n: stored.get(n, f"out{n}" if many else "out")

@@ -6,6 +6,7 @@ So do parts of the array that somebody holds, and arrays that it is a part of.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.moving import Moved
+from opweave.compiler.arrays.part_writes import part_write
 from opweave.compiler.arrays.replacing import agree, replaced
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
@@ -113,7 +115,7 @@ def assign(target: Any, value: Any, name: str) -> TracedArrayLike:
         value = tracer.apply(OPERATORS["copy"], [value])
     whole, parts = _whole(target), _parts(target)
     if whole is not None:
-        assign(whole, _written(whole, target.origin[1], value), name)
+        _put(whole, target.origin[1], value, name)
     else:
         tracer.rewrite(target, _own(target, value).value)
         for part in parts:
@@ -129,12 +131,16 @@ def _part(whole: TracedArrayLike, how: Any) -> TracedArrayLike:
     return how.of(whole) if isinstance(how, Moved) else indexed(whole, how)
 
 
-def _written(whole: TracedArrayLike, how: Any, value: TracedArrayLike) -> TracedArrayLike:
-    """The array whose part holds a value."""
-    found: TracedArrayLike = (
-        how.written(whole, value) if isinstance(how, Moved) else replaced(whole, how, value)
-    )
-    return found
+def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
+    """Let a part of an array hold a value."""
+    if isinstance(how, Moved):
+        assign(whole, how.written(whole, value), name)
+        return
+    made = replaced(whole, how, value)
+    write = part_write(whole, how, value) if id(whole) in whole.tracer.writable else None
+    assign(whole, made, name)
+    if write is not None:
+        whole.tracer.parts.append(replace(write, after=whole.value.id))
 
 
 def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:
@@ -161,4 +167,4 @@ def put(target: TracedArrayLike, key: Any, value: Any) -> None:
     origin = getattr(value, "origin", None)
     if origin is not None and origin[1] is key and _whole(value) is target:
         return  # target[key] += x has stored it already
-    assign(target, replaced(target, key, value), "assignment to elements")
+    _put(target, key, value, "assignment to elements")

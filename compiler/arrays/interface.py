@@ -60,6 +60,7 @@ class TracerLike(Protocol):
         env: numbers of the call that is traced, by name.
         inputs, borrowed: values that are arguments, and views of them.
         writable: what stands for arguments that may be written to, by identity.
+        parts: writes to parts of these.
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
@@ -75,6 +76,7 @@ class TracerLike(Protocol):
     inputs: set[int]
     borrowed: set[int]
     writable: dict[int, Any]
+    parts: list[Any]
     mapped: set[int]
     holds_made: bool
     made: bool

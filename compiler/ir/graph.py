@@ -18,12 +18,13 @@ never a float32 division in a kernel.  Everything here is frozen: a pass returns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan
 from opweave.compiler.ir.expr import Expr, evaluate
+from opweave.compiler.ir.parts import Part, shown
 from opweave.compiler.ir.values import Operand, Scalar, Value, Where
 from opweave.compiler.ir.views import View
 from opweave.opcodes.cached import cached_property
@@ -128,6 +129,22 @@ class Input:
 Output = Value | Expr
 
 
+class Written(NamedTuple):
+    """An output that is stored to the argument of an input, both by their places.
+
+    Attributes:
+        part: of the argument; () for all of it.
+    """
+
+    output: int
+    place: int
+    part: Part = ()
+
+    def shown(self, inputs: Sequence[Input]) -> str:
+        """The part with the argument's name."""
+        return f"{inputs[self.place].name}[{shown(self.part)}]"
+
+
 @dataclass(frozen=True)
 class Graph:
     """A whole function.
@@ -146,8 +163,8 @@ class Graph:
         dropped: nodes that nobody reads, and that fail where their operands have no elements.
         repeated: the outputs take the place of the first inputs, many times; a kernel may do so
             in a loop of its own, of as many turns as the number ``TURNS`` says.
-        written: (output, input), by their places: outputs that nobody is given.  Each is what the
-            argument of an input holds after the call.
+        written: what the arguments of some inputs hold after the call, in the order of the
+            writes: outputs that nobody is given.
     """
 
     name: str
@@ -162,14 +179,14 @@ class Graph:
     conditions: tuple[tuple[Expr, Any], ...] = ()
     dropped: tuple[Node, ...] = ()
     repeated: bool = False
-    written: tuple[tuple[int, int], ...] = ()
+    written: tuple[Written, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
         lines += [f"  {node!r}" for node in self.nodes]
         shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
-        stored = dict(self.written)
-        lines += [f"  {self.inputs[i].name}[...] = {shown[o]}" for o, i in self.written]
+        stored = {w.output for w in self.written}
+        lines += [f"  {w.shown(self.inputs)} = {shown[w.output]}" for w in self.written]
         returned = ", ".join(text for n, text in enumerate(shown) if n not in stored)
         return "\n".join([*lines, f"  return {returned}"])
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import Graph, Written
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.memory import read_in_place
 from opweave.compiler.scheduling.schedule import Schedule
@@ -24,7 +24,7 @@ class Write:
 
     Attributes:
         output, place: of the graph's output, and of the input that it is stored to.
-        name: of the argument.
+        name: of the argument, or of its part.
         kernel: the one that writes in place; "" for none.
         why: it is computed apart, in that case.
     """
@@ -36,6 +36,8 @@ class Write:
     why: str = ""
 
     def __str__(self) -> str:
+        if not self.why and not self.kernel:
+            return f"{self.name} alone is stored, when all kernels are done"
         if self.kernel:
             return f"{self.name} is written in place, by {self.kernel}"
         return f"{self.name} is computed apart and copied: {self.why}"
@@ -45,7 +47,7 @@ def writes_of(schedule: Schedule) -> tuple[Write, ...]:
     """How a schedule writes to each argument."""
     graph = schedule.graph
     held = next(_held_back(graph), "") if graph.written else ""
-    return tuple(_write(schedule, output, place, held) for output, place in graph.written)
+    return tuple(_write(schedule, written, held) for written in graph.written)
 
 
 def _held_back(graph: Graph) -> Iterator[str]:
@@ -57,8 +59,11 @@ def _held_back(graph: Graph) -> Iterator[str]:
         yield "a number that is returned may be an error"
 
 
-def _write(schedule: Schedule, output: int, place: int, held: str) -> Write:
+def _write(schedule: Schedule, written: Written, held: str) -> Write:
     graph, groups = schedule.graph, schedule.groups
+    output, place, part = written
+    if part:
+        return Write(output, place, written.shown(graph.inputs), "")
     value, given = graph.outputs[output], graph.inputs[place]
     why, name = held, ""
     if not why and given.layout != "C":

@@ -6,6 +6,7 @@ import weakref
 
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.moving import moved
+from opweave.compiler.arrays.part_writes import PartWrite
 from opweave.compiler.ir.builder import Builder
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
@@ -27,6 +28,7 @@ class SharedMemory:
             first, by the identity of the former.
         lends: how often arguments may be written to; 0 for never.
         rewrites: how often they were.
+        parts: the writes to few of their rows or columns.
     """
 
     def __init__(self, builder: Builder):
@@ -40,6 +42,7 @@ class SharedMemory:
         self.writable: dict[int, tuple[TracedArray, Value]] = {}
         self.lends = 0
         self.rewrites = 0
+        self.parts: list[PartWrite] = []
 
     @property
     def rewritten(self) -> list[tuple[TracedArray, Value]]:

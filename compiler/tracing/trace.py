@@ -127,7 +127,7 @@ def _trace(
     copies = _copies(tracer, [item for _, item in leaves])
     memory = Memory(tracer)
     outputs = tuple(_output(memory, copies.get(id(item), item), path) for path, item in leaves)
-    kept, written = stored(tracer, inputs, outputs)
+    kept, written = stored(memory, inputs, outputs)
     outputs += kept
     if repeated and all(isinstance(o, Value) for o in outputs):
         states = [item.value.shape for item in inputs]

@@ -10,12 +10,17 @@ elements by then.  A number that was read before is one of its elements at that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
 from opweave.compiler.arrays.moving import repeated
-from opweave.compiler.ir.graph import Input, Node, Output
+from opweave.compiler.arrays.part_writes import PartWrite, in_parts
+from opweave.compiler.ir.expr import literal
+from opweave.compiler.ir.graph import Input, Node, Output, Written
+from opweave.compiler.ir.parts import Part
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.tracer import Tracer
@@ -51,6 +56,24 @@ class Memory:
         found: Value = self.tracer.apply(OPERATORS["cast"], [item], same).value
         return found
 
+    def part(self, write: PartWrite, whole: Set[int]) -> Output:
+        """What a part of an argument holds: a number, a view, or what a kernel computes.
+
+        Args:
+            whole: arguments that kernels may write to, by identity: no view of them lasts.
+        """
+        tracer = self.tracer
+        if not isinstance(write.value, Value):
+            return literal(write.value)
+        is_host = tracer.array_class is np.ndarray  # CuPy does not look whether memory overlaps
+        if write.source is not None and write.source[0] not in whole and is_host:
+            array, how = write.source
+            _, first = tracer.writable[array]
+            return self._viewed(first, how.nodes)
+        made = tracer.apply(OPERATORS["copy"], [tracer.wrapped(write.value)])
+        found: Value = made.value
+        return found
+
     def _base(self, value: Value) -> tuple[Value, list[Node]]:
         """What a value is a view of, and how."""
         steps: list[Node] = []
@@ -67,20 +90,33 @@ class Memory:
 
 
 def stored(
-    tracer: Tracer, inputs: Sequence[Input], outputs: Sequence[Output]
-) -> tuple[tuple[Value, ...], tuple[tuple[int, int], ...]]:
+    memory: Memory, inputs: Sequence[Input], outputs: Sequence[Output]
+) -> tuple[tuple[Output, ...], tuple[Written, ...]]:
     """What arguments hold at the end, which are outputs behind others; see ``Graph.written``.
 
     Raises:
         UnsupportedError: a result of the function lies there, and not in an argument.
     """
+    tracer = memory.tracer
     places = {item.value.id: place for place, item in enumerate(inputs)}
-    found = {places[first.id]: array.value for array, first in tracer.rewritten}
+    place_of = {id(array): places[first.id] for array, first in tracer.rewritten}
+    parts = in_parts(tracer.parts, tracer.rewritten)
+    found: list[tuple[Output, int, Part]] = [
+        (array.value, place_of[id(array)], ())
+        for array, _ in tracer.rewritten
+        if id(array) not in parts
+    ]
     arrays = {o.id for o in outputs if isinstance(o, Value)}
-    if any(value.id in arrays for value in found.values()):
+    if any(isinstance(value, Value) and value.id in arrays for value, _, _ in found):
         raise UnsupportedError("a result that an argument holds too")
-    written = tuple((len(outputs) + n, place) for n, place in enumerate(found))
-    return tuple(found.values()), written
+    whole = {array for array in place_of if array not in parts}
+    found += [
+        (memory.part(write, whole), place_of[write.array], write.part)
+        for write in tracer.parts
+        if write.array in parts
+    ]
+    written = (Written(len(outputs) + n, *rest[1:]) for n, rest in enumerate(found))
+    return tuple(value for value, _, _ in found), tuple(written)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opweave.compiler.ir.graph import Written
+from opweave.compiler.ir.parts import key_of
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.writes import writes_of
@@ -42,7 +44,7 @@ class Writes:
     """The arguments that a prepared call writes to.
 
     Attributes:
-        pairs: (output, input), by their places.
+        stores: (output, place of an input, index): what is stored, and where; see ``stores_of``.
         straight: (value, input): what kernels write straight to an input's memory.
     """
 
@@ -54,8 +56,8 @@ class Writes:
         """
         graph = schedule.graph
         self.names = tuple(item.name for item in graph.inputs)
-        self.pairs = graph.written
-        self.places = tuple(place for _, place in self.pairs)
+        self.stores = stores_of(graph.written)
+        self.places = tuple(dict.fromkeys(place for _, place, _ in self.stores))
         self.straight = tuple(
             (value.id, write.place)
             for write in writes_of(schedule)
@@ -94,11 +96,18 @@ class Writes:
         self._apart = begin
 
 
-def store(outputs: Sequence[Any], arrays: Sequence[Any], pairs: Sequence[tuple[int, int]]) -> None:
+def stores_of(written: Sequence[Written]) -> tuple[tuple[int, int, Any], ...]:
+    """What is stored to parts of arguments, by places and indices."""
+    return tuple((output, place, key_of(part) if part else ...) for output, place, part in written)
+
+
+def store(
+    outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[tuple[int, int, Any]]
+) -> None:
     """Copy outputs to the arguments that hold them, unless kernels have written there."""
-    for output, place in pairs:
+    for output, place, key in stores:
         if outputs[output] is not arrays[place]:
-            arrays[place][...] = outputs[output]
+            arrays[place][key] = outputs[output]
 
 
 def written(
@@ -122,7 +131,7 @@ def written(
         raise Unwritten(str(error)) from None
     if count is not None and any(found[count:]):
         raise Unwritten("NumPy would find a floating-point error")
-    store(found, arrays, writes.pairs)
+    store(found, arrays, writes.stores)
     return found
 
 

@@ -1,0 +1,89 @@
+"""Parts of an array by an index of plain numbers and slices, in a form that can be a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Span(NamedTuple):
+    """A slice."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+    @property
+    def most(self) -> int | None:
+        """How many elements it has at most, in an array of any length; None for no bound."""
+        start, stop, step = self
+        if step is not None and step < 0:
+            return None
+        start = start or 0
+        if stop is None:
+            return -start if start < 0 else None
+        return max(stop - start, 0) if (start < 0) == (stop < 0) else None
+
+
+Item = int | None | EllipsisType | Span
+Part = tuple[Item, ...]
+
+# An array is written to in part where that is of so many indices of an axis at most, ...
+MOST_INDICES = 4
+# ... and the array has at least so many times the elements of the part.
+LEAST_SHARE = 4
+
+
+def part_of(key: Any) -> Part | None:
+    """The part that an index names; None if it has other items than numbers and slices."""
+    items: list[Item] = []
+    for item in key if isinstance(key, tuple) else (key,):
+        if isinstance(item, slice):
+            span = Span(item.start, item.stop, item.step)
+            if any(type(end) not in (int, type(None)) for end in span):
+                return None
+            items.append(span)
+        elif type(item) is int or item is None or item is ...:
+            items.append(item)
+        else:
+            return None
+    return tuple(items)
+
+
+def key_of(part: Part) -> Any:
+    """The index of a part."""
+    return tuple(slice(*item) if isinstance(item, Span) else item for item in part)
+
+
+def is_thin(part: Part, shape: Sequence[int]) -> bool:
+    """True for a part that is few of the rows, columns or layers of an array, however long.
+
+    Args:
+        shape: extents of the array at one call.
+    """
+    few = (
+        type(item) is int
+        or (isinstance(item, Span) and item.most is not None and item.most <= MOST_INDICES)
+        for item in part
+    )
+    whole = np.broadcast_to(np.False_, shape)
+    return any(few) and whole[key_of(part)].size * LEAST_SHARE <= whole.size
+
+
+def shown(part: Part) -> str:
+    """A part as it stands between brackets.
+
+    >>> shown((0, Span(1, -1, None), ...))
+    '0, 1:-1, ...'
+    """
+    return ", ".join(map(_item, part)) or "..."
+
+
+def _item(item: Item) -> str:
+    if not isinstance(item, Span):
+        return "..." if item is ... else str(item)
+    ends = ["" if end is None else str(end) for end in item]
+    return ":".join(ends if item.step is not None else ends[:2])
