@@ -10,18 +10,25 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracerLike
-from opweave.compiler.arrays.traced_operators import NumberOperators, is_traced_array
+from opweave.compiler.arrays.traced_operators import (
+    COMPARISONS,
+    NumberOperators,
+    is_traced_array,
+)
 from opweave.compiler.ir.expr import NUMBER_METHODS, Expr, literal, scalar_function
+from opweave.compiler.traced.refused import is_own, order_decides, python_answers
 from opweave.opcodes import dtypes
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.core import Operator
 from opweave.opcodes.errors import DTypeError
 
+COMPARED = tuple(name for name, _ in COMPARISONS)
 # Functions that raise where the second number is 0.
 DIVIDING = ("truediv", "floordiv", "mod")
 # Attributes of a number that its type decides, which belongs to the guard.
@@ -39,13 +46,14 @@ def _example(item: Any) -> Any:
     return item.example if isinstance(item, TracedScalar) else item
 
 
+def _python_answers(name: str, operands: Sequence[Any]) -> bool:
+    """See ``python_answers``."""
+    return len(operands) == 2 and python_answers(name, operands[0], _example(operands[1]))
+
+
 def _strong(item: Any) -> Any:
     """A number of a user's class, in the form in which NumPy's numbers take it: as an array."""
-    kinds = (int, float, complex)
-    is_own = isinstance(item, kinds) and item.__class__ not in (bool, *kinds)
-    return (
-        item if isinstance(item, np.generic | TracedScalar) or not is_own else np.asarray(item)[()]
-    )
+    return np.asarray(item)[()] if is_own(item) else item
 
 
 def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
@@ -57,6 +65,11 @@ def scalar_apply(name: str, operands: Sequence[Any]) -> Any:
     if not all(isinstance(o, TracedScalar) or is_number(o) for o in operands):
         return scalar_function(name)(*map(tracer.concrete, operands))
     if any(isinstance(o, np.generic) for o in map(_example, operands)):
+        if name in COMPARED and any(map(_python_answers, (name, name), permutations(operands))):
+            own = next(o for o in operands if isinstance(o, complex) or is_own(o))
+            raise order_decides(tracer, name, type(own))
+        if _python_answers(name, operands):
+            return scalar_apply(name, [operands[0], scalar_apply("item", operands[1:])])
         operands = [_strong(o) for o in operands]
     pairs = [as_expr(o) for o in operands]
     example = scalar_function(name)(*(value for _, value in pairs))

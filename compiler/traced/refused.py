@@ -15,11 +15,19 @@ from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.traced.foreign import remedy
 from opweave.compiler.traced.made import is_array
 from opweave.opcodes.core import Operator
-from opweave.opcodes.errors import PowerError, ShapeError, TraceError, UnsupportedError
+from opweave.opcodes.errors import (
+    OpweaveError,
+    PowerError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
 from opweave.opcodes.shapes import normal_axes
 
 # Operators whose results are truths.
 COMPARED = frozenset(name for _, name in COMPARISONS)
+# Python's types of numbers.
+PYTHONS = (int, float, complex)
 # What Python asks a single value for: a method named after the function, what messages call it,
 # and what to write instead.
 ASKED: tuple[tuple[Callable[..., Any], str, str], ...] = (
@@ -91,15 +99,42 @@ def check_repeated(array: Any, operands: Sequence[Any]) -> None:
         ))  # fmt: skip
 
 
+def is_own(item: Any) -> bool:
+    """True for a number of a user's class, which is derived from one of Python's."""
+    kind = type(item)
+    is_pythons = issubclass(kind, PYTHONS) and not issubclass(kind, np.generic)
+    return is_pythons and kind not in (bool, *PYTHONS)
+
+
+def python_answers(method: str, first: Any, second: Any) -> bool:
+    """True where Python's type of a number, which stands first, computes with one of NumPy's.
+
+    A NumPy float64 is a float: ``Celsius(1.5) + np.float64(2)`` is ``float.__add__`` of the two,
+    and ``1j + np.float64(2)`` is a complex of Python's.
+    """
+    kind = type(first)
+    if kind in (bool, int, float) or not issubclass(kind, PYTHONS):
+        return False
+    if issubclass(kind, np.generic) or issubclass(type(second), kind):
+        return False
+    base = next(one for one in PYTHONS if issubclass(kind, one))
+    compute = getattr(base, f"__{method}__", None)
+    return compute is not None and compute(first, second) is not NotImplemented
+
+
 def check_order(tracer: TracerLike, operator: Operator, operands: Sequence[Any]) -> None:
     """That a comparison gives the same from whichever side Python asks; see ``check_truth``."""
-    kinds = [type(o) for o in operands if issubclass(type(o), int | float | complex)]
-    kinds = [k for k in kinds if k not in (bool, int, float) and not issubclass(k, np.generic)]
+    kinds = [type(o) for o in operands if is_own(o) or type(o) is complex]
     if kinds and all(tracer.is_number(o.value) for o in operands if is_traced_array(o)):
-        raise tracer.noted(UnsupportedError(
-            f"{operator.name} of {kinds[0].__name__} and one of NumPy's numbers: gives "
-            f"Python's bool or NumPy's, by the order ({tracer.where()}); compare with float(c)"
-        ))  # fmt: skip
+        raise order_decides(tracer, operator.name, kinds[0])
+
+
+def order_decides(tracer: TracerLike, name: str, kind: type) -> OpweaveError:
+    """The refusal of a comparison whose bool is Python's or NumPy's, by what stands first."""
+    return tracer.noted(UnsupportedError(
+        f"{name} of {kind.__name__} and one of NumPy's numbers: gives Python's bool or NumPy's, "
+        f"by the order ({tracer.where()}); compare with float(c)"
+    ))  # fmt: skip
 
 
 def check_operands(

@@ -265,6 +265,10 @@ ASKED = {
         lambda x: (lambda y: (y, y.T, y[:], y is y.reshape(-1)))(x + 1), D),
     "NumPy's number and one of an own class": (
         lambda x, s, c: (x, s + c, c * s, s - Level.HIGH), X, np.float32(0.5), Celsius(2.5)),
+    "one of an own class and NumPy's number": (
+        lambda x, s, c: (x, c + s, c * s, s - c, c ** (s + 1), (s + 1) % c, 1j + s, s * 1j), X, np.float64(0.5), Celsius(2.5)),
+    "one of an own class compared with NumPy's number": (
+        lambda x, s, c: (x, c < s + 1, s > c, s == 1j), X, np.float64(0.5), Celsius(2.5)),
     "text: NumPy's number is not iterable": (
         lambda x, s: (x, text_of(lambda: sum(s)), text_of(lambda: list(s)), text_of(lambda: 3 in s)), X, np.int64(3)),
     "text: an element of NumPy's number": (lambda x, s: (x, text_of(lambda: s[0]), s[()]), X, np.int64(3)),
