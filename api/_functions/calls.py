@@ -64,8 +64,7 @@ class Ready(NamedTuple):
     @property
     def returned(self) -> int:
         """How many outputs a caller gets; others follow."""
-        graph = self.found.variant.trace.graph
-        return len(graph.outputs) - len(graph.written)
+        return self.found.variant.trace.graph.returned
 
     def numbers(self, values: Sequence[Any]) -> dict[str, Any]:
         """The numbers of a call by their names in the graph."""

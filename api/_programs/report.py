@@ -11,7 +11,7 @@ import numpy as np
 from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.bounds.handwritten_bounds import boundaries
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import Graph, Output
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.errors import CheckError
@@ -119,11 +119,15 @@ def output_names(graph: Graph) -> dict[int, str]:
     """
     stored = {w.output: w.shown(graph.inputs).removesuffix("[...]") for w in graph.written}
     held = {graph.inputs[w.place].value.id for w in graph.written}
-    many = len(graph.outputs) - len(stored) > 1
+    many = graph.returned > 1
+
+    def lies_held(output: Output) -> bool:
+        return isinstance(output, Value) and graph.base(output).id in held
+
     return {
         n: stored.get(n, f"out{n}" if many else "out")
         for n, output in enumerate(graph.outputs)
-        if not isinstance(output, Value) or graph.base(output).id not in held
+        if (n < graph.returned or n in stored) and not lies_held(output)
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.moving import Moved
-from opweave.compiler.arrays.part_writes import part_write
+from opweave.compiler.arrays.part_writes import part_write, scatter
 from opweave.compiler.arrays.replacing import agree, replaced
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
@@ -136,11 +136,18 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
     if isinstance(how, Moved):
         assign(whole, how.written(whole, value), name)
         return
-    made = replaced(whole, how, value)
-    write = part_write(whole, how, value) if id(whole) in whole.tracer.writable else None
+    tracer = whole.tracer
+    is_lent = id(whole) in tracer.writable
+    write = scatter(whole, how, value) if is_lent else None
+    if write is not None:
+        made: Any = whole.of(tracer.builder.new_value(whole.value.dtype, whole.value.shape))
+        tracer.unknown.add(made.value.id)
+    else:
+        made = replaced(whole, how, value)
+        write = part_write(whole, how, value) if is_lent else None
     assign(whole, made, name)
     if write is not None:
-        whole.tracer.parts.append(replace(write, after=whole.value.id))
+        tracer.parts.append(replace(write, after=whole.value.id))
 
 
 def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:

@@ -61,6 +61,7 @@ class TracerLike(Protocol):
         inputs, borrowed: values that are arguments, and views of them.
         writable: what stands for arguments that may be written to, by identity.
         parts: writes to parts of these.
+        unknown: what they hold behind writes by arrays of indices.
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
@@ -77,6 +78,7 @@ class TracerLike(Protocol):
     borrowed: set[int]
     writable: dict[int, Any]
     parts: list[Any]
+    unknown: set[int]
     mapped: set[int]
     holds_made: bool
     made: bool

@@ -1,10 +1,12 @@
-"""Writes to few rows or columns of an argument, which need not pass over all of it.
+"""Writes to few rows or columns of an argument, or by arrays of indices.
 
     u[0] = u[-2]          ->    v1 = slice(v0);  u[0] = v1, and no v2 = where(row == 0, v1, v0)
     u[:, -1] = 0          ->    u[:, -1] = 0
+    u[i] += 1             ->    v2 = add(gather(v0, v1), 1);  u[v1] = v2
 
 What the function reads of the argument behind such a write is traced as ever; at the end of a call
-the parts are stored one after the other, in the function's order.
+the parts are stored one after the other, in the function's order.  What an argument holds behind a
+write by arrays of indices no kernel computes: a function that reads it there runs in parts.
 """
 
 from __future__ import annotations
@@ -13,15 +15,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opweave.compiler.arrays.interface import TracedArrayLike
+import numpy as np
+
+from opweave.compiler.arrays.gathering import indices_of, is_place
+from opweave.compiler.arrays.indexing import indexed
+from opweave.compiler.arrays.interface import TracedArrayLike, TracerLike
 from opweave.compiler.arrays.moving import Moved, moved
-from opweave.compiler.arrays.traced_operators import is_traced_array
-from opweave.compiler.ir.parts import Part, is_thin, part_of
+from opweave.compiler.arrays.replacing import as_stored
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
+from opweave.compiler.ir.parts import Index, Part, is_thin, part_of
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.allowed import is_number
+from opweave.opcodes.errors import UnsupportedError
 
 # Of one function; beyond, as in a loop over rows, whole arrays are computed.
 MOST_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Given:
+    """A number, or a value that was assigned or indexed by.
+
+    Attributes:
+        source: the argument that this is a view of, by identity, and how; of what it held then.
+    """
+
+    value: Any
+    source: tuple[int, Moved] | None = None
 
 
 @dataclass(frozen=True)
@@ -30,16 +50,15 @@ class PartWrite:
 
     Attributes:
         array: what stands for the argument, by identity.
-        value: what was assigned, or a number.
-        source: the argument that this is a view of, by identity, and how; of what it held then.
-        before, after: what the whole argument held, by the ids of values.
+        part: numbers its arrays of indices from 0.
+        before, after: what the whole argument held; the latter by its id.
     """
 
     array: int
     part: Part
-    value: Any
-    source: tuple[int, Moved] | None
-    before: int
+    value: Given
+    indices: tuple[Given, ...]
+    before: Value
     after: int = -1
 
 
@@ -49,26 +68,76 @@ def part_write(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | Non
     shape = tuple(map(tracer.builder.example, target.value.shape))
     if part is None or not is_thin(part, shape):
         return None
-    if is_traced_array(value):
-        given = [array for array, _ in tracer.writable.values()]
-        found = ((id(array), moved(array, value)) for array in given)
-        views = ((n, how) for n, how in found if how is not None and not how.reshaped)
-        source = next(views, None)
-        return PartWrite(id(target), part, value.value, source, target.value.id)
-    number = tracer.concrete(value)
-    if not is_number(number):
+    if not is_traced_array(value) and not is_number(tracer.concrete(value)):
         return None
-    return PartWrite(id(target), part, number, None, target.value.id)
+    return PartWrite(id(target), part, _given(tracer, value), (), target.value)
+
+
+def scatter(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | None:
+    """A write by arrays of indices, which are checked; None where there are none.
+
+    Raises:
+        BoundsError, ShapeError: see ``indexed``, and what is assigned does not fit.
+        UnsupportedError: an index that is a mask.
+    """
+    tracer, indices = target.tracer, list[Given]()
+    items = list(key) if isinstance(key, tuple) else [key]
+    arrays = [item for item in items if isinstance(item, list) or _rank(item)]
+    if not arrays or any(getattr(item, "dtype", None) == np.bool_ for item in arrays):
+        return None
+    place: Any = indexed(target, key)  # and its faults
+    for n, item in enumerate(items):
+        if isinstance(item, list) or _rank(item) or is_place(item):
+            indices.append(_given(tracer, indices_of(target, item)))
+            items[n] = Index(len(indices) - 1)
+        elif is_traced_number(item):
+            items[n] = tracer.concrete(item)
+    plain = part_of(tuple(i for i in items if not isinstance(i, Index)))
+    if plain is None:
+        raise UnsupportedError("assignment by an index array and what is no number or slice")
+    rest = iter(plain)
+    part = tuple(i if isinstance(i, Index) else next(rest) for i in items)
+    made = as_stored(tracer, value, target.value.dtype)
+    if is_traced_array(made):
+        np.broadcast_to(made, place.shape)  # raises where it does not fit
+    return PartWrite(id(target), part, _given(tracer, made), tuple(indices), target.value)
+
+
+def _rank(item: Any) -> Any:
+    return getattr(item, "ndim", 0)
+
+
+def _given(tracer: TracerLike, item: Any) -> Given:
+    if not is_traced_array(item):
+        return Given(tracer.concrete(item))
+    arguments = [array for array, _ in tracer.writable.values()]
+    found = ((id(array), moved(array, item)) for array in arguments)
+    views = ((n, how) for n, how in found if how is not None and not how.reshaped)
+    return Given(item.value, next(views, None))
 
 
 def in_parts(
     writes: Sequence[PartWrite], rewritten: Sequence[tuple[TracedArrayLike, Value]]
-) -> dict[int, list[PartWrite]]:
-    """The arguments of which parts alone were written to, by identity, and these writes."""
-    found: dict[int, list[PartWrite]] = {}
+) -> dict[int, tuple[Value, list[PartWrite]]]:
+    """The arguments that are stored in parts, by identity: what is stored first, and the parts.
+
+    All of an argument is stored first where it was written to as a whole before.  Then its parts
+    are stored for themselves only where they are scattered, since no kernel computes the whole.
+    """
+    found: dict[int, tuple[Value, list[PartWrite]]] = {}
     for array, first in rewritten:
-        mine = [write for write in writes if write.array == id(array)]
-        held = [first.id, *(write.after for write in mine)]
-        if held[:-1] == [write.before for write in mine] and held[-1] == array.value.id:
-            found[id(array)] = mine
-    return found if sum(map(len, found.values())) <= MOST_PARTS else {}
+        mine: list[PartWrite] = []
+        now = array.value.id
+        for write in reversed(writes):
+            if write.array == id(array) and write.after == now:
+                mine.insert(0, write)
+                now = write.before.id
+        if mine and (now == first.id or any(write.indices for write in mine)):
+            found[id(array)] = mine[0].before, mine
+    parts = [write for _, mine in found.values() for write in mine]
+    few = len(parts) <= MOST_PARTS
+    return {
+        array: (value, mine)
+        for array, (value, mine) in found.items()
+        if few or any(write.indices for write in mine)
+    }

@@ -49,7 +49,7 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
         if getattr(value, "ndim", 0):
             raise UnsupportedError("assignment by a mask: expected one number")
         _check_mask(target, key)
-        return np.where(key, _typed(tracer, value, dtype), target)
+        return np.where(key, as_stored(tracer, value, dtype), target)
     items = expanded(target, key)
     if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
@@ -65,7 +65,7 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
         along += place
     has_new = any(item is None for item in items)
     if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
-        return _typed(tracer, value, dtype).copy()
+        return as_stored(tracer, value, dtype).copy()
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
 
 
@@ -153,7 +153,7 @@ def _check_mask(target: TracedArrayLike, mask: Any) -> None:
 
 
 def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: DType) -> Any:
-    typed = _typed(target.tracer, value, dtype)
+    typed = as_stored(target.tracer, value, dtype)
     if inside:
         return np.where(reduce(np.logical_and, inside), typed, target)
     if not is_traced_array(typed):
@@ -161,7 +161,7 @@ def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: D
     return np.broadcast_to(typed, target.shape).copy()
 
 
-def _typed(tracer: Any, value: Any, dtype: DType) -> Any:
+def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
     """A value as it is stored: NumPy casts whatever is assigned to elements."""
     if is_traced_array(value):
         return value if value.value.dtype is dtype else value.astype(dtype.numpy)

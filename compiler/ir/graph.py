@@ -181,13 +181,17 @@ class Graph:
     repeated: bool = False
     written: tuple[Written, ...] = ()
 
+    @property
+    def returned(self) -> int:
+        """How many outputs a caller gets; others follow, for what is written."""
+        return min((w.output for w in self.written), default=len(self.outputs))
+
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(f'{i.name}={i.value!r}' for i in self.inputs)})"]
         lines += [f"  {node!r}" for node in self.nodes]
         shown = [f"v{o.id}" if isinstance(o, Value) else repr(o) for o in self.outputs]
-        stored = {w.output for w in self.written}
         lines += [f"  {w.shown(self.inputs)} = {shown[w.output]}" for w in self.written]
-        returned = ", ".join(text for n, text in enumerate(shown) if n not in stored)
+        returned = ", ".join(shown[: self.returned])
         return "\n".join([*lines, f"  return {returned}"])
 
     @cached_property

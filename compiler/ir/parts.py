@@ -1,4 +1,4 @@
-"""Parts of an array by an index of plain numbers and slices, in a form that can be a key."""
+"""Parts of an array by an index, in a form that can be a key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ class Span(NamedTuple):
         return max(stop - start, 0) if (start < 0) == (stop < 0) else None
 
 
-Item = int | None | EllipsisType | Span
+class Index(NamedTuple):
+    """An array of indices, which is an output of the graph."""
+
+    output: int
+
+
+Item = int | None | EllipsisType | Span | Index
 Part = tuple[Item, ...]
 
 # An array is written to in part where that is of so many indices of an axis at most, ...
@@ -53,9 +59,14 @@ def part_of(key: Any) -> Part | None:
     return tuple(items)
 
 
-def key_of(part: Part) -> Any:
-    """The index of a part."""
-    return tuple(slice(*item) if isinstance(item, Span) else item for item in part)
+def key_of(part: Part, outputs: Sequence[Any] = ()) -> Any:
+    """The index of a part, given the outputs where it has arrays."""
+    return tuple(
+        slice(*item) if isinstance(item, Span)
+        else outputs[item.output] if isinstance(item, Index)
+        else item
+        for item in part
+    )  # fmt: skip
 
 
 def is_thin(part: Part, shape: Sequence[int]) -> bool:
@@ -83,6 +94,8 @@ def shown(part: Part) -> str:
 
 
 def _item(item: Item) -> str:
+    if isinstance(item, Index):
+        return f"out{item.output}"
     if not isinstance(item, Span):
         return "..." if item is ... else str(item)
     ends = ["" if end is None else str(end) for end in item]

@@ -28,7 +28,8 @@ class SharedMemory:
             first, by the identity of the former.
         lends: how often arguments may be written to; 0 for never.
         rewrites: how often they were.
-        parts: the writes to few of their rows or columns.
+        parts: the writes to few of their rows or columns, or by arrays of indices.
+        unknown: what arguments hold behind the latter, which nothing computes.
     """
 
     def __init__(self, builder: Builder):
@@ -43,6 +44,7 @@ class SharedMemory:
         self.lends = 0
         self.rewrites = 0
         self.parts: list[PartWrite] = []
+        self.unknown: set[int] = set()
 
     @property
     def rewritten(self) -> list[tuple[TracedArray, Value]]:

@@ -10,18 +10,18 @@ elements by then.  A number that was read before is one of its elements at that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from opweave.compiler.arrays.moving import repeated
-from opweave.compiler.arrays.part_writes import PartWrite, in_parts
+from opweave.compiler.arrays.part_writes import Given, in_parts
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import Input, Node, Output, Written
-from opweave.compiler.ir.parts import Part
-from opweave.compiler.ir.values import Value
+from opweave.compiler.ir.parts import Index
+from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.tracer import Tracer
 from opweave.opcodes import OPERATORS
@@ -56,21 +56,21 @@ class Memory:
         found: Value = self.tracer.apply(OPERATORS["cast"], [item], same).value
         return found
 
-    def part(self, write: PartWrite, whole: Set[int]) -> Output:
-        """What a part of an argument holds: a number, a view, or what a kernel computes.
+    def given(self, given: Given, whole: Container[int]) -> Output:
+        """What is stored to an argument: a number, a view, or what a kernel computes.
 
         Args:
             whole: arguments that kernels may write to, by identity: no view of them lasts.
         """
         tracer = self.tracer
-        if not isinstance(write.value, Value):
-            return literal(write.value)
+        if not isinstance(given.value, Value):
+            return literal(given.value)
         is_host = tracer.array_class is np.ndarray  # CuPy does not look whether memory overlaps
-        if write.source is not None and write.source[0] not in whole and is_host:
-            array, how = write.source
+        if given.source is not None and given.source[0] not in whole and is_host:
+            array, how = given.source
             _, first = tracer.writable[array]
             return self._viewed(first, how.nodes)
-        made = tracer.apply(OPERATORS["copy"], [tracer.wrapped(write.value)])
+        made = tracer.apply(OPERATORS["copy"], [tracer.wrapped(given.value)])
         found: Value = made.value
         return found
 
@@ -95,28 +95,54 @@ def stored(
     """What arguments hold at the end, which are outputs behind others; see ``Graph.written``.
 
     Raises:
-        UnsupportedError: a result of the function lies there, and not in an argument.
+        UnsupportedError: a result of the function lies there, and not in an argument; or what an
+            argument holds behind a write by arrays of indices is read.
     """
     tracer = memory.tracer
     places = {item.value.id: place for place, item in enumerate(inputs)}
     place_of = {id(array): places[first.id] for array, first in tracer.rewritten}
     parts = in_parts(tracer.parts, tracer.rewritten)
-    found: list[tuple[Output, int, Part]] = [
-        (array.value, place_of[id(array)], ())
-        for array, _ in tracer.rewritten
-        if id(array) not in parts
-    ]
+    whole = {id(array): array.value for array, _ in tracer.rewritten if id(array) not in parts}
+    whole |= {n: base for n, (base, _) in parts.items() if base.id not in memory.first}
     arrays = {o.id for o in outputs if isinstance(o, Value)}
-    if any(isinstance(value, Value) and value.id in arrays for value, _, _ in found):
+    if any(value.id in arrays for value in whole.values()):
         raise UnsupportedError("a result that an argument holds too")
-    whole = {array for array in place_of if array not in parts}
-    found += [
-        (memory.part(write, whole), place_of[write.array], write.part)
-        for write in tracer.parts
-        if write.array in parts
-    ]
-    written = (Written(len(outputs) + n, *rest[1:]) for n, rest in enumerate(found))
-    return tuple(value for value, _, _ in found), tuple(written)
+    made = [*outputs, *whole.values()]
+    written = [Written(len(outputs) + n, place_of[array]) for n, array in enumerate(whole)]
+    for write in tracer.parts:
+        if write.array in parts:
+            first = len(made) + 1
+            made += [memory.given(given, whole) for given in (write.value, *write.indices)]
+            part = tuple(
+                Index(first + i.output) if isinstance(i, Index) else i for i in write.part
+            )
+            written.append(Written(first - 1, place_of[write.array], part))
+    _forget_unknown(tracer, made)
+    return tuple(made[len(outputs) :]), tuple(written)
+
+
+def _forget_unknown(tracer: Tracer, outputs: Sequence[Output]) -> None:
+    """Take out the nodes that need what nobody computes.
+
+    Raises:
+        UnsupportedError: an output needs what an argument held behind a write by indices.
+    """
+    if not tracer.unknown:
+        return
+    unknown = {number: Where() for number in tracer.unknown}
+    kept: list[Node] = []
+    for node in tracer.builder.nodes:
+        if unknown.keys() & {value.id for value in node.values}:
+            unknown |= dict.fromkeys((result.id for result in node.results), node.where)
+        else:
+            kept.append(node)
+    for output in outputs:
+        if isinstance(output, Value) and output.id in unknown:
+            raise UnsupportedError(
+                "an argument is read behind an assignment by an index array "
+                f"({unknown[output.id]}); take what is read before, or assign last"
+            )
+    tracer.builder.nodes[:] = kept
 
 
 @contextmanager

@@ -9,12 +9,13 @@ written to, is not run by kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opweave.compiler.ir.graph import Written
-from opweave.compiler.ir.parts import key_of
+from opweave.compiler.ir.parts import Index, Part, key_of
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.writes import writes_of
@@ -98,7 +99,14 @@ class Writes:
 
 def stores_of(written: Sequence[Written]) -> tuple[tuple[int, int, Any], ...]:
     """What is stored to parts of arguments, by places and indices."""
-    return tuple((output, place, key_of(part) if part else ...) for output, place, part in written)
+    return tuple((output, place, _key(part)) for output, place, part in written)
+
+
+def _key(part: Part) -> Any:
+    """An index; a function of the outputs where these are a part of it."""
+    if any(isinstance(item, Index) for item in part):
+        return partial(key_of, part)
+    return key_of(part) if part else ...
 
 
 def store(
@@ -107,7 +115,7 @@ def store(
     """Copy outputs to the arguments that hold them, unless kernels have written there."""
     for output, place, key in stores:
         if outputs[output] is not arrays[place]:
-            arrays[place][key] = outputs[output]
+            arrays[place][key(outputs) if callable(key) else key] = outputs[output]
 
 
 def written(

@@ -207,6 +207,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "parts/test_written_arguments.py": {
         "test_written_as_by_numpy": diagonal("function", "layout"),
     },
+    "parts/test_written_indices.py": {
+        "test_a_whole_function_assigns_by_indices": diagonal("function", "layout"),
+    },
     "parts/test_written_parts.py": {
         "test_parts_hold_what_numpy_leaves_there": diagonal("function", "layout"),
         "test_what_is_stored_has_the_arguments_type": every(2),

@@ -1,0 +1,141 @@
+"""Assignments by arrays of indices to arguments are part of a whole function, as in NumPy."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from tests.support.written import LAYOUTS, agree, laid_in_rows
+
+U, V = np.random.default_rng(20261126).standard_normal((2, 12, 9))
+I, J = np.array([3, 0, -2, 3]), np.array([1, 8, 0, -1])
+
+
+def rows(u, v):
+    u[I] = v[:4]
+
+
+def added(u, v):
+    u[I] += v[0]
+    return u
+
+
+def of_a_list(u, v):
+    u[[1, 2, 5]] *= 2
+
+
+def elements(u, v):
+    u[I, J] = v[0, :4]
+
+
+def between_slices(u, v):
+    u[1:5, J] = 0
+    u[None, :, I[:2], ...] = v[0, 0]
+
+
+def of_a_grid(u, v):
+    u[np.ix_(I[:2], J)] = 1.5
+
+
+def of_a_triangle(u, v):
+    u[np.triu_indices(9)] = 0
+
+
+def at_computed_places(u, v):
+    u[(np.abs(v[:, 0]) * 3).astype(np.int64)] = v
+    v[0] = 1
+
+
+def by_a_mask_and_by_indices(u, v):
+    u[u > 1] = 1
+    u[I] = 2
+
+
+def behind_a_whole(u, v):
+    u *= 2
+    v[J[:2]] = u[0]
+    u[I] = v[1]
+
+
+def twice(u, v):
+    u[I] = 1
+    u[J[:1]] = 2
+    u[0] = 3
+
+
+def of_views(u, v):
+    u[I] = v[2:6]
+    v[I] = u[5]
+
+
+WHOLE = [
+    rows, added, of_a_list, elements, between_slices, of_a_grid, of_a_triangle,
+    at_computed_places, by_a_mask_and_by_indices, behind_a_whole, twice,
+]  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", WHOLE, ids=lambda f: f.__name__)
+def test_a_whole_function_assigns_by_indices(function, layout):
+    agree(function, ow.fuse(function, fullgraph=True), lambda: (layout(U), laid_in_rows(V)))
+
+
+def read_behind(u, v):
+    u[I] = 1
+    return u.sum(), u[0] * 2
+
+
+def added_twice(u, v):
+    u[I] += 1
+    u[I] += v[0]
+
+
+def into_its_own(u, v):
+    y = u * 2
+    y[I] = v[0]
+    return y
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [read_behind, added_twice, into_its_own, of_views])
+def test_what_nobody_computes_runs_in_parts(function):
+    agree(function, ow.fuse(function), lambda: (U.copy(), V.copy()))
+
+
+def test_what_is_read_behind_is_named():
+    with pytest.raises(ow.errors.UnsupportedError, match=r"is read behind .*indices.py:\d+"):
+        ow.fuse(read_behind, fullgraph=True)(U.copy(), V)
+
+
+def at(u, v, i):
+    v[0] = 7
+    u[i] = v[1]
+    v *= 2
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("places", [[1, 2], [0, 12], [-13, 0], []])
+def test_a_place_that_is_not_there_leaves_what_numpy_leaves(places):
+    i = np.array(places, np.int64)
+    agree(at, ow.fuse(at), lambda: (U.copy(), V.copy(), i))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("value", [np.ones(8), np.ones((3, 9)), np.ones((4, 1)), 1j])
+def test_what_does_not_fit_is_an_error(value):
+    def function(u, value):
+        u[1] = 5
+        u[I] = value
+
+    agree(function, ow.fuse(function), lambda: (U.copy(), value))
+
+
+@pytest.mark.host
+def test_a_number_of_the_call_is_stored():
+    def function(x, i, n):
+        x[i] = n
+        x[i + 1] += n * 2
+
+    fused = ow.fuse(function)
+    for n in (2, 3.5, 300):
+        agree(function, fused, lambda n=n: (np.arange(6.0), np.array([0, 2]), n))
