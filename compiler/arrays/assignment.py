@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from opweave.compiler.arrays.casting import check_types
 from opweave.compiler.arrays.indexing import indexed
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.moving import Moved
-from opweave.compiler.arrays.part_writes import part_write, scatter
+from opweave.compiler.arrays.part_writes import PartWrite, part_write, scatter
 from opweave.compiler.arrays.replacing import agree, replaced
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.opcodes import OPERATORS
@@ -140,14 +141,43 @@ def _put(whole: TracedArrayLike, how: Any, value: Any, name: str) -> None:
     is_lent = id(whole) in tracer.writable
     write = scatter(whole, how, value) if is_lent else None
     if write is not None:
-        made: Any = whole.of(tracer.builder.new_value(whole.value.dtype, whole.value.shape))
-        tracer.unknown.add(made.value.id)
-    else:
-        made = replaced(whole, how, value)
-        write = part_write(whole, how, value) if is_lent else None
+        _scattered(whole, write, name)
+        return
+    made = replaced(whole, how, value)
+    write = part_write(whole, how, value) if is_lent else None
     assign(whole, made, name)
     if write is not None:
         tracer.parts.append(replace(write, after=whole.value.id))
+
+
+def _scattered(whole: TracedArrayLike, write: PartWrite, name: str) -> None:
+    """Let an argument hold what nobody computes."""
+    tracer = whole.tracer
+    made = whole.of(tracer.builder.new_value(whole.value.dtype, whole.value.shape))
+    tracer.unknown.add(made.value.id)
+    assign(whole, made, name)
+    tracer.parts.append(replace(write, after=whole.value.id))
+
+
+def put_at(ufunc: np.ufunc, target: Any, key: Any, value: Any) -> None:
+    """``np.add.at(target, key, value)`` and its kin, of two operands.
+
+    Raises:
+        UnsupportedError: the target is no argument that may be written to, the key has no array,
+            or the target cannot hold the results.
+    """
+    name = f"np.{ufunc.__name__}.at"
+    is_lent = is_traced_array(target) and id(target) in target.tracer.writable
+    if not is_lent or ufunc.nin != 2 or getattr(np, ufunc.__name__, None) is not ufunc:
+        raise UnsupportedError(f"{name}: expected an argument of the function, and two operands")
+    try:
+        check_types(ufunc, (target, value), (target,), TypeError())
+    except DTypeError as error:
+        raise UnsupportedError(f"{name}: {error}") from None
+    write = scatter(target, key, value, ufunc.__name__)
+    if write is None:
+        raise UnsupportedError(f"{name}: expected an array of indices")
+    _scattered(target, write, name)
 
 
 def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:

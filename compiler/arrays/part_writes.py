@@ -51,6 +51,7 @@ class PartWrite:
     Attributes:
         array: what stands for the argument, by identity.
         part: numbers its arrays of indices from 0.
+        by: the ufunc whose method ``at`` writes it, by its name; "" for an assignment.
         before, after: what the whole argument held; the latter by its id.
     """
 
@@ -59,6 +60,7 @@ class PartWrite:
     value: Given
     indices: tuple[Given, ...]
     before: Value
+    by: str = ""
     after: int = -1
 
 
@@ -73,8 +75,11 @@ def part_write(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | Non
     return PartWrite(id(target), part, _given(tracer, value), (), target.value)
 
 
-def scatter(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | None:
+def scatter(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> PartWrite | None:
     """A write by arrays of indices, which are checked; None where there are none.
+
+    Args:
+        by: see ``PartWrite``.
 
     Raises:
         BoundsError, ShapeError: see ``indexed``, and what is assigned does not fit.
@@ -97,10 +102,10 @@ def scatter(target: TracedArrayLike, key: Any, value: Any) -> PartWrite | None:
         raise UnsupportedError("assignment by an index array and what is no number or slice")
     rest = iter(plain)
     part = tuple(i if isinstance(i, Index) else next(rest) for i in items)
-    made = as_stored(tracer, value, target.value.dtype)
+    made = value if by else as_stored(tracer, value, target.value.dtype)
     if is_traced_array(made):
         np.broadcast_to(made, place.shape)  # raises where it does not fit
-    return PartWrite(id(target), part, _given(tracer, made), tuple(indices), target.value)
+    return PartWrite(id(target), part, _given(tracer, made), tuple(indices), target.value, by)
 
 
 def _rank(item: Any) -> Any:

@@ -134,11 +134,13 @@ class Written(NamedTuple):
 
     Attributes:
         part: of the argument; () for all of it.
+        by: the ufunc whose method ``at`` stores it, by its name in NumPy; "" for none.
     """
 
     output: int
     place: int
     part: Part = ()
+    by: str = ""
 
     def shown(self, inputs: Sequence[Input]) -> str:
         """The part with the argument's name."""

@@ -61,7 +61,7 @@ def _held_back(graph: Graph) -> Iterator[str]:
 
 def _write(schedule: Schedule, written: Written, held: str) -> Write:
     graph, groups = schedule.graph, schedule.groups
-    output, place, part = written
+    output, place, part, _ = written
     if part:
         return Write(output, place, written.shown(graph.inputs), "")
     value, given = graph.outputs[output], graph.inputs[place]

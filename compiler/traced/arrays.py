@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put
+from opweave.compiler.arrays.assignment import assign, check_assigned, fitted, put, put_at
 from opweave.compiler.arrays.casting import types_first
 from opweave.compiler.arrays.indexing import indexed, length, rows
 from opweave.compiler.arrays.integers import plain
@@ -112,13 +112,11 @@ class TracedArray(Refused, ArrayOperators):
         operator = operator_of(ufunc, args)
         kwargs = named_once(args, kwargs)
         out = kwargs.pop("out", None)
-        if method == "reduce" and ufunc in REDUCES:
-            return self._reduce(ufunc, out, *args, **kwargs)
-        if method == "accumulate" and ufunc in ACCUMULATES:
-            return self._accumulate(ufunc, out, *args, **kwargs)
-        if operator is None or method != "__call__":
-            self._unsupported(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        if method != "__call__":
+            return self._by_method(ufunc, method, out, args, kwargs)
         name = f"np.{ufunc.__name__}"
+        if operator is None:
+            self._unsupported(name)
         asked = self._call(name, Keywords.of, (ufunc, kwargs, out is not None), {})
         args = self._call(name, asked.operands, (args,), {})
         with types_first(ufunc, args, out or ()):
@@ -128,6 +126,16 @@ class TracedArray(Refused, ArrayOperators):
             laid = tuple(map(asked.laid_out, made)) if asked.order != "K" else made
             return laid if isinstance(result, tuple) else laid[0]
         return self._stored(asked, out, result if len(out) > 1 else [result])
+
+    def _by_method(self, ufunc: np.ufunc, method: str, out: Any, args: Any, kwargs: Any) -> Any:
+        """Another method of a ufunc than its call."""
+        if method == "at":
+            return self._call(f"np.{ufunc.__name__}.at", put_at, (ufunc, *args), {})
+        if method == "reduce" and ufunc in REDUCES:
+            return self._reduce(ufunc, out, *args, **kwargs)
+        if method != "accumulate" or ufunc not in ACCUMULATES:
+            self._unsupported(f"np.{ufunc.__name__}.{method}")
+        return self._accumulate(ufunc, out, *args, **kwargs)
 
     def _stored(self, asked: Keywords, out: Any, results: Sequence[Any]) -> Any:
         """Write the results of a ufunc to the arrays of ``out=``: all of them, or none."""

@@ -116,7 +116,7 @@ def stored(
             part = tuple(
                 Index(first + i.output) if isinstance(i, Index) else i for i in write.part
             )
-            written.append(Written(first - 1, place_of[write.array], part))
+            written.append(Written(first - 1, place_of[write.array], part, write.by))
     _forget_unknown(tracer, made)
     return tuple(made[len(outputs) :]), tuple(written)
 

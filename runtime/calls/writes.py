@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 MOST_WORK = 1000
 
 
+# Places of an output and of an input, the index, or one that the outputs tell, and a ufunc's name.
+Store = tuple[int, int, Any, str]
+
+
 class Unwritten(Exception):
     """Kernels may not run a call, or have failed, and no argument was written to.
 
@@ -45,7 +49,7 @@ class Writes:
     """The arguments that a prepared call writes to.
 
     Attributes:
-        stores: (output, place of an input, index): what is stored, and where; see ``stores_of``.
+        stores: see ``stores_of``.
         straight: (value, input): what kernels write straight to an input's memory.
     """
 
@@ -58,7 +62,7 @@ class Writes:
         graph = schedule.graph
         self.names = tuple(item.name for item in graph.inputs)
         self.stores = stores_of(graph.written)
-        self.places = tuple(dict.fromkeys(place for _, place, _ in self.stores))
+        self.places = tuple(dict.fromkeys(place for _, place, *_ in self.stores))
         self.straight = tuple(
             (value.id, write.place)
             for write in writes_of(schedule)
@@ -97,9 +101,9 @@ class Writes:
         self._apart = begin
 
 
-def stores_of(written: Sequence[Written]) -> tuple[tuple[int, int, Any], ...]:
-    """What is stored to parts of arguments, by places and indices."""
-    return tuple((output, place, _key(part)) for output, place, part in written)
+def stores_of(written: Sequence[Written]) -> tuple[Store, ...]:
+    """What is stored to arguments, and where."""
+    return tuple((w.output, w.place, _key(w.part), w.by) for w in written)
 
 
 def _key(part: Part) -> Any:
@@ -109,13 +113,14 @@ def _key(part: Part) -> Any:
     return key_of(part) if part else ...
 
 
-def store(
-    outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[tuple[int, int, Any]]
-) -> None:
+def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]) -> None:
     """Copy outputs to the arguments that hold them, unless kernels have written there."""
-    for output, place, key in stores:
-        if outputs[output] is not arrays[place]:
-            arrays[place][key(outputs) if callable(key) else key] = outputs[output]
+    for output, place, key, by in stores:
+        found = key(outputs) if callable(key) else key
+        if by:
+            getattr(np, by).at(arrays[place], found, outputs[output])
+        elif outputs[output] is not arrays[place]:
+            arrays[place][found] = outputs[output]
 
 
 def written(

@@ -56,6 +56,17 @@ def behind_a_whole(u, v):
     u[I] = v[1]
 
 
+def at(u, v):
+    np.add.at(u, I, v[:4])
+    np.subtract.at(v, (J, slice(1, 3)), 2)
+    return u
+
+
+def at_behind_a_part(u, v):
+    u[0] = 1
+    np.maximum.at(u, (I, J), v[0, 0])
+
+
 def twice(u, v):
     u[I] = 1
     u[J[:1]] = 2
@@ -69,7 +80,7 @@ def of_views(u, v):
 
 WHOLE = [
     rows, added, of_a_list, elements, between_slices, of_a_grid, of_a_triangle,
-    at_computed_places, by_a_mask_and_by_indices, behind_a_whole, twice,
+    at_computed_places, by_a_mask_and_by_indices, behind_a_whole, at, at_behind_a_part, twice,
 ]  # fmt: skip
 
 
@@ -107,7 +118,7 @@ def test_what_is_read_behind_is_named():
         ow.fuse(read_behind, fullgraph=True)(U.copy(), V)
 
 
-def at(u, v, i):
+def at_places(u, v, i):
     v[0] = 7
     u[i] = v[1]
     v *= 2
@@ -117,7 +128,7 @@ def at(u, v, i):
 @pytest.mark.parametrize("places", [[1, 2], [0, 12], [-13, 0], []])
 def test_a_place_that_is_not_there_leaves_what_numpy_leaves(places):
     i = np.array(places, np.int64)
-    agree(at, ow.fuse(at), lambda: (U.copy(), V.copy(), i))
+    agree(at_places, ow.fuse(at_places), lambda: (U.copy(), V.copy(), i))
 
 
 @pytest.mark.host
@@ -128,6 +139,26 @@ def test_what_does_not_fit_is_an_error(value):
         u[I] = value
 
     agree(function, ow.fuse(function), lambda: (U.copy(), value))
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("ufunc", "dtype"), [(np.add, "int32"), (np.negative, "float64")])
+def test_what_at_cannot_do_is_numpys_to_say(ufunc, dtype):
+    def function(x, *more):
+        x[0] = 1
+        ufunc.at(x, [1, 1], *more)
+
+    more = (2.5,) if ufunc.nin == 2 else ()
+    for _ in range(2):
+        x, y = np.arange(4).astype(dtype), np.arange(4).astype(dtype)
+        texts = []
+        for run, array in ((function, x), (ow.fuse(function), y)):
+            try:
+                run(array, *more)
+            except TypeError as error:
+                texts.append(str(error).split(" (")[0])
+        np.testing.assert_array_equal(x, y)
+        assert len(texts) in (0, 2)
 
 
 @pytest.mark.host
