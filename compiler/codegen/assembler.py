@@ -234,7 +234,7 @@ class Assembler(Signature):
             group=self.number,
             overridden=choice.ignored,
         )
-        return self._repeated(self._completed(made))
+        return self._repeated(_with_functions(self._completed(made)))
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         """Operands of several passes."""
@@ -250,3 +250,15 @@ class Assembler(Signature):
         loops = self.TURNS_IN and self.graph.repeated and self.alone
         found = carried(self.graph, self.operands, kernel) if loops else ()
         return replace(kernel, carried=found, params=self._params(found))
+
+
+def _with_functions(kernel: Kernel) -> Kernel:
+    """Add the functions by which running values take what comes next."""
+    walks = [*kernel.passes, *([kernel.totals] if kernel.totals else [])]
+    lines = [line for step in walks for line in step.lines]
+    for running in (r for step in walks for r in (*step.reductions, *step.scans)):
+        lines += [running.accumulate, running.join]
+    if kernel.product is not None:
+        lines += [kernel.product.accumulate, kernel.product.result]
+    found = {line.function: line.name for line in lines if line.function}
+    return replace(kernel, functions=(*kernel.functions, *found.items()))

@@ -49,6 +49,7 @@ class Line:
         results: names that it defines.
         opcode: the fragment, for computing op-codes.
         node: index of the graph's node, -1 for structural ones.
+        function: the ``__device__`` function that the text of a running value's op-code calls.
     """
 
     phase: Phase
@@ -59,6 +60,7 @@ class Line:
     opcode: OpCode | None = None
     node: int = -1
     where: Where = field(default=Where(), compare=False)
+    function: str = ""
 
     @property
     def source(self) -> str:
