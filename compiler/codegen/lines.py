@@ -9,7 +9,8 @@ from itertools import chain
 from opweave.compiler.codegen.device_functions import device_function, running_call
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
-from opweave.compiler.kernels.kernel_parts import Factor, Line, Product, Reduction
+from opweave.compiler.kernels.addressed import Factor
+from opweave.compiler.kernels.kernel_parts import Line, Product, Reduction
 from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
-    Factor,
     Line,
     Load,
     Param,
@@ -206,7 +206,7 @@ class Kernel:
         out = self._begin()
         if self.product is not None:
             for factor, place in ((self.product.x, "[m, k]"), (self.product.y, "[k, n]")):
-                text = f"{place} <- {factor.name}"
+                text = f"{place} <- {factor.read}"
                 out.append(Line(Phase.LOAD, f"load {factor.name}", text))
             out.append(self.product.accumulate)
             if self.template == "product_rows":

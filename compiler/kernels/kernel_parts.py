@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
-from opweave.compiler.kernels.addressed import Addressed, Typed
-from opweave.compiler.kernels.layout import Access, MatrixAddress
+from opweave.compiler.kernels.addressed import Addressed, Factor, Typed
+from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -95,11 +95,6 @@ class Load(Addressed):
         value = self.access.at(self.name, "j")
         value = f"{self.read(self.element)}  // {self.by.name}" if self.by else value
         return Line(Phase.LOAD, f"load {self.name}", f"{self.register} <- {value}")
-
-    @property
-    def zero(self) -> str:
-        """What stands for an element that is not there."""
-        return f"{self.ctype}()" if self.dtype.is_complex else "0"
 
     @property
     def row(self) -> str:
@@ -228,33 +223,6 @@ class Pass:
         names = [r.accumulate.name for r in (*self.reductions, *self.scans)]
         names += [f"store {s.name}" for s in self.stores]
         return ", ".join(names)
-
-
-@dataclass(frozen=True)
-class Factor(Typed):
-    """An array operand of a kernel of tiles, as a matrix of rows and columns.
-
-    ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
-    column) of the result and the step along the inner dimension.
-    """
-
-    name: str
-    dtype: DType
-    address: MatrixAddress
-
-    @property
-    def along_rows(self) -> bool:
-        """Consecutive elements lie along the rows' coordinate, not along the inner one."""
-        return self.address.row_step == "1" and self.address.column_step != "1"
-
-    @property
-    def stride(self) -> str:
-        """Name of the stride in the direction of reading, "" for consecutive elements."""
-        step = self.address.row_step if self.along_rows else self.address.column_step
-        return "" if step in ("", "1") else step
-
-    def at(self, row: str, column: str) -> str:
-        return self.address.at(self.name, row, column)
 
 
 class Carry(NamedTuple):
