@@ -291,7 +291,8 @@ def edited(kernel: Kernel) -> list[str]:
     named = (
         ("index", kernel.index),
         ("guard", kernel.guard),
-        *((f"load {load.name}", load.by) for load in (*_factors(kernel), *_loads(kernel))),
+        *((f"load {factor.name}", factor.by) for factor in _factors(kernel)),
+        *((f"load {load.name}", load.by) for load in _loads(kernel)),
         *((f"store {store.name}", store.by) for store in _stores(kernel)),
     )
     return list(dict.fromkeys(f"{place}: {code.name}" for place, code in named if code))

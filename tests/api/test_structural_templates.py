@@ -247,6 +247,39 @@ def test_what_a_loop_reads_again_is_refused(place):
     assert scaled.replace(place, code).source != scaled.source
 
 
+SCALE = ow.kernel(
+    [o.grid_stride, ow.load("x", by=o.read_only), o.multiply(3), ow.store("y")], name="scale"
+)
+FLIPPED = SCALE.with_toggles(USE_VECTOR_IO=0)
+TWICE = ow.repeat(FLIPPED, 2)
+
+
+def into(x):
+    made = np.empty_like(x)
+    SCALE(x, out=made)
+    return made + 1
+
+
+INSIDE = {
+    "the list": lambda x: SCALE(x) + 1,
+    "with its own out": into,
+    "with toggles": lambda x: FLIPPED(x) + 1,
+    "its function": lambda x: SCALE.fused(x) + 1,
+    "repeated": lambda x: TWICE(x) + 1,
+    "in a function that runs in parts": lambda x: np.vectorize(abs)(FLIPPED(x)),
+}
+
+
+@host
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_list_with_structural_op_codes_is_never_silently_without_them(name):
+    with pytest.raises(e.EditError, match="scale: structural op-codes .*a kernel of its own"):
+        ow.fuse(INSIDE[name])(M)
+    plain = SCALE.remove("index").with_toggles(USE_VECTOR_IO=0)
+    assert "grid_stride" in FLIPPED.lower(M).kernels[0].source
+    assert "read_only" in str(plain.lower(M).kernels[0])
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("template", WORDS)
 def test_nvrtc_takes_them(template):
