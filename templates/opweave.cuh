@@ -95,4 +95,4 @@ static __device__ __forceinline__ Complex<R> __shfl_down_sync(unsigned mask, Com
 }
 
 // Memory of the launch, named in the kernel: DYNAMIC_SHARED(float, tile);
-#define DYNAMIC_SHARED(TYPE, NAME) extern __shared__ TYPE NAME[]
+#define DYNAMIC_SHARED(TYPE, NAME) extern __shared__ __align__(16) TYPE NAME[]

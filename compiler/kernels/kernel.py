@@ -47,6 +47,7 @@ class Kernel:
         toggles: values of the #define toggles.
         declared: toggles of the user's operators, which are among those.
         shared_bytes: shared memory that a block asks for.
+        opted_bytes: those of them that the launch says, and opts in to.
         fitted: why the toggles are not those of a larger device, "" where they are.
         overridden: toggles that the user set and the template has not.
         functions: ``__device__`` functions of statement fragments: text and op-code.
@@ -87,6 +88,7 @@ class Kernel:
     group: int
     declared: tuple[Declared, ...] = ()
     shared_bytes: int = 0
+    opted_bytes: int = 0
     fitted: str = ""
     overridden: tuple[str, ...] = ()
     batch: tuple[Extent, ...] = ()
@@ -288,7 +290,7 @@ class Kernel:
 
     def dynamic_bytes(self, extents: Extents) -> int:
         """Dynamic shared memory of a block."""
-        return 0
+        return self.opted_bytes
 
     def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
         """Slots of arrays that must be zero before a launch, and their bytes."""

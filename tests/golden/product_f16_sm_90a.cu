@@ -56,7 +56,8 @@ linear_relu_product_f16(
 
 #if USE_SHARED_MEMORY
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
-    __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
+    __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD];
+    __shared__ __align__(16) float right_tile[BLOCK_K][BLOCK_N + PAD];
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
         // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
