@@ -317,6 +317,18 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
+// The same into shared memory, by copies that the thread does not wait for: elements as they are.
+template <int N, class T>
+OW_INLINE void copy_chunk(T* to, const T* from, index_t inside, typename Same<T>::type outside) {
+#if USE_VECTOR_IO
+    if (inside >= N) return copy_words<N>(to, from);
+#endif
+OW_UNROLL
+    for (int l = 0; l < N; ++l) {
+        if (l < inside) copy_words<1>(to + l, from + l);
+        else to[l] = outside;
+    }
+}
 // Runs of consecutive elements, `step` apart: from element `first` of all runs on.
 template <int N, class R, class S>
 OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {

@@ -78,6 +78,11 @@ class Device:
         return self.arch == "host"
 
     @property
+    def copies(self) -> bool:
+        """It copies from memory to shared memory while a thread goes on: from sm_80 on."""
+        return self.arch not in ("host", "sm_75")
+
+    @property
     def most_bytes(self) -> int:
         """Shared memory of a block that opts in; on the host it is memory like any other."""
         return 2**48 if self.is_host else max(0, self.shared_bytes - KEPT_BYTES)

@@ -262,3 +262,8 @@ class Product:
     depth: Extent
     outside: str
     padding: str
+
+    @property
+    def may_copy(self) -> bool:
+        """Both factors lie in memory as in tiles."""
+        return self.x.storage == self.ctype == self.y.storage

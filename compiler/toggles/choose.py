@@ -156,21 +156,26 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
 
 def _fitting(template: str, facts: Facts) -> tuple[Choice, Facts]:
     """The first variant that fits, else the last, as the compiler chooses it; and its facts."""
-    tried: list[Choice] = []
+    tried: list[tuple[Choice, Facts]] = []
     for variant in VARIANTS.get(template, only)(facts):
         chosen = {t.name: t.choose(variant) for t in rows_of(template, facts.declared)}
-        tried.append(Choice(chosen, shared_bytes(template, chosen, variant)))
-        if tried[-1].shared_bytes <= facts.device.block_bytes:
+        tried.append((Choice(chosen, shared_bytes(template, chosen, variant)), variant))
+        if tried[-1][0].shared_bytes * variant.blocks <= _room_of(variant):
             break
-    return replace(tried[-1], reason=_reason(tried[-1], tried[0], facts.device)), variant
+    (most, first), (found, last) = tried[0], tried[-1]
+    return replace(found, reason=_reason(found, most, first) if found is not most else ""), last
 
 
-def _reason(found: Choice, most: Choice, device: Device) -> str:
-    if found is most:
-        return ""
+def _room_of(variant: Facts) -> int:
+    """What the blocks of a variant may ask for; one by itself does not opt in to more."""
+    return variant.device.block_bytes if variant.blocks == 1 else variant.device.most_bytes
+
+
+def _reason(found: Choice, most: Choice, first: Facts) -> str:
     other = ", ".join(f"{n}={v}" for n, v in most.toggles.items() if v != found.toggles[n])
-    has = _room(device, device.block_bytes)
-    return f"{other} would take {most.shared_bytes} bytes, and {has}"
+    each = f" for each of {first.blocks} blocks" * (first.blocks > 1)
+    has = _room(first.device, _room_of(first))
+    return f"{other} would take {most.shared_bytes} bytes{each}, and {has}"
 
 
 def _lacking(template: str, needed: int, device: Device) -> str:

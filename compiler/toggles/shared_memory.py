@@ -77,7 +77,8 @@ def _tile(chosen: Chosen, facts: Facts) -> list[int]:
 
 def _product(chosen: Chosen, facts: Facts) -> list[int]:
     assert facts.product is not None
-    each = facts.product.accumulator_bytes * chosen["BLOCK_K"] * chosen["USE_SHARED_MEMORY"]
+    lines = chosen["STAGES"] * chosen["BLOCK_K"] * chosen["USE_SHARED_MEMORY"]
+    each = facts.product.accumulator_bytes * lines
     return [each * (chosen[tile] + _padding(chosen)) for tile in ("BLOCK_M", "BLOCK_N")]
 
 
@@ -115,6 +116,6 @@ REMEDIES: dict[str, str] = {
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
-    "product": "take a smaller BLOCK_M, BLOCK_N or BLOCK_K, or USE_SHARED_MEMORY=0",
-    "product_rows": "take a smaller BLOCK_M or BLOCK_K, or USE_SHARED_MEMORY=0",
+    "product": "take a smaller BLOCK_M, BLOCK_N, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",
+    "product_rows": "take a smaller BLOCK_M, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",
 }

@@ -80,7 +80,7 @@ def test_no_bit_depends_on_where_tiles_lie(name):
 def test_the_checker_finds_what_runs_over_the_tiles_and_what_races():
     program = lowered("product")
     for right, wrong, kind in (
-        ("left_tile + BLOCK_K)", "left_tile + 2 * BLOCK_K)", "out-of-bounds"),
+        ("left_tile + STAGES * BLOCK_K)", "left_tile + 2 * BLOCK_K)", "out-of-bounds"),
         ("        __syncthreads();\n", "\n", "shared-race"),
     ):
         assert right in program.source
