@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.codes import OpCode, Phase
+from opweave.opcodes.codes import OpCode
 from opweave.opcodes.conditions import Choice, condition, directive, parsed, resolved, value
 from opweave.opcodes.defines import Define, shared
 from opweave.opcodes.errors import (
@@ -111,6 +111,11 @@ def _taken(
     return found
 
 
+def leaves_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[Leaf, ...]:
+    """The expressions of a fragment, each with values that lead to it; see ``branches_of``."""
+    return tuple(p for p in branches_of(name, text, toggles) if isinstance(p, Leaf))
+
+
 def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | Leaf, ...]:
     """A fragment as ``spread`` has it; one without preprocessor lines as it is.
 
@@ -180,17 +185,17 @@ def _ends(leaf: Leaf) -> str:
 
 
 def check_tested(code: OpCode) -> None:
-    """Hold an op-code's toggles to the rules: it is elementwise, and its fragments test them all.
+    """Hold an op-code's toggles to the rules: it has fragments, which test them all.
 
     Raises:
-        FragmentError: it is of another phase.
+        FragmentError: a template supplies it.
         NameRefusedError: an operand has the name of a toggle.
         ToggleError: no fragment tests one.
     """
-    if code.toggles and code.phase not in (Phase.EPILOGUE, Phase.PROLOGUE):
+    if code.toggles and code.supplied:
         raise FragmentError(
-            f"{code.name}: expected toggles in an elementwise op-code, found the phase "
-            f"{code.phase.value}"
+            f"{code.name}: expected toggles in an op-code with fragments, found the phase "
+            f"{code.phase.value}, which a template supplies"
         )
     for toggle in code.toggles:
         if toggle.name in (code.name, *code.params):

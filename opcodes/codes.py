@@ -174,11 +174,14 @@ class OpCode:
         return "\n".join(p if isinstance(p, str) else line(p.text) for p in parts)
 
     def of_kinds(self, kinds: str) -> OpCode:
-        """The same op-code without the rows for other kinds of dtypes."""
+        """The same op-code without the rows for other kinds of dtypes, and their toggles."""
         left = [
             row._replace(kinds="".join(k for k in row.kinds if k in kinds)) for row in self.rows
         ]
-        return replace(self, rows=tuple(row for row in left if row.kinds))
+        rows = tuple(row for row in left if row.kinds)
+        named = {token for row in rows for token in tokens(row.text)} if self.toggles else ()
+        toggles = tuple(t for t in self.toggles if t.name in named)
+        return replace(self, rows=rows, toggles=toggles)
 
     def named(self, name: str) -> OpCode:
         """The same op-code under another name, which later ones of a list refer to."""

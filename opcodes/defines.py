@@ -77,9 +77,10 @@ def toggle(
 
     ow.operator("gain", [ow.toggle("USE_FMA", 0, 1), "#if USE_FMA\\n...\\n#endif"], ...)
 
-    It stands in the list of ``ow.operator``, ``ow.cuda`` or ``with_opcodes``.  Lines ``#if``,
-    ``#elif``, ``#else`` and ``#endif`` of a fragment choose by it, and it is a number elsewhere;
-    with every value a fragment must make its result.  ``fused.with_toggles(USE_FMA=1)`` sets it.
+    It stands in the list of ``ow.operator``, ``ow.reduction``, ``ow.scan``, ``ow.product``,
+    ``ow.cuda`` or ``with_opcodes``.  Lines ``#if``, ``#elif``, ``#else`` and ``#endif`` of a
+    fragment choose by it, and it is a number elsewhere; with every value a fragment must make its
+    result.  ``fused.with_toggles(USE_FMA=1)`` sets it.
     Else the compiler takes what the rule says, or the first value that can hold.  Operators that
     meet in one function share a toggle that they declare alike: declare it once.
 

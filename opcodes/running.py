@@ -4,16 +4,19 @@
 
 is an accumulate op-code, where ``acc`` is the running value of one lane and ``x`` the next
 element, and a reduce op-code of the same text, where ``x`` is another partial result.  In a
-product the next elements are ``x`` and ``y``, and there are no partial results.
+product the next elements are ``x`` and ``y``, and there are no partial results.  Toggles that
+stand in the list are what the texts may test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import shown
+from opweave.opcodes.branches import Leaf, check_declared, leaves_of, tested
 from opweave.opcodes.codes import KINDS, Fragment, OpCode, Phase, rows
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.lists import check_order
 from opweave.opcodes.tokens import tokens
@@ -29,7 +32,7 @@ Text = str | Mapping[str, str]  # for all kinds of real numbers, or by kinds: {"
 
 
 def running_list(
-    operator: str, given: Text | Sequence[Text | OpCode], known: Sequence[Fragment] = ()
+    operator: str, given: Text | Sequence[Text | OpCode | Define], known: Sequence[Fragment] = ()
 ) -> tuple[OpCode, ...]:
     """The op-codes of a reduction or scan, of a fragment, a list of them, or two op-codes.
 
@@ -38,23 +41,27 @@ def running_list(
 
     Raises:
         FragmentError: what stands there is no such list.
+        ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    items: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    items, declared = _parted(given)
     if items and all(isinstance(item, OpCode) for item in items):
         codes = tuple(code.named(operator) for code in items)
     else:
-        starts, join = _texts(operator, items, known)
+        starts, join = _texts(operator, items, known, declared)
+        toggles = _tested(join, declared)
         codes = (
-            OpCode(operator, Phase.ACCUMULATE, PARAMS, rows(join, starts)),
-            OpCode(operator, Phase.REDUCE, PARAMS, rows(join)),
+            OpCode(operator, Phase.ACCUMULATE, PARAMS, rows(join, starts), toggles=toggles),
+            OpCode(operator, Phase.REDUCE, PARAMS, rows(join), toggles=toggles),
         )
     check_running(operator, codes)
+    if declared:
+        check_declared(operator, declared, codes)
     return codes
 
 
 def product_list(
     operator: str,
-    given: Text | Sequence[Text | OpCode],
+    given: Text | Sequence[Text | OpCode | Define],
     old: Sequence[OpCode],
     known: Sequence[Fragment] = (),
 ) -> tuple[OpCode, ...]:
@@ -64,21 +71,38 @@ def product_list(
 
     Raises:
         FragmentError: what stands there is no such list.
+        ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    items: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    items, declared = _parted(given)
     load, accumulate, result = (code.named(operator) for code in old)
     if items and all(isinstance(item, OpCode) for item in items):
         codes = tuple(code.named(operator) for code in items)
     else:
-        starts, join = _texts(operator, items, known)
-        accumulate = OpCode(operator, Phase.ACCUMULATE, accumulate.params, rows(join, starts))
+        starts, join = _texts(operator, items, known, declared)
+        accumulate = OpCode(
+            operator, Phase.ACCUMULATE, accumulate.params, rows(join, starts),
+            toggles=_tested(join, declared),
+        )  # fmt: skip
         codes = (load, accumulate, result.of_kinds("".join(join)))
     check_product(operator, codes)
+    if declared:
+        check_declared(operator, declared, codes)
     return (codes[0].named(old[0].name), *codes[1:])
 
 
+def _parted(given: Any) -> tuple[list[Any], list[Define]]:
+    """The items of a list, and the toggles that it declares."""
+    whole = list(given) if isinstance(given, list | tuple) else [given]
+    declared = [item for item in whole if isinstance(item, Define)]
+    return [item for item in whole if not isinstance(item, Define)], declared
+
+
+def _tested(texts: Mapping[str, str], declared: Sequence[Define]) -> tuple[Define, ...]:
+    return tuple(t for t in declared if any(tested(text, (t,)) for text in texts.values()))
+
+
 def _texts(
-    operator: str, items: Sequence[Any], known: Sequence[Fragment]
+    operator: str, items: Sequence[Any], known: Sequence[Fragment], declared: Sequence[Define]
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """What the running value begins with, and how it takes the next value, by kinds.
 
@@ -96,18 +120,36 @@ def _texts(
             _refuse(operator, items, number, f"kinds of dtypes of {KINDS}", shown(list(texts)))
         kinds = "".join(texts)
         found.append(texts)
-    assigns = [[tokens(t)[:2] == ["acc", "="] for t in texts.values()] for texts in found]
+    _check_beginnings(operator, items, found, declared, expected)
+    if not items or (len(items) == 1 and not known):
+        _refuse(operator, items, 0, expected, shown(items))
+    if len(found) == 1:
+        return {row.kinds: row.start for row in known}, found[0]
+    return {k: t.partition("=")[2].strip() for k, t in found[0].items()}, found[1]
+
+
+def _check_beginnings(
+    operator: str, items: Sequence[Any], found: Sequence[Mapping[str, str]],
+    declared: Sequence[Define], expected: str,
+) -> None:  # fmt: skip
+    """All texts but the last say what a running value begins with, whatever toggles choose."""
+    for number, text in ((n, t) for n, texts in enumerate(found[:-1]) for t in texts.values()):
+        if "#" in text or tested(text, declared):
+            same = "what it begins with, the same with every value of a toggle"
+            _refuse(operator, items, number, same, shown(text))
+    assigns = [[_assigns(operator, t, declared) for t in texts.values()] for texts in found]
     if assigns and any(assigns[-1]):
         remedy = f"{shown(items[-1])}: put what it begins with before, or leave out 'acc ='"
         _refuse(operator, items, len(items) - 1, "how two values are joined", remedy)
     for number, each in enumerate(assigns[:-1]):
         if number or not all(each):
             _refuse(operator, items, number, expected, shown(items[number]))
-    if not items or (len(items) == 1 and not known):
-        _refuse(operator, items, 0, expected, shown(items))
-    if len(found) == 1:
-        return {row.kinds: row.start for row in known}, found[0]
-    return {k: t.partition("=")[2].strip() for k, t in found[0].items()}, found[1]
+
+
+def _assigns(operator: str, text: str, declared: Sequence[Define]) -> bool:
+    """A text, or one of its branches, gives the running value what it begins with."""
+    found = leaves_of(operator, text, declared)
+    return any(tokens(leaf.text)[:2] == ["acc", "="] for leaf in found)
 
 
 def check_running(operator: str, opcodes: Sequence[OpCode]) -> None:
@@ -126,12 +168,12 @@ def check_running(operator: str, opcodes: Sequence[OpCode]) -> None:
     check_kinds(operator, opcodes)
     for number, code in enumerate(opcodes):
         _check_rows(operator, opcodes, number, PARAMS)
-        for row in code.rows:
-            parts = tokens(row.text)
+        for leaf in _leaves(operator, code):
+            parts = tokens(leaf.text)
             if len(parts) == 3 and parts[1] in ORDERED:
                 expected = "an associative expression, since lanes are joined in any order"
-                remedy = f"{shown(row.text)}: accumulate with +, and put the rest around it"
-                _refuse(operator, opcodes, number, expected, remedy)
+                remedy = ": accumulate with +, and put the rest around it"
+                _refuse(operator, opcodes, number, expected, _shown(leaf) + remedy)
 
 
 def check_product(operator: str, opcodes: Sequence[OpCode]) -> None:
@@ -174,15 +216,24 @@ def _check_rows(
     named = f"{', '.join(params[:-1])} and {params[-1]}" if len(params) > 1 else params[0]
     if code.params != params:
         _refuse(operator, opcodes, number, f"the operands {named}", ", ".join(code.params))
+    for leaf in _leaves(operator, code):
+        if ";" in tokens(leaf.text):
+            _refuse(operator, opcodes, number, "an expression", f"statements, {_shown(leaf)}")
+        if not set(params) <= set(tokens(leaf.text)):
+            _refuse(operator, opcodes, number, f"an expression that reads {named}", _shown(leaf))
     for row in code.rows:
-        text = shown(row.text)
-        if row.is_statement:
-            _refuse(operator, opcodes, number, "an expression", f"statements, {text}")
-        if not set(params) <= set(tokens(row.text)):
-            _refuse(operator, opcodes, number, f"an expression that reads {named}", text)
         if bool(row.start) is not (code.phase is Phase.ACCUMULATE):
             expected = "no beginning" if row.start else "what the running value begins with"
             _refuse(operator, opcodes, number, expected, row.start or "none")
+
+
+def _leaves(operator: str, code: OpCode) -> Iterator[Leaf]:
+    for row in code.rows:
+        yield from leaves_of(operator, row.text, code.toggles)
+
+
+def _shown(leaf: Leaf) -> str:
+    return f"{shown(leaf.text)}{leaf.with_values}"
 
 
 def _refuse(

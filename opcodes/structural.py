@@ -125,6 +125,20 @@ def with_placed(structure: Structure, added: Sequence[Placed]) -> Structure:
     return (*kept, *added)
 
 
+def refuse_inside(name: str, structure: Structure) -> None:
+    """Refuse a function of a list inside another function, whose kernels are its own.
+
+    Raises:
+        EditError: the list has structural op-codes; names them.
+    """
+    if structure:
+        named = ", ".join(f"{p.code.phase.value} {p.code.name}" for p in structure)
+        raise EditError(
+            f"{name}: structural op-codes ({named}) belong to a kernel of its own, and here the "
+            "list fuses with others: call it alone, or use the list without them"
+        )
+
+
 def refuse_removal(place: str) -> EditError:
     """What to say where a structural op-code such as ``guard`` or ``load x`` is taken out."""
     phase = place.split()[0]

@@ -317,6 +317,18 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
+// The same into shared memory, by copies that the thread does not wait for: elements as they are.
+template <int N, class T>
+OW_INLINE void copy_chunk(T* to, const T* from, index_t inside, typename Same<T>::type outside) {
+#if USE_VECTOR_IO
+    if (inside >= N) return copy_words<N>(to, from);
+#endif
+OW_UNROLL
+    for (int l = 0; l < N; ++l) {
+        if (l < inside) copy_words<1>(to + l, from + l);
+        else to[l] = outside;
+    }
+}
 // Runs of consecutive elements, `step` apart: from element `first` of all runs on.
 template <int N, class R, class S>
 OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {
@@ -386,23 +398,41 @@ OW_UNROLL
 
 // Pixels: all channels of N consecutive ones between memory and registers, channel by channel.
 #define EACH_CHANNEL OW_UNROLL_CHANNELS for (int h = 0; h < CHANNELS; ++h)
-template <int C, int N, class R, class S>
-OW_INLINE void load_pixels(R (&r)[C][N], const S* p, index_t inside) {
-    R flat[C * N];
-    load_chunk(flat, p, inside * C);
+template <int C, int N, class R> OW_INLINE void channels_of(R (&r)[C][N], const R (&flat)[C * N]) {
 OW_UNROLL
     for (int h = 0; h < C; ++h)
 OW_UNROLL
         for (int l = 0; l < N; ++l) r[h][l] = flat[l * C + h];
 }
-template <int C, int N, class R, class S>
-OW_INLINE void store_pixels(S* p, const R (&r)[C][N], index_t inside) {
-    R flat[C * N];
+template <int C, int N, class R> OW_INLINE void pixels_of(R (&flat)[C * N], const R (&r)[C][N]) {
 OW_UNROLL
     for (int h = 0; h < C; ++h)
 OW_UNROLL
         for (int l = 0; l < N; ++l) flat[l * C + h] = r[h][l];
+}
+template <int C, int N, class R, class S>
+OW_INLINE void load_pixels(R (&r)[C][N], const S* p, index_t inside) {
+    R flat[C * N];
+    load_chunk(flat, p, inside * C);
+    channels_of<C, N>(r, flat);
+}
+template <class How, int C, int N, class R, class S>
+OW_INLINE void load_pixels_by(R (&r)[C][N], const S* p, index_t inside) {
+    R flat[C * N];
+    load_chunk_by<How>(flat, p, inside * C);
+    channels_of<C, N>(r, flat);
+}
+template <int C, int N, class R, class S>
+OW_INLINE void store_pixels(S* p, const R (&r)[C][N], index_t inside) {
+    R flat[C * N];
+    pixels_of<C, N>(flat, r);
     store_chunk(p, flat, inside * C);
+}
+template <class How, int C, int N, class R, class S>
+OW_INLINE void store_pixels_by(S* p, const R (&r)[C][N], index_t inside) {
+    R flat[C * N];
+    pixels_of<C, N>(flat, r);
+    store_chunk_by<How>(p, flat, inside * C);
 }
 
 // Bytes of one access to a run of bytes that starts at a multiple of its length.

@@ -28,12 +28,13 @@ template <class How, class R, class S> OW_INLINE void store_by(S* p, R x) {
     const R r[1] = {x};
     store_words<How, alignof(S)>(p, r);
 }
-template <class How, int N, class R, class S> OW_INLINE void load_chunk_by(R (&r)[N], const S* p, index_t inside) {
+template <class How, int N, class R, class S>
+OW_INLINE void load_chunk_by(R (&r)[N], const S* p, index_t inside, typename Same<R>::type outside = R()) {
 #if USE_VECTOR_IO
     if (inside >= N) return load_words<How, How::bytes(N * sizeof(S), sizeof(S))>(r, p);
 #endif
 OW_UNROLL
-    for (int l = 0; l < N; ++l) r[l] = l < inside ? load_by<How>(p + l) : R();
+    for (int l = 0; l < N; ++l) r[l] = l < inside ? load_by<How>(p + l) : outside;
 }
 template <class How, int N, class R, class S> OW_INLINE void store_chunk_by(S* p, const R (&r)[N], index_t inside) {
 #if USE_VECTOR_IO

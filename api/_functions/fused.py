@@ -30,6 +30,7 @@ from opweave.compiler.toggles.choose import check_overrides
 from opweave.compiler.tracing.calling import called
 from opweave.configuration import config
 from opweave.opcodes.errors import AlignmentError, ArgumentError
+from opweave.opcodes.structural import refuse_inside
 from opweave.runtime.calls.arrays import is_cupy
 from opweave.runtime.calls.writes import Unwritten
 
@@ -154,6 +155,7 @@ class Fused(LikeGiven):
 
     def _inside(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Inside another function the plain function is called, with the very objects given."""
+        refuse_inside(self.signature.name, self.options.structure)
         result = called(self.__wrapped__, args, kwargs)
         return result if out is None else packed_into(out, result)
 
@@ -206,13 +208,11 @@ class Fused(LikeGiven):
             ToggleError: an unknown target, or a toggle that cannot hold there.
         """
         call = self.signature.bind(args, kwargs)
-        given = call.arrays
+        given, preparing = call.arrays, self._preparing
         on_gpu = config.device == "cuda" or any(map(is_cupy, given))
-        preparing = self._preparing
         device = preparing.executor(given, on_gpu)[0] if target is None else device_for(target)
         with preparing.lock:
-            found = self.found_for(call, device)
-        return Program(self, found)
+            return Program(self, self.found_for(call, device))
 
     @folded
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
@@ -288,7 +288,7 @@ class Fused(LikeGiven):
         return Fused(self.given, self.static, changed)
 
     def unfused(self) -> Fused:
-        """The same function with every operator a kernel of its own."""
+        """The same with every operator a kernel of its own, without a list's structural ones."""
         return Fused(self.given, self.static, replace(self.options, fused=False, structure=()))
 
     def clear_cache(self) -> None:

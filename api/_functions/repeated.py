@@ -24,6 +24,7 @@ from opweave.compiler.pipeline.driver import Options
 from opweave.configuration import config
 from opweave.opcodes.allowed import check_flag, shown
 from opweave.opcodes.errors import ArgumentError
+from opweave.opcodes.structural import refuse_inside
 from opweave.runtime.calls.arrays import is_array, pointer
 
 MOST = 1 << 63  # of a C loop
@@ -95,6 +96,7 @@ class Repeated:
         """
         try:
             if any(map(is_traced, args)):
+                refuse_inside(self.name, self.step.options.structure)
                 return self.__opweave_with__(self.__opweave_function__)(*args)
             if config.device == "cuda" and any(isinstance(a, np.ndarray) for a in args):
                 return self._through_gpu(args)

@@ -21,7 +21,7 @@ from opweave.compiler.codegen.assemble_scans import (
 )
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Setting
-from opweave.compiler.codegen.structure import structured
+from opweave.compiler.codegen.structure import TAKES, structured
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
@@ -63,13 +63,19 @@ def shape_class(setting: Setting) -> tuple[tuple[Walk, Facts], ...]:
 def _assemblers(setting: Setting) -> Iterator[Assembler]:
     """The assembler of each group: that of its form, unless its operands lie across the loop.
 
-    Then a map takes tiles, and a row group on the host bands of columns; not one that the user
-    has given structural op-codes.
+    Then a map takes tiles, unless the user has given it an index or a guard, and a row group on
+    the host bands of columns, unless it has any op-codes of the user's in its structure.
     """
     for number, group in enumerate(setting.schedule.groups):
         made = ASSEMBLERS[group.form.kind](setting, number)
         if type(made) is RowAssembler and not made.placed and walks_columns(made):
             made = ColumnsAssembler(setting, number)
-        elif type(made) is MapAssembler and not made.placed and reads_across(made) is not None:
+        elif type(made) is MapAssembler and _takes_tiles(made):
             made = TileAssembler(setting, number)
         yield made
+
+
+def _takes_tiles(made: MapAssembler) -> bool:
+    """A map reads across its loop, and has no index or guard of a user's."""
+    kept = all(code.phase in TAKES["tile"] for code in made.placed)
+    return kept and reads_across(made) is not None

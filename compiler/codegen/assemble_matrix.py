@@ -8,8 +8,9 @@ from opweave.compiler.codegen.assemble_rows import MapAssembler
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.values import extent_of
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Factor, Load, Param
+from opweave.compiler.kernels.kernel_parts import Load, Param
 from opweave.compiler.kernels.layout import MatrixAddress, matrix_address
 from opweave.compiler.kernels.walks import MatrixWalk, Stride, Walk, walk_matrices
 from opweave.compiler.kernels.walks import Operand as ArrayOperand

@@ -11,14 +11,16 @@ from opweave.compiler.codegen.repeats import may_carry, multiplies_state
 from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import count
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Factor, Line, Param
+from opweave.compiler.kernels.kernel_parts import Line, Param
 from opweave.compiler.kernels.layout import Access, MatrixAddress, matrix_address
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride, Walk, walk_matrices
 from opweave.compiler.toggles.facts import Facts, ProductFacts
 from opweave.compiler.toggles.tiles import tile_class, turning_tile
 from opweave.opcodes.codes import Phase
+from opweave.opcodes.dtypes import DType
 
 
 class ProductAssembler(MatrixAssembler):
@@ -67,7 +69,8 @@ class ProductAssembler(MatrixAssembler):
         accumulator = self.node.operator.accumulator(self.node.result.dtype)
         turning = self._turning_tile()
         columns = self._plan.columns if turning else 0
-        found = ProductFacts(turning or self._tile(), accumulator.register_bytes, columns)
+        tile, copies = turning or self._tile(), self._may_copy(accumulator)
+        found = ProductFacts(tile, accumulator.register_bytes, columns, copies=copies)
         return replace(
             super().facts(),
             itemsize=itemsize,
@@ -75,6 +78,13 @@ class ProductAssembler(MatrixAssembler):
             large=False,
             product=self._with_rows(found),
         )
+
+    def _may_copy(self, accumulator: DType) -> bool:
+        """Tiles may be copied without waiting, as memory has their elements."""
+        plain = all(f.value.dtype.storage == accumulator.register for f in self.factors)
+        repeats = self.graph.repeated and self.alone
+        wide = accumulator.register_bytes >= 4  # bytes of the shortest copy
+        return self.device.copies and plain and wide and not repeats
 
     def _tile(self) -> str:
         m, n = (count(e, self.extents) for e in (self.walk.rows, self.walk.cols))

@@ -77,7 +77,7 @@ class ScanAssembler(Assembler):
         """A scan of a tile: its elements are put in place before the threads meet."""
         found, operand = self._bound_scan(node)
         text = f"{found.name}[l] = {operand};"
-        return replace(found, accumulate=replace(found.accumulate, text=text))
+        return replace(found, accumulate=replace(found.accumulate, text=text, function=""))
 
     def _bound_scan(self, node: Node) -> tuple[Reduction, str]:
         """A scan under a name of its own, whose results are one for each lane; its operand."""
@@ -165,7 +165,7 @@ class ScanColumnsAssembler(MatrixAssembler, ScanAssembler):
         found, operand = self._bound_scan(node)
         running = self.names[node.result.id]
         text = f"{running} = {found.joined(running, operand)};"
-        found = replace(found, accumulate=replace(found.accumulate, text=text))
+        found = replace(found, accumulate=replace(found.accumulate, text=text, function=""))
         if not found.round:
             return found, [found.accumulate]
         name = self.names[node.result.id] = self._fresh(f"v{len(self.names)}")

@@ -198,6 +198,14 @@ class Assembler(Signature):
         text = self.names.get(value.id) or self.text(value, False)  # a window has no name
         return Store(self.operands[key].name, text, value.dtype, found)
 
+    def _row_loads(self) -> tuple[Load, ...]:
+        keys = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
+        return tuple(map(self._load, keys))
+
+    def _row_stores(self) -> tuple[Store, ...]:
+        values = [v for v in self.group.outputs if v.id in self.form.row_values]
+        return tuple(map(self._store, values))
+
     # The whole
 
     def kernel(self) -> Kernel:
@@ -208,8 +216,6 @@ class Assembler(Signature):
         """
         choice = choose(self.template, self.facts(), self.overrides)
         before, passes = self._passes()
-        row_loads = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
-        row_stores = [v for v in self.group.outputs if v.id in self.form.row_values]
         made = Kernel(
             name=self.group.name,
             template=self.template,
@@ -219,13 +225,14 @@ class Assembler(Signature):
             toggles=choice.toggles,
             declared=choice.declared,
             shared_bytes=choice.shared_bytes,
+            opted_bytes=choice.opted_bytes,
             fitted=choice.reason,
             functions=tuple(self.functions.items()),
-            row_loads=tuple(map(self._load, row_loads)),
+            row_loads=self._row_loads(),
             cached=self._cached(passes),
             passes=tuple(passes),
             row_lines=tuple(before),
-            row_stores=tuple(map(self._store, row_stores)),
+            row_stores=self._row_stores(),
             coordinates=self._coordinates(),
             batch=self.walk.batch,
             rows=self.walk.rows,
@@ -234,7 +241,7 @@ class Assembler(Signature):
             group=self.number,
             overridden=choice.ignored,
         )
-        return self._repeated(self._completed(made))
+        return self._repeated(_with_functions(self._completed(made)))
 
     def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
         """Operands of several passes."""
@@ -250,3 +257,15 @@ class Assembler(Signature):
         loops = self.TURNS_IN and self.graph.repeated and self.alone
         found = carried(self.graph, self.operands, kernel) if loops else ()
         return replace(kernel, carried=found, params=self._params(found))
+
+
+def _with_functions(kernel: Kernel) -> Kernel:
+    """Add the functions by which running values take what comes next."""
+    walks = [*kernel.passes, *([kernel.totals] if kernel.totals else [])]
+    lines = [line for step in walks for line in step.lines]
+    for running in (r for step in walks for r in (*step.reductions, *step.scans)):
+        lines += [running.accumulate, running.join]
+    if kernel.product is not None:
+        lines += [kernel.product.accumulate, kernel.product.result]
+    found = {line.function: line.name for line in lines if line.function}
+    return replace(kernel, functions=(*kernel.functions, *found.items()))

@@ -56,6 +56,24 @@ def device_function(
     return "\n".join([f"{head}{joined})", "{", *lines, "}"])
 
 
+def running_call(
+    code: OpCode, kind: str, operator: str, operands: Sequence[DType], acc: DType
+) -> tuple[str, str]:
+    """How a running value takes the next one: an expression, and the function that it calls or "".
+
+    An expression that tests toggles stands in a function of its own, a line in each branch.
+
+    acc + x  ->  op_own_reduce_f32_f32(acc, x)
+    """
+    text = code.row(kind).text
+    if not code.toggles:
+        return text, ""
+    name = "_".join(("op", operator, code.phase.value, *map(str, (operands[-1], acc))))
+    body = code.branched(text, "return {};".format)
+    made = device_function(code, body, name, operands, (acc,))
+    return f"{name}({', '.join(code.params)})", made
+
+
 def _indented(line: str) -> str:
     """A line of a body; those for the preprocessor stay at the margin."""
     return line.strip() if line.lstrip().startswith("#") else f"    {line}"

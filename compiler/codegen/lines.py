@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from opweave.compiler.codegen.device_functions import device_function
+from opweave.compiler.codegen.device_functions import device_function, running_call
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
-from opweave.compiler.kernels.kernel_parts import Factor, Line, Product, Reduction
+from opweave.compiler.kernels.addressed import Factor
+from opweave.compiler.kernels.kernel_parts import Line, Product, Reduction
 from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
@@ -212,8 +213,9 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
     acc = operator.accumulator(dtype)
     code = operator.opcode(Phase.ACCUMULATE)
     row = code.row(dtype.kind)
+    text, function = running_call(code, dtype.kind, operator.name, (acc,) * 3, acc)
     slots = {"acc": "acc[i][q][l]", "x": "left[i]", "y": "right[q][l]", "T": acc.register}
-    step = f"acc[i][q][l] = {rename(row.text, slots)};"
+    step = f"acc[i][q][l] = {rename(text, slots)};"
     start = rename(row.start, slots)
     outside, padding = "" if dtype.is_complex else "-0.0f", ZERO_PADDING
     if operator.law != "matmul":  # a user's
@@ -223,7 +225,7 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
         y,
         acc.register,
         start,
-        origin.line(Phase.ACCUMULATE, step, code=code),
+        replace(origin.line(Phase.ACCUMULATE, step, code=code), function=function),
         product_result(origin, name),
         dtype.register,
         origin.node.values[0].shape[-1],
@@ -235,10 +237,12 @@ def bind_product(origin: Origin, name: str, x: Factor, y: Factor) -> Product:
 def product_result(origin: Origin, name: str) -> Line:
     """The rounded value of an element of a product."""
     dtype, code = origin.node.result.dtype, origin.node.operator.opcode(Phase.REDUCE)
-    slots = {"acc": "acc[i][q][l]", "T": dtype.register}
-    value = rename(code.row(dtype.kind).text, slots)
+    assert origin.node.operator.accumulator is not None
+    acc = origin.node.operator.accumulator(dtype)
+    text, function = running_call(code, dtype.kind, origin.node.operator.name, (acc,), dtype)
+    value = rename(text, {"acc": "acc[i][q][l]", "T": dtype.register})
     value = f"{dtype.round}({value})" if dtype.round else value
-    return origin.value(Phase.REDUCE, name, value, code)
+    return replace(origin.value(Phase.REDUCE, name, value, code), function=function)
 
 
 def bind_reduction(
@@ -251,23 +255,25 @@ def bind_reduction(
     With ``chooses`` the element counts where it is ``inside``.
     """
     node = origin.node
-    operator, kind = node.operator, node.operands[0].dtype.kind
+    operator, taken = node.operator, node.operands[0].dtype
     assert operator.accumulator is not None
     acc = operator.accumulator(node.result.dtype)
     slots = {"T": acc.register}
     accumulate, join = operator.opcode(Phase.ACCUMULATE), operator.opcode(Phase.REDUCE)
-    row = accumulate.row(kind)
+    text, takes = running_call(accumulate, taken.kind, operator.name, (acc, taken), acc)
     running = f"{name}_acc{lane}"
-    value = rename(row.text, {"acc": running, "x": operand} | slots)
+    value = rename(text, {"acc": running, "x": operand} | slots)
     if chooses:
         value = f"chosen(inside, {value}, {running})"
-    joined = origin.line(Phase.REDUCE, rename(join.row(kind).text, slots), (name,), join)
+    text, joins = running_call(join, taken.kind, operator.name, (acc, acc), acc)
+    line = origin.line(Phase.ACCUMULATE, f"{running} = {value};", code=accumulate)
+    joined = origin.line(Phase.REDUCE, rename(text, slots), (name,), join)
     return Reduction(
         name,
         acc.register,
-        rename(row.start, slots),
-        origin.line(Phase.ACCUMULATE, f"{running} = {value};", code=accumulate),
-        replace(joined, comment=f"{operator.name}: {node.plan or ''}"),
+        rename(accumulate.row(taken.kind).start, slots),
+        replace(line, function=takes),
+        replace(joined, comment=f"{operator.name}: {node.plan or ''}", function=joins),
         node.result.dtype.round,
         f"{operator.name}_{acc}",
     )

@@ -212,9 +212,8 @@ class GroupOperands:
 
     def _declared(self) -> tuple[Declared, ...]:
         """The toggles of the user's operators."""
-        if not any(node.operator.toggles for node in self.nodes):
-            return ()
-        return declared_for(self.nodes, self.extents, self.device, self.overrides)
+        nodes = [self.graph.nodes[i] for i in self.group.nodes]  # those of a product, too
+        return declared_for(nodes, self.extents, self.device, self.overrides)
 
     def _joined(self) -> tuple[int, ...]:
         """Bytes of one running value of each reduction and scan."""

@@ -11,8 +11,9 @@ from opweave.compiler.ir.accumulation import ProductPlan
 from opweave.compiler.ir.graph import Graph, Output
 from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Carried, Carry, Factor, Load, Store
+from opweave.compiler.kernels.kernel_parts import Carried, Carry, Load, Store
 from opweave.compiler.kernels.walks import Operand
 from opweave.compiler.passes.simplify import simplify
 

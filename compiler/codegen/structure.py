@@ -5,28 +5,53 @@ A kernel is assembled with the template's own; ``structured`` then puts the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Load, Store
+from opweave.compiler.kernels.kernel_parts import Load, Pass, Store
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import DTypeError, EditError
 from opweave.opcodes.structural import Placed, Structural
 
-# The phases that a template takes from a user.
+# The phases that a template takes from a user, and why it takes no others.
+ACCESSES = (Phase.LOAD, Phase.STORE)
 TAKES: dict[str, tuple[Phase, ...]] = {
-    "map": (Phase.INDEX, Phase.GUARD, Phase.LOAD, Phase.STORE),
-    "row": (Phase.LOAD, Phase.STORE),
-    "reduce": (Phase.LOAD, Phase.STORE),
+    "map": (Phase.INDEX, Phase.GUARD, *ACCESSES),
+    "pixel": ACCESSES,
+    "row": ACCESSES,
+    "reduce": ACCESSES,
+    "scan": ACCESSES,
+    "scan_parts": ACCESSES,
+    "scan_columns": ACCESSES,
+    "tile": ACCESSES,
+    "product": ACCESSES,
+    "product_rows": ACCESSES,
+}
+_ROWS = "the threads of a row meet at barriers, so that none may leave its place"
+_TILES = "the threads of a tile meet at barriers, so that none may leave its place"
+WHY: dict[str, str] = {
+    "pixel": "a thread has whole pixels, whose channels its registers are laid out for",
+    "row": _ROWS,
+    "reduce": _ROWS,
+    "scan": _ROWS,
+    "scan_parts": _ROWS,
+    "scan_columns": "a thread goes down its columns from the first row on",
+    "columns": "a band of columns goes down all rows, on the host",
+    "tile": _TILES,
+    "product": _TILES,
+    "product_rows": _TILES,
+    "vendor": "a library computes it; in an ow.kernel list it is a kernel of ours",
+    "handwritten": "it is a whole kernel of yours: edit its source",
 }
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a kernel
 # The ways to address an operand that know the place of each element.
-BY_ELEMENT = ("chunk", "strided", "gather", "runs", "splat")
+BY_ELEMENT = ("chunk", "strided", "gather", "runs", "splat", "pixels", "across")
 # Threads that a multiprocessor holds: CUDA C++ Programming Guide 13.0, "Technical Specifications
 # per Compute Capability"; 1024 on sm_75, where blocks of a second wave are short of work.
 RESIDENT_THREADS = 2048
@@ -70,18 +95,12 @@ def structured(kernel: Kernel, setting: Setting, number: int) -> Kernel:
     once = {p.code.phase: p.code for p in placed if p.of == ""}
     others = {_name(kernel, setting, p): p.code for p in placed if p.of != ""}
     index = once.get(Phase.INDEX)
+    _check_carried(kernel, others)
     made = replace(
-        kernel,
+        _with_accesses(kernel, others),
         index=index,
         guard=once.get(Phase.GUARD),
         most_blocks=_most_blocks(kernel, setting, index),
-        row_loads=_replaced(kernel.row_loads, others),
-        row_stores=_replaced(kernel.row_stores, others),
-        cached=_replaced(kernel.cached, others),
-        passes=tuple(
-            replace(p, loads=_replaced(p.loads, others), stores=_replaced(p.stores, others))
-            for p in kernel.passes
-        ),
     )
     for value in setting.schedule.groups[number].outputs:
         if value.id in made.added:
@@ -89,11 +108,55 @@ def structured(kernel: Kernel, setting: Setting, number: int) -> Kernel:
     return made
 
 
+def _with_accesses(kernel: Kernel, codes: Mapping[str, Structural]) -> Kernel:
+    """A kernel with other op-codes in all places where it loads and stores."""
+
+    def walked(step: Pass) -> Pass:
+        loads, stores = _replaced(step.loads, codes), _replaced(step.stores, codes)
+        return replace(step, loads=loads, stores=stores)
+
+    used = [p.name for p in kernel.params]
+    across = tuple(_read_by(f, codes.get(f.name), used) for f in kernel.across)
+    product = kernel.product
+    if product is not None:
+        x, y = (_read_by(f, codes.get(f.name), used) for f in (product.x, product.y))
+        product = replace(product, x=x, y=y)
+    made = replace(
+        kernel,
+        row_loads=_replaced(kernel.row_loads, codes),
+        row_stores=_replaced(kernel.row_stores, codes),
+        cached=_replaced(kernel.cached, codes),
+        passes=tuple(map(walked, kernel.passes)),
+        totals=walked(kernel.totals) if kernel.totals else None,
+        across=across,
+        product=product,
+    )
+    readers = {f.function: f"load {f.name}" for f in _factors(made) if f.by}
+    return replace(made, functions=(*kernel.functions, *readers.items()))
+
+
+def _read_by(factor: Factor, code: Structural | None, used: Sequence[str]) -> Factor:
+    """A factor that is read by a function of its own, under a name that no parameter has."""
+    if code is None:
+        return factor
+    reader = f"{factor.name}_read"
+    while reader in used:
+        reader += "_"
+    return replace(factor, by=code, reader=reader)
+
+
+def _factors(kernel: Kernel) -> list[Factor]:
+    """Arrays that pass through tiles."""
+    product = kernel.product
+    return [*kernel.across, *((product.x, product.y) if product is not None else ())]
+
+
 def _names(kernel: Kernel, phase: Phase) -> list[str]:
-    """The names of what a kernel loads or stores."""
+    """The names of what a kernel loads or stores in memory."""
     if phase is Phase.STORE:
         return [p.name for p in kernel.params if p.kind == "output"]
-    return [load.name for load in _loads(kernel)]
+    loads = (load.name for load in _loads(kernel) if load.access.kind != "staged")
+    return list(dict.fromkeys((*(f.name for f in _factors(kernel)), *loads)))
 
 
 def _has(kernel: Kernel, phase: Phase) -> str:
@@ -157,10 +220,28 @@ def _check_template(kernel: Kernel, placed: Placed) -> None:
     if phase in TAKES.get(kernel.template, ()):
         return
     able = ", ".join(name for name, phases in TAKES.items() if phase in phases)
+    here = " and ".join(f"its {p.value}s" for p in TAKES.get(kernel.template, ())) or "nothing"
     raise EditError(
         f"{placed.place}: {kernel.name} is a kernel of the template {kernel.template}, which "
-        f"takes no {phase.value} op-code from outside; expected one of the templates: {able}"
+        f"takes no {phase.value} op-code from outside: {WHY[kernel.template]}. Here {here} can be "
+        f"replaced; expected one of the templates: {able}"
     )
+
+
+def _check_carried(kernel: Kernel, codes: Mapping[str, Structural]) -> None:
+    """Refuse op-codes for what a kernel reads again after it has written it.
+
+    Raises:
+        EditError: names the operand or result that a loop carries in memory.
+    """
+    in_memory = () if kernel.template == "map" else kernel.carried
+    for name in (n for operand, result in in_memory for n in (operand.name, result.name)):
+        if name in codes:
+            raise EditError(
+                f"{codes[name].phase.value} {name}: {kernel.name} repeats, and reads in a turn "
+                f"what it has stored in the one before; {codes[name].name} may not see that: "
+                "expected an array that no turn changes"
+            )
 
 
 def _check_adds(kernel: Kernel, setting: Setting, number: int, value: Value) -> None:
@@ -198,7 +279,8 @@ def texts_of(kernel: Kernel) -> dict[str, str]:
     for load in _loads(kernel):
         found |= {load.read(load.element): f"load {load.name}"} if load.by else {}
     for store in _stores(kernel):
-        values = (f"{store.register}[c][l]", f"{store.register}[l]", store.value)
+        lanes = ("[c][h][l]", "[c][l]", "[l]")
+        values = (*(f"{store.register}{lane}" for lane in lanes), store.value)
         names = dict.fromkeys(map(store.written, values), f"store {store.name}")
         found |= names if store.by else {}
     return found
@@ -209,6 +291,7 @@ def edited(kernel: Kernel) -> list[str]:
     named = (
         ("index", kernel.index),
         ("guard", kernel.guard),
+        *((f"load {factor.name}", factor.by) for factor in _factors(kernel)),
         *((f"load {load.name}", load.by) for load in _loads(kernel)),
         *((f"store {store.name}", store.by) for store in _stores(kernel)),
     )

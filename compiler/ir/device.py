@@ -13,7 +13,8 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ToggleError
 
 KIB, MIB = 1024, 1024 * 1024
-# Shared memory that a block may have without opting in to more, which no launch of ours does.
+# Shared memory that a block may have without opting in to more; all that a kernel may declare by
+# its size.  More lies in one array without an extent, for which the launch says the bytes.
 STATIC_SHARED_BYTES = 48 * KIB
 # What CUDA keeps of each block's shared memory for itself from sm_90 on, and a kernel's resources
 # count; it is left free on every device, so that a description may be of either figure.
@@ -77,10 +78,19 @@ class Device:
         return self.arch == "host"
 
     @property
+    def copies(self) -> bool:
+        """It copies from memory to shared memory while a thread goes on: from sm_80 on."""
+        return self.arch not in ("host", "sm_75")
+
+    @property
+    def most_bytes(self) -> int:
+        """Shared memory of a block that opts in; on the host it is memory like any other."""
+        return 2**48 if self.is_host else max(0, self.shared_bytes - KEPT_BYTES)
+
+    @property
     def block_bytes(self) -> int:
-        """Shared memory that a kernel may declare; on the host it is memory like any other."""
-        most = max(0, self.shared_bytes - KEPT_BYTES)
-        return 2**48 if self.is_host else min(most, STATIC_SHARED_BYTES)
+        """Shared memory that a kernel may declare by its size, which needs no opting in."""
+        return self.most_bytes if self.is_host else min(self.most_bytes, STATIC_SHARED_BYTES)
 
     @property
     def block_threads(self) -> int:

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
+from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
-    Factor,
     Line,
     Load,
     Param,
@@ -47,6 +47,7 @@ class Kernel:
         toggles: values of the #define toggles.
         declared: toggles of the user's operators, which are among those.
         shared_bytes: shared memory that a block asks for.
+        opted_bytes: those of them that the launch says, and opts in to.
         fitted: why the toggles are not those of a larger device, "" where they are.
         overridden: toggles that the user set and the template has not.
         functions: ``__device__`` functions of statement fragments: text and op-code.
@@ -87,6 +88,7 @@ class Kernel:
     group: int
     declared: tuple[Declared, ...] = ()
     shared_bytes: int = 0
+    opted_bytes: int = 0
     fitted: str = ""
     overridden: tuple[str, ...] = ()
     batch: tuple[Extent, ...] = ()
@@ -206,7 +208,7 @@ class Kernel:
         out = self._begin()
         if self.product is not None:
             for factor, place in ((self.product.x, "[m, k]"), (self.product.y, "[k, n]")):
-                text = f"{place} <- {factor.name}"
+                text = f"{place} <- {factor.read}"
                 out.append(Line(Phase.LOAD, f"load {factor.name}", text))
             out.append(self.product.accumulate)
             if self.template == "product_rows":
@@ -288,7 +290,7 @@ class Kernel:
 
     def dynamic_bytes(self, extents: Extents) -> int:
         """Dynamic shared memory of a block."""
-        return 0
+        return self.opted_bytes
 
     def zeroed(self, extents: Extents) -> tuple[tuple[int, int], ...]:
         """Slots of arrays that must be zero before a launch, and their bytes."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
-from opweave.compiler.kernels.addressed import Addressed, Typed
-from opweave.compiler.kernels.layout import Access, MatrixAddress
+from opweave.compiler.kernels.addressed import Addressed, Factor, Typed
+from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
@@ -49,6 +49,7 @@ class Line:
         results: names that it defines.
         opcode: the fragment, for computing op-codes.
         node: index of the graph's node, -1 for structural ones.
+        function: the ``__device__`` function that the text of a running value's op-code calls.
     """
 
     phase: Phase
@@ -59,6 +60,7 @@ class Line:
     opcode: OpCode | None = None
     node: int = -1
     where: Where = field(default=Where(), compare=False)
+    function: str = ""
 
     @property
     def source(self) -> str:
@@ -93,11 +95,6 @@ class Load(Addressed):
         value = self.access.at(self.name, "j")
         value = f"{self.read(self.element)}  // {self.by.name}" if self.by else value
         return Line(Phase.LOAD, f"load {self.name}", f"{self.register} <- {value}")
-
-    @property
-    def zero(self) -> str:
-        """What stands for an element that is not there."""
-        return f"{self.ctype}()" if self.dtype.is_complex else "0"
 
     @property
     def row(self) -> str:
@@ -228,33 +225,6 @@ class Pass:
         return ", ".join(names)
 
 
-@dataclass(frozen=True)
-class Factor(Typed):
-    """An array operand of a kernel of tiles, as a matrix of rows and columns.
-
-    ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or
-    column) of the result and the step along the inner dimension.
-    """
-
-    name: str
-    dtype: DType
-    address: MatrixAddress
-
-    @property
-    def along_rows(self) -> bool:
-        """Consecutive elements lie along the rows' coordinate, not along the inner one."""
-        return self.address.row_step == "1" and self.address.column_step != "1"
-
-    @property
-    def stride(self) -> str:
-        """Name of the stride in the direction of reading, "" for consecutive elements."""
-        step = self.address.row_step if self.along_rows else self.address.column_step
-        return "" if step in ("", "1") else step
-
-    def at(self, row: str, column: str) -> str:
-        return self.address.at(self.name, row, column)
-
-
 class Carry(NamedTuple):
     """An operand, and the result that takes its place in the next turn of a loop."""
 
@@ -292,3 +262,8 @@ class Product:
     depth: Extent
     outside: str
     padding: str
+
+    @property
+    def may_copy(self) -> bool:
+        """Both factors lie in memory as in tiles."""
+        return self.x.storage == self.ctype == self.y.storage

@@ -12,11 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from opweave.compiler.ir.accumulation import Plan
-from opweave.compiler.ir.device import KEPT_BYTES, Device
+from opweave.compiler.ir.device import Device
 from opweave.compiler.toggles import rows
 from opweave.compiler.toggles.facts import Declared, Facts, Toggle, one_of
 from opweave.compiler.toggles.rows import COMMON, MOST_ELEMENTS, PLAN, SHUFFLE
-from opweave.compiler.toggles.shared_memory import REMEDIES, product_threads, shared_bytes
+from opweave.compiler.toggles.shared_memory import (
+    REMEDIES,
+    opted_bytes,
+    product_threads,
+    room,
+    shared_bytes,
+)
 from opweave.compiler.toggles.tiles import PRODUCT, TILE
 from opweave.compiler.toggles.variants import VARIANTS, only
 from opweave.opcodes.allowed import MOST_SHOWN, shown
@@ -104,6 +110,7 @@ class Choice:
     Attributes:
         toggles: values by name.
         shared_bytes: shared memory that a block asks for.
+        opted_bytes: those of them that the launch opts in to.
         reason: why it is not the variant that pays most on a larger device; "" where it is.
         ignored: overrides of what the kernel has not.
         declared: toggles of the user's operators.
@@ -111,6 +118,7 @@ class Choice:
 
     toggles: dict[str, int]
     shared_bytes: int
+    opted_bytes: int = 0
     reason: str = ""
     ignored: tuple[str, ...] = ()
     declared: tuple[Declared, ...] = ()
@@ -137,41 +145,49 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
     if template in TOGETHER:
         TOGETHER[template](chosen, variant)
     needed = shared_bytes(template, chosen, variant)
-    if needed > facts.device.block_bytes:
+    if needed > room(template, facts.device):
         names = " with ".join(f"{n}={v}" for n, v in given.items())
         what = f"{names} cannot hold" if names else f"no variant of the template {template} fits"
         raise ToggleError(f"{what}: {_lacking(template, needed, facts.device)}")
     ignored = tuple(n for n in overrides if n not in given)
-    return Choice(chosen, needed, found.reason, ignored, facts.declared)
+    opted = opted_bytes(template, chosen, variant)
+    return Choice(chosen, needed, opted, found.reason, ignored, facts.declared)
 
 
 def _fitting(template: str, facts: Facts) -> tuple[Choice, Facts]:
     """The first variant that fits, else the last, as the compiler chooses it; and its facts."""
-    tried: list[Choice] = []
+    tried: list[tuple[Choice, Facts]] = []
     for variant in VARIANTS.get(template, only)(facts):
         chosen = {t.name: t.choose(variant) for t in rows_of(template, facts.declared)}
-        tried.append(Choice(chosen, shared_bytes(template, chosen, variant)))
-        if tried[-1].shared_bytes <= facts.device.block_bytes:
+        tried.append((Choice(chosen, shared_bytes(template, chosen, variant)), variant))
+        if tried[-1][0].shared_bytes * variant.blocks <= _room_of(variant):
             break
-    return replace(tried[-1], reason=_reason(tried[-1], tried[0], facts.device)), variant
+    (most, first), (found, last) = tried[0], tried[-1]
+    return replace(found, reason=_reason(found, most, first) if found is not most else ""), last
 
 
-def _reason(found: Choice, most: Choice, device: Device) -> str:
-    if found is most:
-        return ""
+def _room_of(variant: Facts) -> int:
+    """What the blocks of a variant may ask for; one by itself does not opt in to more."""
+    return variant.device.block_bytes if variant.blocks == 1 else variant.device.most_bytes
+
+
+def _reason(found: Choice, most: Choice, first: Facts) -> str:
     other = ", ".join(f"{n}={v}" for n, v in most.toggles.items() if v != found.toggles[n])
-    return f"{other} would take {most.shared_bytes} bytes, and {_room(device)}"
+    each = f" for each of {first.blocks} blocks" * (first.blocks > 1)
+    has = _room(first.device, _room_of(first))
+    return f"{other} would take {most.shared_bytes} bytes{each}, and {has}"
 
 
 def _lacking(template: str, needed: int, device: Device) -> str:
-    return f"it takes {needed} bytes of shared memory, and {_room(device)}; {REMEDIES[template]}"
+    has = _room(device, room(template, device))
+    return f"it takes {needed} bytes of shared memory, and {has}; {REMEDIES[template]}"
 
 
-def _room(device: Device) -> str:
+def _room(device: Device, nbytes: int) -> str:
     """What a block may have, and why it is not what the device is described with."""
-    most, room = device.shared_bytes, device.block_bytes
-    why = f"all that needs no opting in, of {most}" if most - KEPT_BYTES > room else f"of {most}"
-    return f"a block on {device.name} ({device.arch}) has {room} ({why})"
+    most = device.shared_bytes
+    why = f"all that needs no opting in, of {most}" if device.most_bytes > nbytes else f"of {most}"
+    return f"a block on {device.name} ({device.arch}) has {nbytes} ({why})"
 
 
 def _refuse(names: str, chosen: Mapping[str, int], reason: str) -> NoReturn:

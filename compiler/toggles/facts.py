@@ -13,13 +13,17 @@ from opweave.opcodes.defines import Define
 
 @dataclass(frozen=True)
 class TileShape:
-    """The tiles of a block and of a thread; ``steps`` is the length along the inner dimension."""
+    """The tiles of a block and of a thread; ``steps`` is the length along the inner dimension.
+
+    ``stages``: so many tiles of a factor lie in shared memory, all but one on their way.
+    """
 
     block_m: int
     block_n: int
     steps: int = 1
     thread_m: int = 1
     thread_n: int = 1
+    stages: int = 1
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,14 @@ class ProductFacts:
         accumulator_bytes: bytes of one running value.
         columns: columns of a tile that holds whole rows, 0 for tiles of any number.
         row_bytes: bytes of one element of the rows that a block keeps as well, 0 if it keeps none.
+        copies: tiles may be copied without waiting.
     """
 
     tile: str
     accumulator_bytes: int
     columns: int = 0
     row_bytes: int = 0
+    copies: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,8 @@ class Facts:
         heavy: for scans, an element also takes special functions or conversions.
         shape: the tiles of this variant of a kernel of tiles, see ``tiles.VARIANTS``.
         stages: in this variant operands pass through shared memory.
+        blocks: blocks of this variant that are to fit the shared memory of a multiprocessor; with
+            several they may opt in to more than a kernel declares.
         declared: toggles of the user's operators.
     """
 
@@ -120,6 +128,7 @@ class Facts:
     heavy: bool = False
     shape: TileShape | None = None
     stages: bool = True
+    blocks: int = 1
     declared: tuple[Declared, ...] = ()
 
 

@@ -2,12 +2,14 @@
 
 ``REQUESTS`` follows the ``__shared__`` declarations of the templates, of which it has a row each.
 A test holds it to the sources and to what NVRTC has allocated.
+Kernels of tiles may have more than a kernel declares by its size: their launch opts in to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from opweave.compiler.ir.device import STATIC_SHARED_BYTES, Device
 from opweave.compiler.toggles.facts import Facts
 
 Chosen = Mapping[str, int]
@@ -18,7 +20,25 @@ ALIGNMENT = 16
 def shared_bytes(template: str, chosen: Chosen, facts: Facts) -> int:
     """Bytes of shared memory of a block, with the toggles that were chosen."""
     request = REQUESTS.get(template)
-    return sum(-(-n // ALIGNMENT) * ALIGNMENT for n in request(chosen, facts)) if request else 0
+    return _rounded(request(chosen, facts)) if request else 0
+
+
+def opted_bytes(template: str, chosen: Chosen, facts: Facts) -> int:
+    """Those of them that the launch says: the tiles', where all are too many to declare."""
+    tiles = TILES_OF.get(template)
+    if tiles is None or facts.device.is_host:
+        return 0
+    declared = REQUESTS[template](chosen, facts)
+    return _rounded(declared[tiles]) if _rounded(declared) > STATIC_SHARED_BYTES else 0
+
+
+def room(template: str, device: Device) -> int:
+    """Bytes that a block of a template may ask for."""
+    return device.most_bytes if template in TILES_OF else device.block_bytes
+
+
+def _rounded(declared: Sequence[int]) -> int:
+    return sum(-(-n // ALIGNMENT) * ALIGNMENT for n in declared)
 
 
 def product_threads(chosen: Chosen) -> int:
@@ -57,7 +77,8 @@ def _tile(chosen: Chosen, facts: Facts) -> list[int]:
 
 def _product(chosen: Chosen, facts: Facts) -> list[int]:
     assert facts.product is not None
-    each = facts.product.accumulator_bytes * chosen["BLOCK_K"] * chosen["USE_SHARED_MEMORY"]
+    lines = chosen["STAGES"] * chosen["BLOCK_K"] * chosen["USE_SHARED_MEMORY"]
+    each = facts.product.accumulator_bytes * lines
     return [each * (chosen[tile] + _padding(chosen)) for tile in ("BLOCK_M", "BLOCK_N")]
 
 
@@ -82,6 +103,12 @@ REQUESTS: dict[str, Callable[[Chosen, Facts], list[int]]] = {
     "product": _product,
     "product_rows": _product_rows,
 }
+# The declarations of a template that are tiles.
+TILES_OF: dict[str, slice] = {
+    "tile": slice(None),
+    "product": slice(None),
+    "product_rows": slice(3),
+}
 # What an override may be changed to where a block does not have so much.
 REMEDIES: dict[str, str] = {
     "row": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
@@ -89,6 +116,6 @@ REMEDIES: dict[str, str] = {
     "scan": "keep USE_WARP_SHUFFLE=1, or take a smaller THREADS_PER_ROW or ROWS_PER_BLOCK",
     "scan_parts": "keep USE_WARP_SHUFFLE=1, or take a smaller PARTS or THREADS_PER_ROW",
     "tile": "take a smaller TILE, or USE_SHARED_MEMORY=0",
-    "product": "take a smaller BLOCK_M, BLOCK_N or BLOCK_K, or USE_SHARED_MEMORY=0",
-    "product_rows": "take a smaller BLOCK_M or BLOCK_K, or USE_SHARED_MEMORY=0",
+    "product": "take a smaller BLOCK_M, BLOCK_N, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",
+    "product_rows": "take a smaller BLOCK_M, BLOCK_K or STAGES, or USE_SHARED_MEMORY=0",
 }

@@ -53,6 +53,10 @@ TILES: dict[str, TileShape] = {
     "few rows": TileShape(16, 64, 16, 1, 4),
     "host": TileShape(4, 32, 1, 4, 32),
 }
+# Blocks of a tile for which a multiprocessor has registers, and so should have shared memory, and
+# the tiles of a factor there: memory answers while steps are taken.  Nothing here was measured.
+RESIDENT = {TILES["large"]: 2, TILES["medium"]: 3}
+STAGES = (4, 3, 2)
 # Tiles that hold whole rows, by their columns and the bytes of an accumulator.
 ROW_TILES: dict[tuple[int, int], TileShape] = {
     (32, 4): TileShape(32, 32, 16, 2, 2),
@@ -117,6 +121,15 @@ def _holds_rows(value: int, facts: Facts) -> str:
     return ""
 
 
+def _may_copy(value: int, facts: Facts) -> str:
+    if value == 1 or (facts.product is not None and facts.product.copies):
+        return ""
+    return (
+        "tiles are copied without waiting from sm_80 on, where memory has their elements as "
+        "registers do, of 4 bytes and more, and no loop of the kernel's own repeats the product"
+    )
+
+
 PRODUCT = (
     SHARED,
     PADDED,
@@ -137,5 +150,9 @@ PRODUCT = (
     power(
         "WIDTH", "adjacent columns of a thread",
         lambda f: min(HOST_WIDTH if f.device.is_host else 4, tile_shape(f).thread_n),
+    ),
+    Toggle(
+        "STAGES", "tiles of a factor in shared memory, all but one on their way",
+        lambda f: tile_shape(f).stages, _may_copy, (1, 2, 3, 4),
     ),
 )  # fmt: skip

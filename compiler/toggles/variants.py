@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from opweave.compiler.ir.device import STATIC_SHARED_BYTES
 from opweave.compiler.toggles.facts import Facts, ProductFacts, TileShape
-from opweave.compiler.toggles.tiles import ROW_TILES, TILES, TURNING_TILES
+from opweave.compiler.toggles.tiles import RESIDENT, ROW_TILES, STAGES, TILES, TURNING_TILES
 
 # Tiles of transposing maps: their lines are 16 bytes and more of every type, down to the last.
 SQUARES = (64, 32, 16, 8)
@@ -45,9 +45,12 @@ def _square(side: int) -> TileShape:
 
 
 def product_variants(facts: Facts) -> Iterator[Facts]:
-    """Products: fewer steps, then smaller tiles, then operands straight from memory."""
+    """Products: fewer stages, then fewer steps, then smaller tiles, then none."""
     assert facts.product is not None
     shapes = list(_product_shapes(facts, facts.product))
+    for stages in STAGES if facts.product.copies and shapes[0] in RESIDENT else ():
+        shape = replace(shapes[0], stages=stages)
+        yield replace(facts, shape=shape, blocks=RESIDENT[shapes[0]])
     for least in FEW_STEPS:
         for shape in shapes:
             for steps in _halved(shape.steps, least):

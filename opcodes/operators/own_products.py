@@ -12,6 +12,7 @@ from opweave.opcodes import dtypes, rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Fragment, OpCode
 from opweave.opcodes.core import Cost, Kind, Operator, TypeRule
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.operators.asked import Asked
 from opweave.opcodes.operators.folds import begun, row_of
@@ -30,7 +31,7 @@ RULES: dict[str, TypeRule] = {"same": rules.same, "float": rules.floating}
 
 def product(
     name: str,
-    opcodes: Text | Sequence[Text | OpCode],
+    opcodes: Text | Sequence[Text | OpCode | Define],
     type_rule: str | TypeRule,
     numpy: tuple[Callable[..., Any], Callable[..., Any]],
     *,
@@ -48,7 +49,8 @@ def product(
         name: unique name; letters, digits, underscores.
         opcodes: what a running value begins with, and how it takes the next pair of elements, an
             expression of ``acc``, ``x`` and ``y``; as texts for all kinds of real numbers or by
-            kinds, as in ``reduction``.  Tiles are loaded as for ``x @ y``.
+            kinds, as in ``reduction``, with toggles that they test.  Tiles are loaded as for
+            ``x @ y``.
         type_rule: ``"same"``, ``"float"`` (promoted to a float type), or a callable as in
             opweave.opcodes.rules.  float16 and bfloat16 are accumulated in float32.
         numpy: what pairs are combined by, and what the terms are joined by: ufuncs, or functions
@@ -67,6 +69,7 @@ def product(
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
         FragmentError: the list breaks a rule, or its meaning is no product's.
+        ToggleError: nothing tests a toggle.
         DTypeError: an unknown type rule; where it is used, a dtype that the list has no row for,
             or that does not hold what it begins with.
         ArgumentError: ``like`` is none of these.

@@ -9,6 +9,7 @@ from opweave.opcodes import rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator, TypeRule
+from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.identities import is_read
 from opweave.opcodes.operators.asked import Asked
@@ -29,7 +30,7 @@ RULES: dict[str, TypeRule] = {
 ATTRS: dict[Kind, tuple[tuple[str, Any], ...]] = {
     Kind.REDUCE: (("axis", None), ("keepdims", False)), Kind.SCAN: (("axis", -1),),
 }  # fmt: skip
-Item = Text | OpCode | Operator | BoundOperator
+Item = Text | OpCode | Operator | BoundOperator | Define
 
 
 def reduction(
@@ -56,7 +57,8 @@ def reduction(
             ``{"iu": "acc ^ x"}``.  Or an accumulate and a reduce op-code, as in
             ``ow.opcodes.max.opcodes``.
             Elementwise operators may stand before, applied to each element, and behind, applied
-            to the result: then the operator is a composite of these parts.
+            to the result: then the operator is a composite of these parts.  Toggles in the list,
+            see ``ow.toggle``, are what the texts may test.
         type_rule: ``"same"``, ``"float"`` (promoted to a float type), ``"sum"`` (small integers
             widened, as by ``np.sum``), ``"bool"``, or a callable as in opweave.opcodes.rules.
             float16 and bfloat16 are accumulated in float32.
@@ -77,6 +79,7 @@ def reduction(
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
         FragmentError: the list breaks a rule, or its meaning is no reduction's.
+        ToggleError: nothing tests a toggle.
         DTypeError: an unknown type rule; where it is used, a dtype that the list has no row for,
             or that does not hold what it begins with.
         ArgumentError: ``like`` is none of these.
@@ -105,7 +108,7 @@ def scan(
     they are, so a sum begins with ``-0.0f``.
 
     Raises:
-        NameRefusedError, FragmentError, DTypeError, ArgumentError: as ``reduction``.
+        NameRefusedError, FragmentError, ToggleError, DTypeError, ArgumentError: as ``reduction``.
     """
     own = _Own(name, type_rule, numpy, like, Cost(flops), ulp, replace)
     return own.added(opcodes, Kind.SCAN)
@@ -164,7 +167,9 @@ def _apart(name: str, opcodes: Any) -> tuple[list[BoundOperator], list[Any], lis
     Raises:
         FragmentError: an operator in the middle, or one that is not elementwise.
     """
-    items = list(opcodes) if isinstance(opcodes, list | tuple) else [opcodes]
+    whole = list(opcodes) if isinstance(opcodes, list | tuple) else [opcodes]
+    declared = [item for item in whole if isinstance(item, Define)]
+    items = [item for item in whole if not isinstance(item, Define)]
     own = [n for n, item in enumerate(items) if not isinstance(item, Operator | BoundOperator)]
     if not own:
         raise FragmentError(f"{name}: expected how two values are joined, 'acc + x'; found none")
@@ -176,7 +181,7 @@ def _apart(name: str, opcodes: Any) -> tuple[list[BoundOperator], list[Any], lis
         )
     before, after = ([_elementwise(name, item) for item in part]
                      for part in (items[:first], items[last:]))  # fmt: skip
-    return before, items[first:last], after
+    return before, [*declared, *items[first:last]], after
 
 
 def _elementwise(name: str, item: Operator | BoundOperator) -> BoundOperator:

@@ -16,6 +16,7 @@
 #define THREAD_M          2    // rows of a thread
 #define THREAD_N          4    // columns of a thread
 #define WIDTH             4    // adjacent columns of a thread
+#define STAGES            1    // tiles of a factor in shared memory, all but one on their way
 #define USE_WARP_SHUFFLE  1    // join the threads of a warp by shuffles, not through shared memory
 #define THREADS_PER_ROW   8    // accumulation plan: threads that share a row
 #define LANES             4    // accumulation plan: running values of one thread
@@ -68,22 +69,68 @@ complex_rows_product_rows_c64(
 
 #if USE_SHARED_MEMORY
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
-    __shared__ __align__(16) complex64 left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
+    __shared__ __align__(16) complex64 left_tile[STAGES * BLOCK_K][BLOCK_M + PAD];
+    __shared__ __align__(16) complex64 right_tile[STAGES * BLOCK_K][BLOCK_N + PAD];
+#if STAGES > 1
+    const auto fetch = [&](const index_t k0, const int stage) {
+        complex64 (*const left_to)[BLOCK_M + PAD] = left_tile + stage * BLOCK_K;
+        complex64 (*const right_to)[BLOCK_N + PAD] = right_tile + stage * BLOCK_K;
+        // load: a tile of x
+        for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
+            const int i = e / BLOCK_K, k = e % BLOCK_K;
+            const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) {
+                complex64* const to = &left_to[k + l][i];
+                copy_chunk<1>(to, x + (m0 + i) * x_s0 + k0 + k + l, inside - l, complex64());
+            }
+        }
+        // load: a tile of w
+        for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
+            const int k = e / BLOCK_N, i = e % BLOCK_N;
+            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
+            copy_chunk<VECTOR>(&right_to[k][i], w + col0 + i + (k0 + k) * w_s0, inside, complex64());
+        }
+    };
+    for (int stage = 0; stage < STAGES - 1; ++stage) {
+        if (stage * BLOCK_K < depth) fetch(stage * BLOCK_K, stage);
+        copies_begun();
+    }
+    int stage = 0;
+    for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
+        copies_done<STAGES - 2>();  // all but those of later tiles
+        __syncthreads();  // by every thread; and the tiles that are copied next were read
+        if (depth - k0 > (STAGES - 1) * BLOCK_K) fetch(k0 + (STAGES - 1) * BLOCK_K, (stage + STAGES - 1) % STAGES);
+        copies_begun();
+#pragma unroll
+        for (int k = 0; k < BLOCK_K; ++k) {
+            complex64 left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+            for (int i = 0; i < THREAD_M; ++i) left[i] = left_tile[stage * BLOCK_K + k][thread_m + i];
+#pragma unroll
+            for (int q = 0; q < FRAGMENTS; ++q)
+                for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[stage * BLOCK_K + k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
+#pragma unroll
+            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
+        }
+        stage = (stage + 1) % STAGES;
+    }
+#else
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
         // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
-            complex64 chunk[VECTOR];
             const int i = e / BLOCK_K, k = e % BLOCK_K;
             const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
+            complex64 chunk[VECTOR];
             load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
         }
         // load: a tile of w
         for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
-            complex64 chunk[VECTOR];
             const int k = e / BLOCK_N, i = e % BLOCK_N;
             const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
+            complex64 chunk[VECTOR];
             load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside);
 #pragma unroll
             for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
@@ -102,6 +149,7 @@ complex_rows_product_rows_c64(
         }
         __syncthreads();  // the tiles may be written again
     }
+#endif
 #else
     // straight from memory; a row behind the last reads the last one, and is not stored
     index_t left_row[THREAD_M];

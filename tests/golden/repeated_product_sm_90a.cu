@@ -15,6 +15,7 @@
 #define THREAD_M          2    // rows of a thread
 #define THREAD_N          4    // columns of a thread
 #define WIDTH             4    // adjacent columns of a thread
+#define STAGES            1    // tiles of a factor in shared memory, all but one on their way
 #include "opweave.cuh"
 
 #define BLOCK (BLOCK_M / THREAD_M * (BLOCK_N / THREAD_N))
@@ -59,13 +60,14 @@ layer_product_f32(
 
 #if USE_SHARED_MEMORY
         // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
-        __shared__ __align__(16) float left_tile[BLOCK_K][BLOCK_M + PAD], right_tile[BLOCK_K][BLOCK_N + PAD];
+        __shared__ __align__(16) float left_tile[STAGES * BLOCK_K][BLOCK_M + PAD];
+        __shared__ __align__(16) float right_tile[STAGES * BLOCK_K][BLOCK_N + PAD];
         for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
             // load: a tile of x_turn
             for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
-                float chunk[VECTOR];
                 const int i = e / BLOCK_K, k = e % BLOCK_K;
                 const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
+                float chunk[VECTOR];
                 load_chunk(chunk, x_turn + (m0 + i) * x_s0 + k0 + k, inside);
 #pragma unroll
                 for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
@@ -73,9 +75,9 @@ layer_product_f32(
             if (turn == 0 || depth > BLOCK_K) {  // else the tile has all of it
                 // load: a tile of w
                 for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
-                    float chunk[VECTOR];
                     const int k = e / BLOCK_N, i = e % BLOCK_N;
                     const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
+                    float chunk[VECTOR];
                     load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
 #pragma unroll
                     for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];

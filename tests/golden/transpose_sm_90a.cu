@@ -31,7 +31,7 @@ transposed_map_f32(
 
 #if USE_SHARED_MEMORY
     // load: along the rows, column by column
-    __shared__ float x_view_tile[TILE][TILE + PAD];
+    __shared__ __align__(16) float x_view_tile[TILE][TILE + PAD];
 #pragma unroll
     for (int e = threadIdx.x; e < TILE * TILE / VECTOR; e += BLOCK) {
         const int j = e / ACROSS % TILE, i = (e / (ACROSS * TILE) * ACROSS + e % ACROSS) * VECTOR;

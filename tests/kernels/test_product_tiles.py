@@ -1,11 +1,13 @@
 """Tiles of products: bits that no toggle changes, who computes, sizes that fit a device."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import opweave as ow
+from opweave.compiler.ir.device import device_for
 from tests.support.data import TARGETS, dtype_of, values
 from tests.support.factors import array, bits, linear_relu, linear_relu_softmax
 from tests.support.variants import aligned
@@ -90,7 +92,6 @@ CLASSES = [
 
 @pytest.mark.parametrize(("device", "m", "n", "batch", "tile"), CLASSES)
 def test_a_product_takes_the_largest_tile_that_fills_the_device(device, m, n, batch, tile):
-    from opweave.compiler.ir.device import device_for
     from opweave.compiler.toggles.tiles import tile_class
 
     assert tile == tile_class(m, n, batch, device_for(device))
@@ -118,7 +119,7 @@ def test_a_large_product_loads_wide_and_reads_its_tiles_wide(target):
     x, w = (aligned(np.empty((4096, 4096), np.float32)) for _ in range(2))
     kernel = ow.fuse(lambda x, w: x @ w).lower(x, w, target=target).compile().kernels[0]
 
-    assert "LDG.E.128" in kernel.sass
+    assert ("LDG.E.128" if target == "sm_75" else "LDGSTS.E.128") in kernel.sass
     assert "STG.E.128" in kernel.sass
     assert len(re.findall(r"LDS(\.U)?\.128", kernel.sass)) >= 64
     assert kernel.sass.count("FFMA") >= 1024
@@ -178,7 +179,13 @@ def test_many_joins_fit_into_shared_memory_or_are_refused(target):
     ow.fuse(wider).lower(x, w, target=target).compile()
     # joins of one width meet in the same places: these fit
     ow.fuse(function).with_toggles(USE_WARP_SHUFFLE=0).lower(x, w, target=target).compile()
+    # and these take tiles that the launch opts in to, where it can
+    fused = ow.fuse(wider).with_toggles(USE_WARP_SHUFFLE=0)
+    (kernel,) = fused.lower(x, w, target=target).compile().kernels
+    assert kernel.data.shared_bytes == 49920
+    assert 0 < kernel.data.opted_bytes < 48 << 10
+    small = replace(device_for(target), shared_bytes=48 << 10)
     with pytest.raises(
         ow.errors.ToggleError, match="USE_WARP_SHUFFLE=0 cannot hold: it takes 49920"
     ):
-        ow.fuse(wider).with_toggles(USE_WARP_SHUFFLE=0).lower(x, w, target=target)
+        fused.lower(x, w, target=small)

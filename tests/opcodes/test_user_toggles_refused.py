@@ -111,9 +111,9 @@ def test_a_toggle_that_nothing_tests_is_refused():
         replace(code, toggles=(A, B))
 
 
-def test_a_toggle_belongs_to_an_elementwise_operator():
-    code = ow.opcodes.sum.opcodes[0]
-    with pytest.raises(e.FragmentError, match="expected toggles in an elementwise op-code"):
+def test_a_toggle_belongs_to_an_operator_with_fragments():
+    code = ow.opcodes.matmul.opcodes[0]
+    with pytest.raises(e.FragmentError, match="load, which a template supplies"):
         replace(code, toggles=(A,))
     with pytest.raises(
         e.EditError, match="toggle AXIS_A: expected it in the list of the operator"
