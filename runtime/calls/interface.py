@@ -17,7 +17,13 @@ Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
 
 
 class Executor(Protocol):
-    """What launching needs of an executor."""
+    """What launching needs of an executor.
+
+    Attributes:
+        mode: "run", or what kernels are built for to be checked, see hostcc.py.
+    """
+
+    mode: str
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         """A function that makes arrays for an output or a temporary."""

@@ -15,6 +15,7 @@ from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
+from opweave.runtime.binaries.build import distinct
 from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.calls.interface import Executor, Loop
 from opweave.runtime.calls.layouts import Layouts
@@ -119,7 +120,7 @@ class Prepared:
             if not kernel.by_numpy and not kernel.is_empty(self.extents)
         ]
         if len(pairs) > 1:
-            at_once(self.executor.build, pairs)
+            at_once(self.executor.build, distinct(pairs, self.executor.mode))
 
     def _launcher(self, kernel: Kernel, source: str) -> Launch | None:
         if kernel.is_empty(self.extents):

@@ -10,7 +10,7 @@ import numpy as np
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
-from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.binaries.build import Binary, build_kernel, common_source
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.outcomes import array_scalar
@@ -31,7 +31,7 @@ class HostExecutor:
         """``cached``: binaries are taken from memory or disk where they are there."""
         self.fast = fast
         self.cached = cached
-        self._built: dict[tuple[str, str], Binary] = {}
+        self._built: dict[Any, Binary] = {}
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return allocator(shape, dtype.numpy)
@@ -59,7 +59,7 @@ class HostExecutor:
     def build(self, kernel: Kernel, source: str) -> Binary:
         if self.cached:
             return self._build(kernel, source)
-        key = kernel.name, source
+        key = common_source(kernel, source, self.mode)
         if key not in self._built:  # else it was built together with others
             self._built[key] = self._build(kernel, source)
         return self._built[key]
