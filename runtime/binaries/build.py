@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,6 +20,7 @@ from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key
 from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
+from opweave.runtime.binaries.progress import log_compiled
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
@@ -151,12 +153,15 @@ class Builder:
 
     def _compile(self, common: str, text: str, arch: str, *, fast: bool, mode: str) -> bytes:
         """Compile a canonical source; a complaint is of the text that a person reads."""
+        start = time.perf_counter()
         try:
-            return self._compiled(common, arch, fast=fast, mode=mode)
+            made = self._compiled(common, arch, fast=fast, mode=mode)
         except CompileError:
             if text == common:
                 raise
-        return self._compiled(text, arch, fast=fast, mode=mode)
+            made = self._compiled(text, arch, fast=fast, mode=mode)
+        log_compiled(text, time.perf_counter() - start)
+        return made
 
     def _compiled(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
         self.compiled += 1

@@ -72,7 +72,7 @@ LONG = [
     ("many exponentials", lambda x: np.exp(x), 250, 3),
     ("remainders", lambda x: x % 3.5, 60, 2),
     ("within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 10, 1),
-    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 2),
+    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 6),
 ]
 
 
