@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from opweave._functions.budget import TooLongError, warn
 from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
@@ -57,7 +58,7 @@ class Fallback:
         self._signature = preparing.signature
         self._parts = parts
         self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
-        self._warned = False
+        self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
 
     def restart(self, parts: Parts) -> None:
@@ -82,7 +83,7 @@ class Fallback:
                 raise ByNumPy(never)
             if reasons and self._is_refused(call):
                 return None
-            return self._preparing.prepare(call)
+            return self._preparing.prepare(call, or_parts=True)
         except RecompileError as error:
             self._warn_of_limit(error)
             return None
@@ -91,6 +92,7 @@ class Fallback:
         except OpweaveError as error:
             if isinstance(error, BREAKS) or not has_written(error):
                 self._refused(call, error)
+                self._warn_of_costs(error)
             return None  # else in parts, where what comes before the error is written
         except Exception as error:
             if has_written(error):
@@ -156,6 +158,14 @@ class Fallback:
                 OpweaveWarning,
                 stacklevel=6,  # the line that calls
             )
+
+    def _warn_of_costs(self, error: OpweaveError) -> None:
+        """Once for a function; its loops run round by round from now on."""
+        if isinstance(error, TooLongError):
+            self._parts.by_rounds = True
+            if not self._told_of_costs:
+                self._told_of_costs = True
+                warn(f"{error}. It runs in parts; fullgraph=True compiles all of them")
 
     def instead(self, call: Call, out: Any, why: Unwritten) -> Any:
         """Run a call that kernels may not run, or have failed in: line by line, as NumPy does.

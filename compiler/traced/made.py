@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Set
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,13 +54,23 @@ def _is_internal(module: str) -> bool:
 
 def users_line(first_line: int = 0) -> Where:
     """The line of the innermost frame that is neither ours nor NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not _is_internal(str(frame.f_globals.get("__name__", ""))):
-            line = frame.f_lineno
-            return Where(frame.f_code.co_filename, line, line - first_line + 1)
+    frame = _users_frame(sys._getframe(1))
+    if frame is None:
+        return Where()
+    line = frame.f_lineno
+    return Where(frame.f_code.co_filename, line, line - first_line + 1)
+
+
+def users_place() -> tuple[CodeType | None, int]:
+    """The same as code and an instruction of it; one that comes earlier begins a loop again."""
+    frame = _users_frame(sys._getframe(1))
+    return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def _users_frame(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and _is_internal(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
-    return Where()
+    return frame
 
 
 class Made(NamedTuple):

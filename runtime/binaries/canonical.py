@@ -15,7 +15,7 @@ from typing import NamedTuple
 from opweave.compiler.ir.names import template_names
 
 # Kernels of a large program are asked for twice: to compile each once, and to launch all.
-MOST_KEPT = 512
+MOST_KEPT = 2048
 FUNCTION, NAME = "ow_function", "ow_name"
 COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
