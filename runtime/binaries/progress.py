@@ -52,7 +52,7 @@ class Progress:
         if self.is_quiet or lasted < SECONDS_QUIET:
             return
         text = (
-            f"opweave: compiling {self.name}: {self.done} of {len(self.seconds)} kernels in "
+            f"opweave: compiling {self.name}: {self.done} of {len(self.seconds)} binaries in "
             f"{lasted:.0f} s, some {self.left / environment.cores():.0f} s left"
         )
         if self._is_terminal():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
@@ -11,6 +13,8 @@ from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.binaries.progress import Progress
 from opweave.runtime.calls.interface import Executor
 
+# What the scheduler of the host takes, once for all processes.
+SECONDS_OF_LIBRARY = 1.5
 # A kernel, its source, and the seconds that it is expected to compile.
 Costly = tuple[Kernel, str, float]
 
@@ -34,8 +38,11 @@ def costs(lowered: Lowered, mode: str, extents: Extents | None = None) -> list[C
 
 
 def build_all(lowered: Lowered, executor: Executor, extents: Extents) -> None:
-    """Compile several kernels on several threads, since compilers are processes."""
+    """Compile what a call needs on several threads, since compilers are processes."""
     found = costs(lowered, executor.mode, extents)
-    if len(found) > 1:
-        progress = Progress(lowered.graph.name, [seconds for *_, seconds in found])
-        at_once(executor.build, [pair for *pair, _ in found], progress)
+    calls: list[tuple[Any, ...]] = [(each, executor.build, k, text) for k, text, each in found]
+    calls += [(SECONDS_OF_LIBRARY, make) for make in executor.also if not make.called]
+    calls.sort(key=lambda call: -call[0])
+    if len(calls) > 1:
+        progress = Progress(lowered.graph.name, [seconds for seconds, *_ in calls])
+        at_once(lambda make, *given: make(*given), [call for _, *call in calls], progress)

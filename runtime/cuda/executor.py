@@ -119,7 +119,7 @@ def device_of(arrays: Sequence[Any]) -> int:
 class CudaExecutor:
     """Kernels on one device; ``cached``: binaries are taken from where they are there."""
 
-    mode = "run"
+    mode, also = "run", ()
 
     def __init__(self, index: int, fast: bool = False, cached: bool = True):
         self.index = index

@@ -16,16 +16,18 @@ from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
-from opweave.runtime.host.launcher import HostLaunch
+from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.plans import HostCallPlan, held_at
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.process.locks import Once
 
 
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
 
     mode = "run"
+    also: tuple[Once[Any], ...] = (runtime_library,)
 
     def __init__(self, fast: bool = False, cached: bool = True):
         """``cached``: binaries are taken from memory or disk where they are there."""

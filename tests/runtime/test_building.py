@@ -19,7 +19,8 @@ from opweave.runtime.binaries import progress
 from opweave.runtime.binaries.build import Builder, builder
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.compilers import at_once
-from opweave.runtime.calls.building import costs
+from opweave.runtime.calls.building import build_all, costs
+from opweave.runtime.process.locks import Once
 
 X = np.ones((32, 24), np.float32)
 
@@ -40,6 +41,36 @@ def test_the_longest_kernel_is_begun_first():
     assert len(seconds) >= 3
     assert seconds == sorted(seconds, reverse=True)
     assert seconds[0] > 2 * seconds[-1]
+
+
+class Noting:
+    """An executor that notes what is built."""
+
+    mode = "run"
+
+    def __init__(self):
+        self.built = []
+        self.also = (Once(lambda: self.built.append("library")),)
+
+    def build(self, kernel, source):
+        self.built.append(kernel.name)
+
+
+def test_a_program_builds_each_kind_of_kernel_and_the_library_once():
+    def rounds(x):
+        for _ in range(9):
+            x = np.cumsum(x[::-1], axis=0) * 0.5
+        return x
+
+    program, noting = ow.fuse(rounds).lower(X, target="host"), Noting()
+    lowered, extents = program.lowered, program.found.extents
+    build_all(lowered, noting, extents)
+    assert len(lowered.kernels) == 9
+    assert "library" in noting.built
+    assert len(noting.built) <= 4
+
+    build_all(lowered, noting, extents)
+    assert noting.built.count("library") == 1
 
 
 def test_calls_begin_in_order():
@@ -115,7 +146,7 @@ def test_after_two_seconds_one_line_says_what_compiles_and_how_much_is_left(
     assert told.count("\n") == 1
     assert "\r" not in told
     assert re.fullmatch(
-        r"opweave: compiling train: [01] of 3 kernels in 0 s, some 2 s left\n", told
+        r"opweave: compiling train: [01] of 3 binaries in 0 s, some 2 s left\n", told
     )
 
 
@@ -126,7 +157,7 @@ def test_in_a_terminal_it_is_a_bar_with_an_end(loud, capsys, monkeypatch):
 
     told = capsys.readouterr().err
     assert told.startswith("\r[")
-    assert "3 of 3 kernels" in told.split("\r")[-1]
+    assert "3 of 3 binaries" in told.split("\r")[-1]
     assert told.split("\r")[-1].startswith(f"[{'#' * progress.WIDTH}]")
     assert told.endswith("\n")
 
