@@ -2,7 +2,8 @@
 
 Compiles kernels of every form, each by itself on one core, with more and more operations and
 operands, and prints what fits: rows of ``SECONDS`` in compiler/scheduling/compile_costs.py.  Each
-time is the least of some, since others use the machine.
+time is the least of some, since others use the machine.  ``--operators`` looks for those that
+compile for longer than their slots say.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import opweave as ow
 from opweave.compiler.scheduling.compile_costs import SECONDS, Constants, Size, kind_of, size_of
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.core import Kind
 from opweave.runtime.binaries.build import build_kernel
 
 Function = Callable[..., Any]
@@ -118,18 +122,56 @@ def fitted(samples: list[Sample]) -> Constants:
     return Constants(*map(float, constants))
 
 
+def long_operators(length: int = 16) -> Iterator[tuple[str, str, float]]:
+    """Ufuncs that compile for twice as long as their slots say, dtypes, and how many times."""
+    for name, row in OPERATORS.items():
+        ufunc = getattr(np, name, None)
+        if row.kind is not Kind.MAP or not isinstance(ufunc, np.ufunc):
+            continue
+        for dtype in (np.float16, np.float32, np.float64, np.int32):
+
+            def chain(x: Any, ufunc: Any = ufunc) -> Any:
+                for _ in range(length):
+                    x = ufunc(x, x * 3) if ufunc.nin == 2 else ufunc(x)
+                return x
+
+            with suppress(ow.errors.OpweaveError):
+                program = ow.fuse(chain, fullgraph=True).lower(
+                    np.ones(SHAPE, dtype), target="host"
+                )
+                view, group = program.kernels[0], program.lowered.schedule.groups[0]
+                nodes = [program.lowered.graph.nodes[n] for n in group.nodes]
+                least = SECONDS["map"]
+                slots = sum(node.operator.cost.slots for node in nodes)
+                start = time.perf_counter()
+                build_kernel(view.data, view.source, arch="host", cached=False)
+                over = time.perf_counter() - start - least.kernel
+                if slots and over > 0.15 and over > 2 * least.slot * slots:
+                    yield name, np.dtype(dtype).name, over / (least.slot * slots)
+
+
 def main() -> None:
     """Print the constants of each form, and how far they are off."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    samples = measured(parser.parse_args().rounds)
+    parser.add_argument("--operators", action="store_true", help="rows of TIMES, instead")
+    chosen = parser.parse_args()
+    if chosen.operators:
+        for name, dtype, times in long_operators():
+            print(f"    {name!r}: {times:.1f},  # {dtype}", flush=True)
+        return
+    samples = measured(chosen.rounds)
     for form in dict.fromkeys(s.form for s in samples):
-        some = sorted((s for s in samples if s.form == form), key=lambda s: s.seconds)
-        made = fitted(some)
-        print(f'    "{form}": Constants({made.kernel:.2f}, {made.slot:.5f}, {made.pair:.5f}),')
-        for s in some:
-            told, kept = made.seconds(s.size), SECONDS[form].seconds(s.size)
-            print(f"    # {s.seconds:5.2f} s, fitted {told:5.2f}, kept {kept:5.2f}: {s.size}")
+        print_form(form, sorted((s for s in samples if s.form == form), key=lambda s: s.seconds))
+
+
+def print_form(form: str, samples: list[Sample]) -> None:
+    """The constants that fit a form, and what they say of each of its kernels."""
+    made = fitted(samples)
+    print(f'    "{form}": Constants({made.kernel:.2f}, {made.slot:.5f}, {made.pair:.5f}),')
+    for s in samples:
+        told, kept = made.seconds(s.size), SECONDS[form].seconds(s.size)
+        print(f"    # {s.seconds:5.2f} s, fitted {told:5.2f}, kept {kept:5.2f}: {s.size}")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import Graph, Node
 from opweave.compiler.scheduling.forms import Form, group_inputs, group_outputs
 from opweave.compiler.scheduling.schedule import Group
+from opweave.opcodes.dtypes import BF16, F16
 
 # Seconds of one kernel, beyond which a group is split.
 MOST_SECONDS = 2.0
@@ -23,12 +24,12 @@ class Size(NamedTuple):
     """What a compiler has to do.
 
     Attributes:
-        slots: operations, see ``Cost.slots``.
+        slots: operations, see ``weight``.
         operands: arrays that are read and written.
         passes: walks along a row, each of which computes anew what it needs.
     """
 
-    slots: int
+    slots: float
     operands: int
     passes: int = 1
 
@@ -58,6 +59,21 @@ LIKE = {
 }  # fmt: skip
 
 
+# How many times longer than their ``Cost.slots`` operators compile.
+TIMES = {
+    "sin": 3, "cos": 3, "tan": 2, "log1p": 2.5, "arcsinh": 2, "power": 3, "float_power": 3,
+    "lcm": 7, "spacing": 15, "less": 4, "less_equal": 4, "signbit": 6, "reciprocal": 8, "rint": 4,
+}  # fmt: skip
+# What rounding each result to a type of 16 bits adds, in slots.
+ROUNDING = 25
+
+
+def weight(node: Node) -> float:
+    """What an operator is to a compiler, in slots."""
+    slots = node.operator.cost.slots * TIMES.get(node.operator.name, 1)
+    return slots + ROUNDING * any(r.dtype in (F16, BF16) for r in node.results)
+
+
 def kind_of(form: Form) -> str:
     """The row of ``SECONDS`` for a form."""
     kind = LIKE.get(form.kind, form.kind)
@@ -67,7 +83,7 @@ def kind_of(form: Form) -> str:
 
 def size_of(graph: Graph, form: Form, nodes: Iterable[int], operands: int) -> Size:
     """The size of the kernel of some nodes."""
-    slots = sum(graph.nodes[n].operator.cost.slots for n in nodes)
+    slots = sum(weight(graph.nodes[n]) for n in nodes)
     return Size(slots, operands, 1 + max(form.levels.values(), default=0))
 
 
