@@ -27,6 +27,7 @@ def pytest_configure(config):
     # Kernels of the tests are kept beside pytest's own cache, not in the user's.
     folder = config.cache.mkdir("opweave")
     os.environ["OPWEAVE_CACHE_DIR"] = str(folder)
+    os.environ.setdefault("OPWEAVE_LOGS", "quiet")  # no line on kernels that compile for long
     cells.watch()
 
 

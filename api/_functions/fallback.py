@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from opweave._functions.budget import TooLongError, warn
 from opweave._functions.calls import Ready
 from opweave._functions.layout import Call
 from opweave._functions.parts import BREAKS, Parts, without_frames
@@ -57,7 +58,7 @@ class Fallback:
         self._signature = preparing.signature
         self._parts = parts
         self._plain: dict[Any, tuple[str, Any]] = {}  # kinds of calls that NumPy runs, and why
-        self._warned = False
+        self._warned = self._told_of_costs = False
         self.told: set[Any] = set()
 
     def restart(self, parts: Parts) -> None:
@@ -82,7 +83,7 @@ class Fallback:
                 raise ByNumPy(never)
             if reasons and self._is_refused(call):
                 return None
-            return self._preparing.prepare(call)
+            return self._preparing.prepare(call, or_parts=True)
         except ByNumPy:
             raise
         except Exception as error:
@@ -102,6 +103,7 @@ class Fallback:
             self._without_parts(call, error)
         elif isinstance(error, OpweaveError):
             self._refused(call, error)
+            self._warn_of_costs(error)
         elif is_of_function(error):
             why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
             error.__traceback__ = error.__context__ = error.__cause__ = None
@@ -174,6 +176,14 @@ class Fallback:
                 OpweaveWarning,
                 stacklevel=7,  # the line that calls
             )
+
+    def _warn_of_costs(self, error: OpweaveError) -> None:
+        """Once for a function; its loops run round by round from now on."""
+        if isinstance(error, TooLongError):
+            self._parts.by_rounds = True
+            if not self._told_of_costs:
+                self._told_of_costs = True
+                warn(f"{error}. It runs in parts; fullgraph=True compiles all of them")
 
     def instead(self, call: Call, out: Any, why: Unwritten) -> Any:
         """Run a call that kernels may not run, or have failed in: line by line, as NumPy does.

@@ -58,6 +58,7 @@ class Parts:
 
     Attributes:
         reasons: why calls run in parts, by the kinds of their arguments.
+        by_rounds: segments end at rounds of loops, so that few of them differ.
     """
 
     def __init__(self, fn: Callable[..., Any], options: Options, where: Where):
@@ -68,6 +69,7 @@ class Parts:
         self.variants: dict[Any, Variant] = {}
         self.prepared: dict[Any, tuple[Prepared, Lowered]] = {}
         self.compiled = 0
+        self.by_rounds = False
         self._lock = locks.rlock()
 
     @staticmethod
@@ -97,6 +99,7 @@ class Parts:
         code = getattr(self.fn, "__code__", None)
         line = code.co_firstlineno if code else 0
         tracer = LazyTracer(function_name(self.fn), line, array_type, run_segment)
+        tracer.by_rounds = self.by_rounds
         layout = call.layout
         arguments = dict(zip(layout.names, call.values, strict=True))
         returned = run_lazily(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opweave._functions.arguments import Signature
+from opweave._functions.budget import TooLongError, too_long, warn
 from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
@@ -22,9 +24,6 @@ from opweave.runtime.calls.arrays import array_type, is_cupy
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.process import environment, locks
-
-# Kernels of a function that writes to its arguments: a compiler takes some 0.25 s for each.
-MOST_WRITING = 40
 
 
 class Preparing:
@@ -51,7 +50,7 @@ class Preparing:
         self.specialised = Specialisations(fn, options, array_type)
         self.calls = Calls(signature)
         self.lock = locks.rlock()
-        self._told_of_errors = False
+        self._told_of_errors = self._told_of_costs = False
 
     def forget(self) -> None:
         """Forget what was traced and prepared."""
@@ -64,20 +63,26 @@ class Preparing:
         on_gpu = config.device == "cuda" or any(map(is_cupy, arrays))
         return self.executor(list(arrays), on_gpu)
 
-    def prepare(self, call: Call) -> Ready:
-        """Prepare a call, and keep it."""
+    def prepare(self, call: Call, or_parts: bool = False) -> Ready:
+        """Prepare a call, and keep it.
+
+        Raises:
+            TooLongError: it compiles for so long that line by line it is done before; where
+                ``or_parts`` says that it may run in parts.
+        """
         if not self._told_of_errors and not self.options.watched and (asked := asked_for()):
             self._told_of_errors = True
             tell_of_errors(self.signature.name, asked)
         on_gpu = is_on_gpu(call)
         with self.lock:
-            return self.calls.keep(call, on_gpu, lambda: self._prepare_slowly(call, on_gpu))
+            made = partial(self._prepare_slowly, call, on_gpu, or_parts)
+            return self.calls.keep(call, on_gpu, made)
 
-    def _prepare_slowly(self, call: Call, on_gpu: bool) -> Ready:
+    def _prepare_slowly(self, call: Call, on_gpu: bool, or_parts: bool) -> Ready:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
-        self._check_length(found)
+        self._check_length(found, or_parts)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)
@@ -97,19 +102,13 @@ class Preparing:
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip
 
-    def _check_length(self, found: Specialised) -> None:
-        """
-        Raises:
-            TraceError: so many kernels write to arguments, as of a loop over steps, that line by
-                line it is done before they are compiled.
-        """
-        count = len(found.lowered.kernels)
-        many = found.variant.graph.written and count > MOST_WRITING
-        if many and not self.options.fullgraph:
-            raise TraceError(
-                f"{self.signature.name}: {count} kernels that write to its arguments, which "
-                "compile for long; fuse one round of its loop, or ask for fullgraph=True"
-            )
+    def _check_length(self, found: Specialised, or_parts: bool) -> None:
+        text = too_long(found.lowered, self.signature.name, self.fn)
+        if text and or_parts:
+            raise TooLongError(text)
+        if text and not self._told_of_costs:
+            self._told_of_costs = True
+            warn(f"{text}. All of them are compiled, since it is to be one whole")
 
     def executor(self, given: list[Any], on_gpu: bool) -> tuple[Device, Any]:
         """Where arrays are computed with.

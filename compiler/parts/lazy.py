@@ -21,7 +21,7 @@ from opweave.compiler.parts.given import Describe, TracerOfGiven
 from opweave.compiler.parts.segments import Segment, cut, may_raise, shared_views
 from opweave.compiler.parts.users_frame import called_there
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.made import is_array
+from opweave.compiler.traced.made import is_array, users_place
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.unwatched import unwatched
 from opweave.opcodes.core import Operator
@@ -31,6 +31,8 @@ from opweave.opcodes.errors import (
 
 # When so many operations are noted, they are computed, though nobody asks for a value.
 MOST_PENDING = 1000
+# Operations of a segment that ends at a round of a loop.
+LEAST_OF_ROUNDS = 64
 
 Run = Callable[[Segment], Sequence[Any]]
 
@@ -72,6 +74,8 @@ class LazyTracer(TracerOfGiven):
         self.breaks: list[Break] = []
         self.asking = 0  # NumPy's own functions that take an array and give back another
         self.leaked = False  # somebody has an array itself and may write to it unseen
+        self.by_rounds = False  # segments end where a loop begins again
+        self._place: tuple[Any, int] = (None, 0)
         self._looked_at: set[int] = set()
 
     @unwatched
@@ -107,7 +111,16 @@ class LazyTracer(TracerOfGiven):
         self.arguments = set(self.given)
 
     def check_length(self, where: Where) -> None:
-        """No limit: what is pending is computed from time to time, however long the function."""
+        """No limit: what is pending is computed from time to time, however long the function.
+
+        ``by_rounds``: where a loop begins again, so that the segments of a loop are the same.
+        """
+        if self.by_rounds:
+            code, at = users_place()
+            begins_again = code is self._place[0] and at < self._place[1]
+            self._place = code, at
+            if begins_again and len(self.builder.nodes) >= LEAST_OF_ROUNDS:
+                self.flush()
 
     def check_truth(self, operator: Operator, operands: Sequence[Any]) -> None:
         """No check: where it matters, Python compares the numbers themselves, see ``told``."""

@@ -8,25 +8,22 @@ exists, no cycle arises, and no profit rule objects.  Every decision keeps its r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.index_values import apart, together
+from opweave.compiler.scheduling.chain_sizes import ChainSize
 from opweave.compiler.scheduling.forms import (
     HANDWRITTEN,
-    MOST_NUMBERS,
-    MOST_OPERANDS,
     Form,
     form_of,
     group_inputs,
     group_outputs,
-    numbers_of,
 )
-from opweave.compiler.scheduling.profit import LONGEST, PROFIT, _is_plain
+from opweave.compiler.scheduling.profit import PROFIT, _is_plain
 from opweave.compiler.scheduling.schedule import Decision, Group, Schedule
 from opweave.opcodes.core import Kind
 from opweave.opcodes.errors import EditError, VerifierError
@@ -94,39 +91,6 @@ def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
     return _Groups(graph, partition).schedule()
 
 
-@dataclass
-class _Size:
-    """The size of a group of maps: the values that it reads, its operations, and its numbers."""
-
-    read: set[int]
-    slots: int
-    numbers: set[Any]
-
-    @classmethod
-    def of(cls, nodes: Iterable[Node]) -> _Size:
-        found = cls(set(), 0, set())
-        for node in nodes:
-            found.read |= {v.id for v in node.values}
-            found.slots += node.operator.cost.slots
-            found.numbers |= numbers_of(node)
-        return found
-
-    def fits(self, other: _Size) -> bool:
-        """True where both together fit one kernel, with room for operands that are returned."""
-        return (
-            len(self.read) + len(other.read) <= MOST_OPERANDS // 2
-            and self.slots + other.slots <= LONGEST
-            and len(self.numbers) + len(other.numbers) <= MOST_NUMBERS
-        )
-
-    def add(self, other: _Size, inside: int) -> None:
-        """Add another group; the value between the two is no longer read."""
-        self.read |= other.read
-        self.read.discard(inside)
-        self.slots += other.slots
-        self.numbers |= other.numbers
-
-
 class _Groups:
     """Groups under construction: a partition of the nodes."""
 
@@ -145,7 +109,7 @@ class _Groups:
         In time linear in the graph; all else is tried pair by pair.
         """
         nodes = self.graph.nodes
-        sizes = {key: _Size.of(nodes[i] for i in part) for key, part in self.members.items()}
+        sizes = {key: ChainSize.of(nodes[i] for i in part) for key, part in self.members.items()}
         for consumer, node in enumerate(nodes):
             for value in node.values if _is_plain(node) else ():
                 producer = self.producers.get(value.id)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opweave.compiler.ir.graph import Graph, Node
-from opweave.compiler.scheduling.forms import (
-    Form,
-)
+from opweave.compiler.scheduling.compile_costs import MOST_SECONDS, seconds_of
+from opweave.compiler.scheduling.forms import Form
 from opweave.opcodes.core import Kind
 
 
@@ -30,9 +29,9 @@ def recomputes_special_functions(graph: Graph, members: set[int], form: Form) ->
     return ""
 
 
-# Operations of one kernel, see ``Cost.slots``.  A kernel of so many compiles within 2 s by NVRTC
-# and by a C++ compiler (0.3 to 1.3 ms each, two cores); far fewer hide what a split moves through
-# memory.  In a row's loop, which is written out for several chunks, a quarter.
+# Operations of one kernel, see ``Cost.slots``, for the slowest functions: NVRTC takes 1.3 ms for
+# each, and still is within ``MOST_SECONDS``; far fewer hide what a split moves through memory.  In
+# a row's loop, which is written out for several chunks, a quarter.
 LONGEST = 1024
 
 
@@ -40,10 +39,15 @@ LONGEST_ROW = LONGEST // 4
 
 
 def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
-    """A kernel of too many operations."""
+    """A kernel of too many operations, or of too many operands and passes."""
     longest = LONGEST if form.kind in ("map", "pixel") else LONGEST_ROW
     slots = sum(graph.nodes[index].operator.cost.slots for index in members)
-    return f"{slots} operations would compile for long: at most {longest}" * (slots > longest)
+    if slots > longest:
+        return f"{slots} operations would compile for long: at most {longest}"
+    seconds = seconds_of(graph, form, members)
+    if seconds > MOST_SECONDS:
+        return f"it would compile for long: some {seconds:.1f} s, at most {MOST_SECONDS:.0f} s"
+    return ""
 
 
 PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (

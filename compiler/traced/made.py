@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Set
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +66,12 @@ def users_line(first_line: int = 0) -> Where:
     if frame is None:
         return Where()
     return Where(frame.f_code.co_filename, frame.f_lineno, frame.f_lineno - first_line + 1)
+
+
+def users_place() -> tuple[CodeType | None, int]:
+    """The same as code and an instruction of it; one that comes earlier begins a loop again."""
+    frame = users_frame()
+    return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
 class Made(NamedTuple):

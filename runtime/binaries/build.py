@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.errors import CompileError
 from opweave.runtime.binaries import clang_ir, hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
+from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
+from opweave.runtime.binaries.progress import log_compiled
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
@@ -27,7 +31,10 @@ HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 
 @dataclass(frozen=True)
 class Binary:
-    """A compiled kernel: ``kind`` is "cubin" or "so", ``origin`` is "compiled", "disk"."""
+    """A compiled kernel: ``kind`` is "cubin" or "so", ``origin`` is "compiled", "disk".
+
+    Kernels that are the same but for names have one binary, each with its own source.
+    """
 
     key: str
     kind: str
@@ -79,6 +86,7 @@ class Builder:
     def __init__(self, disk: DiskCache):
         self.disk = disk
         self.memory: dict[Any, Binary] = {}  # by source and settings, which need no hashing
+        self._read: dict[Any, Binary] = {}  # the same by sources that people read
         self.compiled = 0
         self._locks: dict[str, threading.Lock] = {}
         self._guard = locks.lock()
@@ -92,8 +100,12 @@ class Builder:
         fast: bool = False,
         mode: str = "run",
         cached: bool = True,
+        params: Sequence[str] | None = None,
     ) -> Binary:
         """Return the binary of a source: from memory, from disk, or compiled.
+
+        ``params`` are the names of the kernel's parameters, if it is one that we have rendered:
+        what is compiled then is its canonical source.
 
         Without ``cached`` it is compiled, and nobody finds it later.
 
@@ -101,45 +113,57 @@ class Builder:
             CompileError: the compiler refuses the source.
             NoCompilerError: there is no compiler for the target.
         """
-        if on_host(arch, mode):
-            source = f"{source}\nOW_ENTRY({name})\n"
-        if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
-            source = f'#line 1 "{KERNEL_FILE}"\n{gapped(source)}'
+        text = _completed(Canonical(source, name), arch, mode)
+        found = self._read.get((text, settings(arch, fast=fast, mode=mode))) if cached else None
+        if found is not None:
+            return found
+        common = _completed(_common(source, name, params, arch, mode), arch, mode)
         if not cached:
-            key = key_of(key_parts(source, arch, fast=fast, mode=mode))
-            payload = self._compile(source, arch, fast=fast, mode=mode)
-            return Binary(key, KINDS[on_host(arch, mode)], payload, source, "compiled")
-        return self._build(source, arch, fast=fast, mode=mode)
+            key = key_of(key_parts(common, arch, fast=fast, mode=mode))
+            payload = self._compile(common, text, arch, fast=fast, mode=mode)
+            return Binary(key, KINDS[on_host(arch, mode)], payload, text, "compiled")
+        return self._build(common, text, arch, fast=fast, mode=mode)
 
     def build_plain(self, source: str) -> Binary:
         """Build a host library that is no kernel."""
-        return self._build(source, "host", fast=False, mode="run")
+        return self._build(source, source, "host", fast=False, mode="run")
 
-    def _build(self, source: str, arch: str, *, fast: bool, mode: str) -> Binary:
-        asked = source, settings(arch, fast=fast, mode=mode)
-        found = self.memory.get(asked)
-        if found is not None:
-            return found
-        parts = key_parts(source, arch, fast=fast, mode=mode)
-        key = key_of(parts)
-        with self._guard:
-            lock = self._locks.setdefault(key, locks.lock())
-        with lock:
-            if asked not in self.memory:
-                payload = self.disk.get(key)
-                origin = "disk"
-                if payload is None:
-                    with self.disk.claim(key) as waited:
-                        payload = self.disk.get(key) if waited else None
-                        if payload is None:
-                            origin = "compiled"
-                            payload = self._compile(source, arch, fast=fast, mode=mode)
-                            self.disk.put(key, source, payload, parts)
-                kind = KINDS[on_host(arch, mode)]
-                self.memory[asked] = Binary(key, kind, payload, source, origin)
-            return self.memory[asked]
+    def _build(self, common: str, text: str, arch: str, *, fast: bool, mode: str) -> Binary:
+        """The binary of a canonical source; ``text`` is the same, as a person reads it."""
+        asked = common, settings(arch, fast=fast, mode=mode)
+        if asked not in self.memory:
+            parts = key_parts(common, arch, fast=fast, mode=mode)
+            key = key_of(parts)
+            with self._guard:
+                lock = self._locks.setdefault(key, locks.lock())
+            with lock:
+                if asked not in self.memory:
+                    payload, origin = self.disk.get(key), "disk"
+                    if payload is None:
+                        with self.disk.claim(key) as waited:
+                            payload = self.disk.get(key) if waited else None
+                            if payload is None:
+                                origin = "compiled"
+                                payload = self._compile(common, text, arch, fast=fast, mode=mode)
+                                self.disk.put(key, text, payload, parts)
+                    kind = KINDS[on_host(arch, mode)]
+                    self.memory[asked] = Binary(key, kind, payload, common, origin)
+        found = self._read[text, asked[1]] = replace(self.memory[asked], source=text)
+        return found
 
-    def _compile(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
+    def _compile(self, common: str, text: str, arch: str, *, fast: bool, mode: str) -> bytes:
+        """Compile a canonical source; a complaint is of the text that a person reads."""
+        start = time.perf_counter()
+        try:
+            made = self._compiled(common, arch, fast=fast, mode=mode)
+        except CompileError:
+            if text == common:
+                raise
+            made = self._compiled(text, arch, fast=fast, mode=mode)
+        log_compiled(text, time.perf_counter() - start)
+        return made
+
+    def _compiled(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
         self.compiled += 1
         if on_host(arch, mode):
             flags, libraries = hostcc.flags(mode, fast=fast), hostcc.libraries(mode)
@@ -148,6 +172,28 @@ class Builder:
                 source, flags, HOST_INCLUDE, libraries, apart=apart, weaker=weaker
             )
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
+
+
+def _completed(source: Canonical, arch: str, mode: str) -> str:
+    """A source with the entry by which the host calls its kernel."""
+    text = source.source
+    if on_host(arch, mode):
+        text = f"{text}\nOW_ENTRY({source.name})\n"
+    if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
+        text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'
+    return text
+
+
+def _common(
+    source: str, name: str, params: Sequence[str] | None, arch: str, mode: str
+) -> Canonical:
+    """The canonical source of a kernel that runs; one that is checked keeps its names.
+
+    On a GPU its function keeps its name, which profilers show.
+    """
+    if params is None or mode != "run":
+        return Canonical(source, name)
+    return canonical(source, name, tuple(params), keeps_name=arch != "host")
 
 
 @locks.Once
@@ -171,13 +217,33 @@ def build_kernel(
     Raises:
         CompileError: with ``opcode``, ``line``, numbered ``source`` and ``log``.
     """
-    text = source
+    text, params = source, params_of(kernel)
     if isinstance(kernel, HandwrittenKernel) and on_host(arch, mode):
         text, mode = host_source(source, kernel.name), "sanitize"  # as CUDA, not with our helpers
     try:
-        return builder().build(text, kernel.name, arch, fast=fast, mode=mode, cached=cached)
+        return builder().build(
+            text, kernel.name, arch, fast=fast, mode=mode, cached=cached, params=params
+        )
     except CompileError as error:
         raise explained(error, kernel, source) from None
+
+
+def params_of(kernel: Kernel) -> tuple[str, ...] | None:
+    """Names of a kernel's parameters; None where somebody else wrote it."""
+    return None if isinstance(kernel, HandwrittenKernel) else tuple(p.name for p in kernel.params)
+
+
+def common_source(kernel: Kernel, source: str, mode: str) -> Canonical:
+    """What is equal for kernels that have one binary."""
+    return _common(source, kernel.name, params_of(kernel), kernel.target, mode)
+
+
+def distinct(pairs: Iterable[tuple[Kernel, str]], mode: str) -> list[tuple[Kernel, str]]:
+    """Kernels with their sources, of which no two have the same binary."""
+    found: dict[Canonical, tuple[Kernel, str]] = {}
+    for kernel, source in pairs:
+        found.setdefault(common_source(kernel, source, mode), (kernel, source))
+    return list(found.values())
 
 
 def provenance(kernel: Kernel, source: str) -> dict[int, str]:

@@ -1,7 +1,9 @@
 """The on-disk cache of binaries: content-addressed, verified, capped.
 
 An entry is a folder ``ab/abcd.../`` with the readable ``kernel.cu``, the ``binary``, and
-``manifest.json``, which repeats the key and the hashes of both.  It is written beside its place
+``manifest.json``, which repeats the key and the hashes of both.  Kernels that are the same but for
+names share an entry: the key has the hash of their canonical source (``canonical.py``), and
+``kernel.cu`` is the first of them, with its own names.  It is written beside its place
 and moved there in one step.  Whatever does not verify is a miss.  The cache is as trusted as the
 user's account: the folder belongs to the user, mode 0700, and no symbolic link is followed.
 """
@@ -225,7 +227,7 @@ class DiskCache:
         source = read_file(folder / "kernel.cu")
         if key_of(manifest.get("parts", {})) != key:
             raise ValueError("the key does not follow from its parts")
-        if manifest.get("parts", {}).get("source") != digest(source):
+        if manifest.get("source_sha256") != digest(source):
             raise ValueError("kernel.cu was changed")
         if manifest.get("binary_sha256") != digest(binary):
             raise ValueError("the binary was changed")

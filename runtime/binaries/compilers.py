@@ -12,10 +12,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from opweave.runtime.binaries.progress import Progress
 from opweave.runtime.process import locks
 from opweave.runtime.process.environment import cores
 
@@ -94,16 +95,28 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def at_once(work: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+def at_once(
+    work: Callable[..., T], calls: Sequence[Sequence[Any]], progress: Progress | None = None
+) -> list[T]:
     """The results of several calls, made on several threads, because compilers are processes.
 
-    If one fails, or at Ctrl-C, no other is begun and compilers that run are ended.
+    They begin in order.  If one fails, or at Ctrl-C, no other is begun and compilers that run are
+    ended.
     """
-    running = Running()
+    running, progress = Running(), progress or Progress("", [0.0] * len(calls))
     with ThreadPoolExecutor(min(len(calls), cores()), initializer=running.enter) as pool:
         try:
-            return list(pool.map(lambda call: work(*call), calls))
+            made = {pool.submit(work, *call): number for number, call in enumerate(calls)}
+            waiting = set(made)
+            while waiting:
+                done, waiting = wait(waiting, progress.pause, FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+                progress.tell([made[each] for each in done])
+            return [each.result() for each in made]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             running.stop()
             raise
+        finally:
+            progress.end()

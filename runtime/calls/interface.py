@@ -9,6 +9,7 @@ from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.steps import Launch
+from opweave.runtime.process.locks import Once
 
 # (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
 CallPlan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
@@ -17,7 +18,15 @@ Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
 
 
 class Executor(Protocol):
-    """What launching needs of an executor."""
+    """What launching needs of an executor.
+
+    Attributes:
+        mode: "run", or what kernels are built for to be checked, see hostcc.py.
+        also: what else is compiled once in a process, before a kernel starts.
+    """
+
+    mode: str
+    also: tuple[Once[Any], ...]
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         """A function that makes arrays for an output or a temporary."""

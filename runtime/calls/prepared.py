@@ -15,7 +15,7 @@ from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
-from opweave.runtime.binaries.compilers import at_once
+from opweave.runtime.calls.building import build_all
 from opweave.runtime.calls.interface import Executor, Loop
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
@@ -90,7 +90,7 @@ class Prepared:
         for kernel in lowered.kernels:
             if not kernel.is_empty(self.extents):
                 kernel.grid(self.extents)  # a launch that no device takes is refused first
-        self._build(lowered)
+        build_all(lowered, self.executor, self.extents)
         self.steps = tuple(
             step_of(kernel, self._launcher(kernel, source), self.layouts, self.executor.packer)
             for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
@@ -110,16 +110,6 @@ class Prepared:
         """A function that makes the array of a result; zeros, where a kernel adds to it."""
         make = self.executor.allocator(*self.shapes[value_id])
         return begun(make) if value_id in self.added else make
-
-    def _build(self, lowered: Lowered) -> None:
-        """Compile several kernels on several threads, since compilers are processes."""
-        pairs = [
-            (kernel, source)
-            for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
-            if not kernel.by_numpy and not kernel.is_empty(self.extents)
-        ]
-        if len(pairs) > 1:
-            at_once(self.executor.build, pairs)
 
     def _launcher(self, kernel: Kernel, source: str) -> Launch | None:
         if kernel.is_empty(self.extents):

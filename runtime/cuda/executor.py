@@ -117,10 +117,11 @@ def device_of(arrays: Sequence[Any]) -> int:
 
 
 class CudaExecutor:
-    """Kernels on one device."""
+    """Kernels on one device; ``cached``: binaries are taken from where they are there."""
+
+    mode, also = "run", ()
 
     def __init__(self, index: int, fast: bool = False, cached: bool = True):
-        """``cached``: binaries are taken from memory or disk where they are there."""
         self.index = index
         self.fast = fast
         self.cached = cached

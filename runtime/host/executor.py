@@ -10,28 +10,30 @@ import numpy as np
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.dtypes import DType
-from opweave.runtime.binaries.build import Binary, build_kernel
+from opweave.runtime.binaries.build import Binary, build_kernel, common_source
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.interface import CallPlan, Loop
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
-from opweave.runtime.host.launcher import HostLaunch
+from opweave.runtime.host.launcher import HostLaunch, runtime_library
 from opweave.runtime.host.plans import HostCallPlan, held_at
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.process.locks import Once
 
 
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
 
     mode = "run"
+    also: tuple[Once[Any], ...] = (runtime_library,)
 
     def __init__(self, fast: bool = False, cached: bool = True):
         """``cached``: binaries are taken from memory or disk where they are there."""
         self.fast = fast
         self.cached = cached
-        self._built: dict[tuple[str, str], Binary] = {}
+        self._built: dict[Any, Binary] = {}
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return allocator(shape, dtype.numpy)
@@ -59,7 +61,7 @@ class HostExecutor:
     def build(self, kernel: Kernel, source: str) -> Binary:
         if self.cached:
             return self._build(kernel, source)
-        key = kernel.name, source
+        key = common_source(kernel, source, self.mode)
         if key not in self._built:  # else it was built together with others
             self._built[key] = self._build(kernel, source)
         return self._built[key]

@@ -56,7 +56,7 @@ class VerifyExecutor(HostExecutor):
         schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
     """
 
-    mode = "verify"
+    mode, also = "verify", ()
 
     def __init__(self, schedule: int = 0, fast: bool = False, cached: bool = True):
         super().__init__(fast, cached)

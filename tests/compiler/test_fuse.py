@@ -71,8 +71,10 @@ LONG = [
     ("exponentials", lambda x: np.exp(x), 100, 1),
     ("many exponentials", lambda x: np.exp(x), 250, 3),
     ("remainders", lambda x: x % 3.5, 60, 2),
+    ("sines", lambda x: np.sin(x), 45, 1),
+    ("many sines", lambda x: np.sin(x), 70, 2),
     ("within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 10, 1),
-    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 2),
+    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 6),
 ]
 
 
@@ -82,6 +84,13 @@ def test_a_kernel_that_would_compile_for_long_is_split(name, step, length, kerne
 
     assert len(fused.lower(X, target="sm_90a").kernels) == kernels
     assert kernels == 1 or "would compile for long" in fused.explain(X).text
+
+
+@pytest.mark.parametrize(("length", "kernels"), [(35, 1), (100, 3)])
+def test_results_of_16_bits_compile_for_longer(length, kernels):
+    fused = chain(lambda x: x * 1.5 + 1, length)
+
+    assert len(fused.lower(X.astype(np.float16), target="host").kernels) == kernels
 
 
 @pytest.mark.host

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave._functions import preparing
 from opweave.compiler.pipeline import specialise
 from opweave.opcodes import errors as e
 from tests.support.written import LAYOUTS, agree, laid_in_rows
@@ -429,7 +428,7 @@ def long_loop(u, n):
 
 @pytest.mark.host
 @pytest.mark.parametrize(("module", "name"), [
-    (preparing, "MOST_WRITING"), (specialise, "MOST_WRITES"),
+    (specialise, "MOST_WRITES"),
 ])  # fmt: skip
 def test_a_loop_of_many_writes_runs_in_parts(monkeypatch, module, name):
     monkeypatch.setattr(module, name, 2)

@@ -1,0 +1,88 @@
+"""A budget for compiling: functions whose kernels, by constants, would compile for long."""
+
+from __future__ import annotations
+
+import dis
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any, NamedTuple
+
+from opweave.compiler.ir.values import Where
+from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
+from opweave.compiler.traced.made import users_line
+from opweave.opcodes.errors import OpweaveWarning, TraceError
+from opweave.runtime.calls.building import costs
+
+REMEDY = "fuse one round of it, or repeat it by ow.repeat"
+
+
+class TooLongError(TraceError):
+    """All kernels of a function would compile for long; line by line it is done before."""
+
+
+class Loop(NamedTuple):
+    """A loop of a function: the line of its head, and all of its lines."""
+
+    head: int
+    lines: frozenset[int]
+
+
+def too_long(lowered: Lowered, name: str, fn: Callable[..., Any]) -> str:
+    """What is to be said of a function that would compile for long; "" for any other."""
+    found = costs(lowered, "run")
+    seconds = whole_seconds([each for *_, each in found])
+    if seconds <= MOST_OF_WHOLE:
+        return ""
+    spent: Counter[Where] = Counter()
+    for kernel, _, each in found:
+        nodes = lowered.schedule.groups[kernel.group].nodes
+        for node in nodes:
+            spent[lowered.graph.nodes[node].where] += each / len(nodes)  # type: ignore[assignment]
+    return (
+        f"{name}: {len(found)} different kernels, which compile for some {seconds:.0f} s, most of "
+        f"that for {_place(spent, getattr(fn, '__code__', None))}"
+    )
+
+
+def warn(text: str) -> None:
+    """Warn at the line that calls."""
+    where = users_line()
+    warnings.warn_explicit(text, OpweaveWarning, where.file or "opweave", max(1, where.line))
+
+
+def _place(spent: Counter[Where], code: CodeType | None) -> str:
+    """The innermost loop that has most of what is spent, or else the line."""
+    (most, _), *_ = spent.most_common(1)
+    loops = [*_loops(code)] if code is not None else []
+
+    def inside(loop: Loop) -> float:
+        file = code.co_filename if code else ""
+        return sum(s for w, s in spent.items() if w.file == file and w.line in loop.lines)
+
+    if loops and code is not None:
+        most_inside = max(map(inside, loops))
+        found = min(
+            (loop for loop in loops if inside(loop) >= most_inside / 2),
+            key=lambda loop: len(loop.lines),
+        )
+        if most_inside or len(loops) == 1:
+            where = Where(code.co_filename, found.head)
+            return f"the loop at {where}; {REMEDY}"
+    return f"the line {most}; if it is in a loop, {REMEDY}"
+
+
+def _loops(code: CodeType) -> Iterator[Loop]:
+    """The loops of a function and of those within it, by their jumps back."""
+    line_of = {at: line for start, end, line in code.co_lines() for at in range(start, end, 2)}
+    for instruction in dis.get_instructions(code):
+        if "JUMP_BACKWARD" in instruction.opname:
+            span = range(instruction.argval, instruction.offset + 2, 2)
+            lines = frozenset(line for at in span if (line := line_of.get(at)) is not None)
+            if lines:
+                yield Loop(min(lines), lines)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _loops(constant)

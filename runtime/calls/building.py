@@ -1,0 +1,48 @@
+"""All kernels of a call, compiled on all cores: each kind once, the longest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opweave.compiler.ir.values import Extents
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.scheduling.compile_costs import group_seconds
+from opweave.runtime.binaries.build import distinct
+from opweave.runtime.binaries.compilers import at_once
+from opweave.runtime.binaries.progress import Progress
+from opweave.runtime.calls.interface import Executor
+
+# What the scheduler of the host takes, once for all processes.
+SECONDS_OF_LIBRARY = 1.5
+# A kernel, its source, and the seconds that it is expected to compile.
+Costly = tuple[Kernel, str, float]
+
+
+def costs(lowered: Lowered, mode: str, extents: Extents | None = None) -> list[Costly]:
+    """The kernels that have binaries of their own, the longest first.
+
+    ``extents`` leaves out those that are not started.
+    """
+    pairs = [
+        (kernel, source)
+        for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
+        if not kernel.by_numpy and not (extents and kernel.is_empty(extents))
+    ]
+    graph, groups = lowered.graph, lowered.schedule.groups
+    found = [
+        (kernel, source, group_seconds(graph, groups[kernel.group]))
+        for kernel, source in distinct(pairs, mode)
+    ]
+    return sorted(found, key=lambda each: -each[2])
+
+
+def build_all(lowered: Lowered, executor: Executor, extents: Extents) -> None:
+    """Compile what a call needs on several threads, since compilers are processes."""
+    found = costs(lowered, executor.mode, extents)
+    calls: list[tuple[Any, ...]] = [(each, executor.build, k, text) for k, text, each in found]
+    calls += [(SECONDS_OF_LIBRARY, make) for make in executor.also if not make.called]
+    calls.sort(key=lambda call: -call[0])
+    if len(calls) > 1:
+        progress = Progress(lowered.graph.name, [seconds for seconds, *_ in calls])
+        at_once(lambda make, *given: make(*given), [call for _, *call in calls], progress)

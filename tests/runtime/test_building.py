@@ -1,0 +1,180 @@
+"""Kernels of a program compile together: each kind once, the longest first, and what is told."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.compiler.scheduling.compile_costs import (
+    MOST_SECONDS,
+    SECONDS,
+    Constants,
+    Size,
+    group_seconds,
+    whole_seconds,
+)
+from opweave.runtime.binaries import progress
+from opweave.runtime.binaries.build import Builder, builder
+from opweave.runtime.binaries.cache import DiskCache
+from opweave.runtime.binaries.compilers import at_once
+from opweave.runtime.calls.building import build_all, costs
+from opweave.runtime.process.locks import Once
+
+X = np.ones((32, 24), np.float32)
+
+
+def several(x):
+    """A short kernel, a long one, another short one."""
+    a = np.cumsum(x + 1, axis=0)
+    b = a.T.copy()
+    for _ in range(6):
+        b = np.exp(b - b.max(axis=-1, keepdims=True))
+    return a, b, np.cumsum(b[::-1] * 2, axis=0)
+
+
+def test_the_longest_kernel_is_begun_first():
+    lowered = ow.fuse(several).lower(X, target="host").lowered
+    seconds = [each for *_, each in costs(lowered, "run")]
+
+    assert len(seconds) >= 3
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] > 2 * seconds[-1]
+
+
+class Noting:
+    """An executor that notes what is built."""
+
+    mode = "run"
+
+    def __init__(self):
+        self.built = []
+        self.also = (Once(lambda: self.built.append("library")),)
+
+    def build(self, kernel, source):
+        self.built.append(kernel.name)
+
+
+def test_a_program_builds_each_kind_of_kernel_and_the_library_once():
+    def rounds(x):
+        for _ in range(9):
+            x = np.cumsum(x[::-1], axis=0) * 0.5
+        return x
+
+    program, noting = ow.fuse(rounds).lower(X, target="host"), Noting()
+    lowered, extents = program.lowered, program.found.extents
+    build_all(lowered, noting, extents)
+    assert len(lowered.kernels) == 9
+    assert "library" in noting.built
+    assert len(noting.built) <= 4
+
+    build_all(lowered, noting, extents)
+    assert noting.built.count("library") == 1
+
+
+def test_calls_begin_in_order():
+    begun = []
+    found = at_once(lambda n: begun.append(n) or n * n, [(n,) for n in range(20)])
+
+    assert found == [n * n for n in range(20)]
+    assert sorted(begun) == [*range(20)]
+    assert begun[0] == 0
+
+
+@pytest.mark.parametrize("form", [form for form in SECONDS if form != "vendor"])
+def test_a_kernel_costs_more_for_more_of_anything(form):
+    one = SECONDS[form].seconds(Size(10, 4, 2))
+
+    assert 0 < one < SECONDS[form].seconds(Size(20, 4, 2))
+    assert one < SECONDS[form].seconds(Size(10, 8, 2))
+    assert one < SECONDS[form].seconds(Size(10, 4, 3))
+
+
+def test_constants_are_of_a_kernel_an_operation_and_a_pair_of_operands():
+    assert Constants(1, 0.5, 0.25).seconds(Size(3, 4, 2)) == 1 + 0.5 * 6 + 0.25 * 16
+
+
+@pytest.mark.parametrize(
+    ("each", "whole"), [([], 0), ([3.0], 3), ([3.0, 1.0], 3), ([1.0] * 8, 4), ([2.0, 1.0, 3.0], 3)]
+)
+def test_a_whole_takes_half_of_its_sum_and_no_less_than_its_longest(each, whole):
+    assert whole_seconds(each) == whole
+
+
+def recurrence(a, b, x):
+    out = []
+    s = np.zeros(64, np.float32)
+    for t in range(60):
+        s = a * s + b * x[:, t]
+        out.append(s)
+    return np.stack(out, 1)
+
+
+def test_no_kernel_of_many_operands_costs_more_than_two_seconds():
+    a = np.ones(64, np.float32)
+    lowered = ow.fuse(recurrence).lower(a, a, np.ones((64, 60), np.float32), target="host").lowered
+    seconds = [group_seconds(lowered.graph, group) for group in lowered.schedule.groups]
+
+    assert max(seconds) <= MOST_SECONDS
+    assert len(seconds) > 3
+
+
+def kinds(name, seconds=(1.0, 1.0, 2.0)):
+    return progress.Progress(name, seconds)
+
+
+@pytest.fixture
+def loud(monkeypatch):
+    monkeypatch.delenv("OPWEAVE_LOGS", raising=False)
+
+
+def test_below_two_seconds_nothing_is_told(loud, capsys):
+    at_once(lambda n: n, [(1,), (2,), (3,)], kinds("f"))
+
+    assert capsys.readouterr().err == ""
+
+
+def test_after_two_seconds_one_line_says_what_compiles_and_how_much_is_left(
+    loud, capsys, monkeypatch
+):
+    monkeypatch.setattr(progress, "SECONDS_QUIET", 0.02)
+    monkeypatch.setattr(progress.environment, "cores", lambda: 2)
+    at_once(time.sleep, [(0.0,), (0.1,), (0.15,)], kinds("train"))
+
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "\r" not in told
+    assert re.fullmatch(
+        r"opweave: compiling train: [01] of 3 binaries in 0 s, some 2 s left\n", told
+    )
+
+
+def test_in_a_terminal_it_is_a_bar_with_an_end(loud, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
+    monkeypatch.setattr(progress.Progress, "_is_terminal", staticmethod(lambda: True))
+    at_once(time.sleep, [(0.0,), (0.01,), (0.02,)], kinds("train"))
+
+    told = capsys.readouterr().err
+    assert told.startswith("\r[")
+    assert "3 of 3 binaries" in told.split("\r")[-1]
+    assert told.split("\r")[-1].startswith(f"[{'#' * progress.WIDTH}]")
+    assert told.endswith("\n")
+
+
+def test_quiet_leaves_it_out(capsys, monkeypatch):
+    monkeypatch.setenv("OPWEAVE_LOGS", "quiet")
+    monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
+    at_once(time.sleep, [(0.0,), (0.01,)], kinds("train"))
+
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.host
+def test_a_log_says_how_long_each_kernel_compiled(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPWEAVE_LOGS", "compile")
+    monkeypatch.setattr(builder(), "disk", DiskCache(tmp_path / "cache"))
+    ow.fuse(lambda pressure: np.cosh(pressure) * 3.75)(X)
+
+    assert re.search(r"opweave: \w+_f32 compiled in \d+\.\d\d s\n", capsys.readouterr().err)
+    assert isinstance(builder(), Builder)

@@ -1,0 +1,200 @@
+"""Kernels that are the same but for names compile once, and no others are taken for one."""
+
+import json
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.build import builder
+from opweave.runtime.binaries.canonical import FUNCTION, NAME, canonical
+from opweave.templates import TEMPLATES
+
+X = np.linspace(-2, 2, 640, dtype=np.float32).reshape(64, 10)
+Y = X[:, 0].copy()
+
+
+def scaled(x, y):
+    return np.exp(x) * 3 + y[:, None]
+
+
+def as_named_otherwise(image, threadIdx_, /):
+    made = np.exp(image) * 3
+    # a comment, and other lines
+    return made + threadIdx_[:, None]
+
+
+def keys(function, *arguments, **options):
+    return [k.binary.key for k in ow.fuse(function, **options).lower(*arguments).kernels]
+
+
+@pytest.mark.host
+def test_functions_that_differ_in_names_and_lines_have_one_binary():
+    assert keys(scaled, X, Y) == keys(as_named_otherwise, X, Y)
+
+
+OTHERS = {
+    "a constant": (lambda x, y: np.exp(x) * 4 + y[:, None], (X, Y)),
+    "an operator": (lambda x, y: np.exp(x) * 3 - y[:, None], (X, Y)),
+    "a function": (lambda x, y: np.exp2(x) * 3 + y[:, None], (X, Y)),
+    "the order of operands": (lambda x, y: y[:, None] + np.exp(x) * 3, (X, Y)),
+    "which operand it is": (lambda x, y: np.exp(y)[:, None] * 3 + x, (X, Y)),
+    "a dtype": (scaled, (X.astype(np.float64), Y)),
+    "a layout": (scaled, (np.asfortranarray(X), Y)),
+    "an axis": (lambda x, y: np.exp(x) * 3 + y[None, :10], (X, Y)),
+    "one more output": (lambda x, y: (np.exp(x) * 3 + y[:, None], np.exp(x)), (X, Y)),
+    "one operand for two": (lambda x, y: np.exp(x) * 3 + x, (X, Y)),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("what", OTHERS)
+def test_kernels_that_differ_in_more_than_names_have_binaries_of_their_own(what):
+    function, arguments = OTHERS[what]
+
+    assert not set(keys(function, *arguments)) & set(keys(scaled, X, Y))
+
+
+@pytest.mark.host
+def test_toggles_and_numbers_of_their_own_are_told_apart():
+    found = [keys(scaled, X, Y), keys(scaled, X, Y, fast=True)]
+
+    assert found[0] != found[1]
+
+
+def train(w, x, y, rate):
+    for _ in range(12):
+        p = 1 / (1 + np.exp(-(x @ w)))
+        w = w - rate * (x.T @ (p - y)) / len(y)
+    return w
+
+
+@pytest.mark.host
+def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most():
+    program = ow.fuse(train).lower(np.zeros(10, np.float32), X, Y, np.float32(0.1))
+    found = {kernel.binary.key for kernel in program.kernels if not kernel.data.by_numpy}
+
+    assert len(program.kernels) >= 24
+    assert len(found) <= 5
+
+
+@pytest.mark.host
+def test_a_program_compiles_each_kind_of_kernel_once(tmp_path):
+    before = builder().compiled
+    graph = ow.fuse(train)
+    arguments = np.zeros(10, np.float32), X, Y, np.float32(0.1)
+    first = graph(*arguments)
+
+    assert builder().compiled - before <= 6  # one may be the scheduler
+    np.testing.assert_allclose(first, train(*arguments), rtol=1e-4)
+
+
+@pytest.mark.host
+def test_kernels_that_share_a_binary_are_read_with_their_own_names():
+    one, two = (ow.fuse(f).lower(X, Y).kernels[0] for f in (scaled, as_named_otherwise))
+
+    assert "scaled" in one.binary.source
+    assert "y" in one.source.split("fused")[1]
+    assert "as_named_otherwise" in two.binary.source
+    assert "image" in two.source
+    assert one.binary.payload == two.binary.payload
+
+
+@pytest.mark.host
+def test_a_complaint_of_the_compiler_has_the_names_that_a_person_reads():
+    wrong = ow.operator("no_such", "undefined(x)", "float", lambda x: x, replace=True)
+    with pytest.raises(ow.errors.CompileError) as caught:
+        ow.fuse(lambda my_array: wrong(my_array))(X)
+
+    assert "my_array" in caught.value.source
+    assert NAME not in caught.value.log
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_on_a_gpu_the_function_keeps_its_name(arch):
+    kernel = ow.fuse(scaled).lower(X, Y, target=arch).kernels[0]
+    names = tuple(p.name for p in kernel.data.params)
+    found = canonical(kernel.source, kernel.name, names, keeps_name=True)
+
+    assert found.name == kernel.name
+    assert f"{kernel.name}(" in found.source
+    assert f"{NAME}0" in found.source
+    assert "//" not in found.source
+
+
+SOURCE = """extern "C" void k(const float* x, float* out0)
+{
+    out0[blockIdx.x] = f(x_v.y[1.0e5f]);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "names", "same"),
+    [
+        ([("k(", "other(")], ("other", "x", "out0"), True),
+        ([("x,", "z,"), ("x_v", "z_v")], ("k", "z", "out0"), True),
+        ([("x,", "z,")], ("k", "z", "out0"), False),  # x_v then is derived of no parameter
+        ([("out0", "t7")], ("k", "x", "t7"), True),
+        ([("{", "\n{ // comment\n /* one more */\n")], ("k", "x", "out0"), True),
+        ([("x_v", "x_w")], ("k", "x", "out0"), True),
+        ([("x_v.y", "x_v.z")], ("k", "x", "out0"), False),
+        ([("blockIdx.x", "blockIdx.y")], ("k", "x", "out0"), False),
+        ([("1.0e5f", "1.0e6f")], ("k", "x", "out0"), False),
+        ([("f(", "g(")], ("k", "x", "out0"), False),
+        ([("out0[", "x[")], ("k", "x", "out0"), False),
+        ([("float* x", "double* x")], ("k", "x", "out0"), False),
+        ([('"C"', '"C++"')], ("k", "x", "out0"), False),
+    ],
+)
+def test_what_is_a_name_and_what_is_not(changed, names, same):
+    text = SOURCE
+    for old, new in changed:
+        text = text.replace(old, new)
+
+    found = canonical(text, names[0], names[1:]).source
+    assert (found == canonical(SOURCE, "k", ("x", "out0")).source) is same
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define SHOW(a) #a\nvoid k(float* x) { SHOW(x); }",
+        "#define JOIN(a, b) a ## b\nvoid k(float* x) { JOIN(x, _v); }",
+        "void k(float* x) { report(__LINE__, x); }",
+        "void k(float* x) { x[0] = x(1); }",
+        "void k(float* x) { x[0] = pair.x; }",
+        'void k(float* x) { asm volatile("mov %0, x"); }',
+        "void k(float* x) { char c = 'x'; }",
+        f"void k(float* x) {{ float {NAME}0 = *x; }}",
+        f"void {FUNCTION}(); void k(float* x) {{ }}",
+        'void k(float* x) { const char* s = R"(x // y)"; }',
+    ],
+)
+def test_a_source_in_which_a_name_may_mean_more_stays_as_it_is(text):
+    assert canonical(text, "k", ("x",)) == (text, "k")
+
+
+def test_toggles_and_names_of_the_templates_stay_where_a_parameter_begins_like_them():
+    text = "#define USE_IT 1\nvoid k(float* USE, float* load) { load_chunk(USE_IT, USE, load); }"
+    found = canonical(text, "k", ("USE", "load")).source
+
+    assert f"load_chunk(USE_IT, {NAME}1, {NAME}2)" in found
+
+
+def test_no_template_and_no_header_has_the_canonical_names():
+    for path in [*TEMPLATES.glob("*.*"), *TEMPLATES.glob("host/**/*.*h")]:
+        text = path.read_text() if path.is_file() else ""
+        assert FUNCTION not in text
+        assert NAME not in text
+
+
+@pytest.mark.host
+def test_a_cached_entry_is_the_readable_source(tmp_path):
+    kernel = ow.fuse(lambda pressure: np.sinh(pressure) * 7.25).lower(X).kernels[0]
+    key, root = kernel.binary.key, builder().disk.root
+    folder = root / key[:2] / key
+    manifest = json.loads((folder / "manifest.json").read_text())
+
+    assert "pressure" in (folder / "kernel.cu").read_text()
+    assert manifest["parts"]["source"] != manifest["source_sha256"]
