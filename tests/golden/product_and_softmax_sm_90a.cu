@@ -75,7 +75,41 @@ linear_relu_softmax_product_rows_f32(
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) float left_tile[STAGES * BLOCK_K][BLOCK_M + PAD];
     __shared__ __align__(16) float right_tile[STAGES * BLOCK_K][BLOCK_N + PAD];
-#if STAGES > 1
+#if STAGES == 1
+    for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
+        // load: a tile of x
+        for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
+            const int i = e / BLOCK_K, k = e % BLOCK_K;
+            const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
+            float chunk[VECTOR];
+            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
+        }
+        // load: a tile of w
+        for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
+            const int k = e / BLOCK_N, i = e % BLOCK_N;
+            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
+            float chunk[VECTOR];
+            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
+#pragma unroll
+            for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < BLOCK_K; ++k) {
+            float left[THREAD_M], right[FRAGMENTS][WIDTH];
+#pragma unroll
+            for (int i = 0; i < THREAD_M; ++i) left[i] = left_tile[k][thread_m + i];
+#pragma unroll
+            for (int q = 0; q < FRAGMENTS; ++q)
+                for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
+#pragma unroll
+            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
+        }
+        __syncthreads();  // the tiles may be written again
+    }
+#else
     const auto fetch = [&](const index_t k0, const int stage) {
         float (*const left_to)[BLOCK_M + PAD] = left_tile + stage * BLOCK_K;
         float (*const right_to)[BLOCK_N + PAD] = right_tile + stage * BLOCK_K;
@@ -118,40 +152,6 @@ linear_relu_softmax_product_rows_f32(
             for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
         }
         stage = (stage + 1) % STAGES;
-    }
-#else
-    for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        // load: a tile of x
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
-            const int i = e / BLOCK_K, k = e % BLOCK_K;
-            const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-            float chunk[VECTOR];
-            load_chunk(chunk, x + (m0 + i) * x_s0 + k0 + k, inside);
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) left_tile[k + l][i] = chunk[l];
-        }
-        // load: a tile of w
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
-            const int k = e / BLOCK_N, i = e % BLOCK_N;
-            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            float chunk[VECTOR];
-            load_chunk(chunk, w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) right_tile[k][i + l] = chunk[l];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int k = 0; k < BLOCK_K; ++k) {
-            float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-            for (int i = 0; i < THREAD_M; ++i) left[i] = left_tile[k][thread_m + i];
-#pragma unroll
-            for (int q = 0; q < FRAGMENTS; ++q)
-                for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
-#pragma unroll
-            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
-        }
-        __syncthreads();  // the tiles may be written again
     }
 #endif
 #else
