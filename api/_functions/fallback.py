@@ -92,7 +92,6 @@ class Fallback:
         except OpweaveError as error:
             if isinstance(error, BREAKS) or not has_written(error):
                 self._refused(call, error)
-                self._warn_of_costs(error)
             return None  # else in parts, where what comes before the error is written
         except Exception as error:
             if has_written(error):
@@ -136,6 +135,7 @@ class Fallback:
             raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+        self._warn_of_costs(error)
         if "breaks" in environment.logs():
             print(
                 f"opweave: {self._signature.name} runs in parts: {error}",
