@@ -103,7 +103,6 @@ class Fallback:
             self._without_parts(call, error)
         elif isinstance(error, OpweaveError):
             self._refused(call, error)
-            self._warn_of_costs(error)
         elif is_of_function(error):
             why = f"tracing it raised {type(error).__name__}{_text_of(error)}"
             error.__traceback__ = error.__context__ = error.__cause__ = None
@@ -147,6 +146,7 @@ class Fallback:
         self._without_parts(call, error)
         if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
+        self._warn_of_costs(error)
         if "breaks" in environment.logs():
             print(
                 f"opweave: {self._signature.name} runs in parts: {error}",

@@ -58,6 +58,18 @@ def rows(reduce: Function, length: int, operands: int) -> Function:
     return function
 
 
+def behind(length: int, axis: int) -> Function:
+    """A reduction, and a chain that only the last walk along the row computes."""
+
+    def function(x: Any) -> Any:
+        x = x - x.max(axis, keepdims=True)
+        for _ in range(length):
+            x = np.exp(x) * 0.5
+        return x
+
+    return function
+
+
 STEPS: dict[str, Function] = {
     "plain": lambda x, y: x * 0.5 + y,
     "exp": lambda x, y: np.exp(x - y),
@@ -80,6 +92,9 @@ def programs() -> Iterator[tuple[Function, int, Any]]:
                     yield maps(step, length, operands, outputs), operands, np.float32
     for length in (40, 160):
         yield maps(STEPS["exp"], length, 4, 1), 4, np.float64
+    for axis in (0, -1):
+        for length in (4, 16):
+            yield behind(length, axis), 1, np.float32
     for reduce in (*REDUCES.values(), *SCANS.values()):
         for length, operands in ((1, 1), (4, 1), (4, 4), (8, 8), (16, 8)):
             yield rows(reduce, length, operands), operands, np.float32
@@ -105,19 +120,20 @@ def measured(rounds: int) -> list[Sample]:
     return [Sample(*key, took) for key, took in found.items()]
 
 
-def fitted(samples: list[Sample]) -> Constants:
-    """The constants that have the least relative errors; none is below zero."""
-    sizes = np.array(
-        [[1, s.size.slots * s.size.passes, s.size.operands**2] for s in samples], float
-    )
+def fitted(form: str, samples: list[Sample]) -> Constants:
+    """The constants that have the least relative errors; none is below zero.
+
+    Those of a form that are zero stay zero: the others describe it.
+    """
+    terms = np.array([s.size.terms for s in samples], float)
     took = np.array([s.seconds for s in samples])
-    kept = [0, 1, 2]
+    kept = [number for number, constant in enumerate(SECONDS[form]) if constant]
     while True:
-        found, *_ = np.linalg.lstsq(sizes[:, kept] / took[:, None], np.ones(len(took)), rcond=None)
+        found, *_ = np.linalg.lstsq(terms[:, kept] / took[:, None], np.ones(len(took)), rcond=None)
         if min(found) >= 0:
             break
         kept.pop(int(np.argmin(found)))
-    constants = np.zeros(3)
+    constants = np.zeros(terms.shape[1])
     constants[kept] = found
     return Constants(*map(float, constants))
 
@@ -167,8 +183,8 @@ def main() -> None:
 
 def print_form(form: str, samples: list[Sample]) -> None:
     """The constants that fit a form, and what they say of each of its kernels."""
-    made = fitted(samples)
-    print(f'    "{form}": Constants({made.kernel:.2f}, {made.slot:.5f}, {made.pair:.5f}),')
+    made = fitted(form, samples)
+    print(f'    "{form}": Constants({", ".join(f"{constant:.5f}" for constant in made)}),')
     for s in samples:
         told, kept = made.seconds(s.size), SECONDS[form].seconds(s.size)
         print(f"    # {s.seconds:5.2f} s, fitted {told:5.2f}, kept {kept:5.2f}: {s.size}")

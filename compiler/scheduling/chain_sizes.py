@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.scheduling.compile_costs import MOST_SECONDS, SECONDS, Size, weight
+from opweave.compiler.scheduling.compile_costs import (
+    MOST_SECONDS,
+    SECONDS,
+    Size,
+    is_rounded,
+    weight,
+)
 from opweave.compiler.scheduling.forms import MOST_NUMBERS, MOST_OPERANDS, numbers_of
 from opweave.compiler.scheduling.profit import LONGEST
 
@@ -20,21 +26,24 @@ class ChainSize:
         read: ids of the values that it reads.
         slots: its operations.
         weight: the same to a compiler, see ``compile_costs.weight``.
+        rounded: results that are rounded to 16 bits.
         numbers: keys of its numbers.
     """
 
     read: set[int]
     slots: int
     weight: float
+    rounded: int
     numbers: set[Any]
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> ChainSize:
-        found = cls(set(), 0, 0, set())
+        found = cls(set(), 0, 0, 0, set())
         for node in nodes:
             found.read |= {v.id for v in node.values}
             found.slots += node.operator.cost.slots
             found.weight += weight(node)
+            found.rounded += is_rounded(node)
             found.numbers |= numbers_of(node)
         return found
 
@@ -48,7 +57,8 @@ class ChainSize:
         )
 
     def together(self, other: ChainSize) -> Size:
-        return Size(self.weight + other.weight, len(self.read) + len(other.read))
+        slots, operands = self.weight + other.weight, len(self.read) + len(other.read)
+        return Size(slots, operands, rounded=self.rounded + other.rounded)
 
     def add(self, other: ChainSize, inside: int) -> None:
         """Add another group; the value between the two is no longer read."""
@@ -56,4 +66,5 @@ class ChainSize:
         self.read.discard(inside)
         self.slots += other.slots
         self.weight += other.weight
+        self.rounded += other.rounded
         self.numbers |= other.numbers

@@ -74,7 +74,7 @@ LONG = [
     ("sines", lambda x: np.sin(x), 45, 1),
     ("many sines", lambda x: np.sin(x), 70, 2),
     ("within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 10, 1),
-    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 6),
+    ("many within a row", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)), 40, 5),
 ]
 
 

@@ -88,11 +88,11 @@ def test_a_kernel_costs_more_for_more_of_anything(form):
 
     assert 0 < one < SECONDS[form].seconds(Size(20, 4, 2))
     assert one < SECONDS[form].seconds(Size(10, 8, 2))
-    assert one < SECONDS[form].seconds(Size(10, 4, 3))
+    assert one < SECONDS[form].seconds(Size(10, 4, 2, rounded=1))
 
 
-def test_constants_are_of_a_kernel_an_operation_and_a_pair_of_operands():
-    assert Constants(1, 0.5, 0.25).seconds(Size(3, 4, 2)) == 1 + 0.5 * 6 + 0.25 * 16
+def test_constants_are_of_a_kernel_and_of_operations_and_operands():
+    assert Constants(1, 0.5, 0.25, 2, 3).seconds(Size(6, 4, 2)) == 1 + 3 + 4 + 48 + 192
 
 
 @pytest.mark.parametrize(
