@@ -27,7 +27,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import ORDER, Phase
 from opweave.opcodes.contracts import CONTRACTS
 from opweave.opcodes.errors import EditError, FragmentError
-from opweave.opcodes.structural import Placed, Structural, Structure, refuse_removal
+from opweave.opcodes.structural import COPIED, Placed, Structural, Structure, refuse_removal
 
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a list
 
@@ -126,6 +126,10 @@ def check_structure(found: ListLike) -> None:
     for code, value in _stored(found):
         if code.by and values.count(value) > 1:
             text = f"{code.by.name} writes a value that is stored twice, which is one array"
+            raise refused(found, found.codes.index(code), text)
+        if code.by and value in found.arguments:
+            text = f"{code.by.name} writes what a kernel makes, and {value!r} is an argument, which "
+            text += f"no kernel writes anew; {COPIED}"
             raise refused(found, found.codes.index(code), text)
 
 
