@@ -1,0 +1,105 @@
+"""Judge lists whose index, guard, loads and stores are other op-codes than the template's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from opweave.opcodes import errors
+
+from ..oracles import Fault, Plan
+from ..program import SCOPE
+from .agree import agree, calls, several
+from .forms import ACCUMULATE
+from .program import Lists
+
+ADDED = ("int32", "int64", "uint32", "uint64")  # what a store may add to
+MOST_CALLS = 2
+# Which parts of a structure are tried: a template may take no index, an array may not be read.
+KEPT = ((1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 1), (1, 0, 0), (0, 1, 0))
+# Why a list may not have them, in the words of the error.
+REFUSED = (
+    "does not fit one kernel", "from outside", "has no such array", "stored twice", "is an argument",
+    "view of an argument", "by a helper of its own",
+)  # fmt: skip
+
+
+def structural(program: Lists, plan: Plan) -> None:
+    """Lists with the structure of the program, on the host, as fibres, and by the checker."""
+    if not any(program.structure):
+        return
+    for found, given in calls(program)[:MOST_CALLS]:
+        expected = several(ow.fuse(found)(*given))
+        text, made = _taken(found, given, program.structure, expected)
+        if made is None:
+            continue
+        what = f"{found.name} as {text}"
+        agree("structural", made(*given), expected, what)
+        if plan.target:
+            lowered = made.lower(*given, target=plan.target)
+            agree("structural", lowered(*given), expected, f"{what}, for {plan.target}")
+        if ACCUMULATE in text:
+            _added(made, given, expected, what)
+        if plan.sanitize:
+            report = ow.sanitize(made, *given, schedules=1)
+            if not report.ok:
+                raise Fault("structural", f"{what}: {report}")
+
+
+def _taken(found: Any, given: list[Any], structure: tuple[str, str, str], expected: Any) -> Any:
+    """The list with as much of the structure as its kernel takes, as Python and made."""
+    arrays = [n for n, v in zip(found.arguments, given, strict=True) if np.ndim(v)]
+    for kept in KEPT:
+        parts = tuple(part if keep else "" for part, keep in zip(structure, kept, strict=True))
+        if not any(parts):
+            continue
+        text = restructured(found, parts, arrays, expected)
+        try:
+            made = eval(text, SCOPE | {"made": found})
+            made.lower(*given)
+            return text, made
+        except errors.EditError as error:
+            if not any(words in str(error) for words in REFUSED):
+                raise
+    return "", None
+
+
+def _added(made: Any, given: list[Any], expected: Any, what: str) -> None:
+    """Twice into the same arrays: what is there, and each result once for each call."""
+    outs = [np.full_like(value, 3) for value in map(np.asarray, expected)]
+    adds = [code.by is not None and code.by.adds for code in stores(made)]
+    for _ in range(2):
+        made(*given, out=tuple(outs) if len(outs) > 1 else outs[0])
+    with np.errstate(all="ignore"):
+        sums = [3 + 2 * v if a else v for v, a in zip(map(np.asarray, expected), adds, strict=True)]
+    wanted = [s.astype(v.dtype) for s, v in zip(sums, map(np.asarray, expected), strict=True)]
+    agree("structural", outs, wanted, f"{what}, with out=")
+
+
+def stores(found: Any) -> list[Any]:
+    return [code for code in found.codes if code.name.startswith("store ")]
+
+
+def restructured(
+    found: Any, structure: tuple[str, str, str], arrays: list[str], results: Any
+) -> str:
+    """Python that makes the list anew, with structural op-codes.
+
+    A number is not in memory to be read, and integers alone are added.
+    """
+    once, *by = structure
+    types = dict(zip(found.results, (np.asarray(r).dtype.name for r in results), strict=True))
+    codes = [f"made.codes[{number}]" for number in range(len(found.codes))]
+    for number, code in enumerate(found.codes):
+        kind, _, label = code.name.partition(" ")
+        if kind not in ("load", "store") or (kind == "load" and label not in arrays):
+            continue
+        part = by[kind == "store"]
+        if part == ACCUMULATE and types[label] not in ADDED:
+            part = ""
+        if part:
+            value = f", {code.value!r}" if kind == "store" else ""
+            codes[number] = f"ow.{kind}({label!r}{value}, by={part})"
+    return f"ow.kernel([{', '.join([*filter(None, [once]), *codes])}], name={found.name!r})"
