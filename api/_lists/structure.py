@@ -129,7 +129,7 @@ def check_structure(found: ListLike) -> None:
             text = f"{code.by.name} writes a value that is stored twice, which is one array"
             raise refused(found, found.codes.index(code), text)
         if code.by and value in found.arguments:
-            text = f"{code.by.name} writes what a kernel makes, and {value!r} is an argument, which "
+            text = f"{code.by.name} writes what a kernel makes; {value!r} is an argument, which "
             text += f"no kernel writes anew; {COPIED}"
             raise refused(found, found.codes.index(code), text)
 

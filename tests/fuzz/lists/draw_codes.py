@@ -106,7 +106,9 @@ class CodeMaker(OperatorMaker):
         if own.how not in ("reduction", "scan"):
             return ()
         axis = ("axis", self.choice((-1, -1, 0)))
-        return (axis, ("keepdims", True)) if own.how == "reduction" and self.chance(0.7) else (axis,)
+        return (
+            (axis, ("keepdims", True)) if own.how == "reduction" and self.chance(0.7) else (axis,)
+        )
 
     def product(self) -> str:
         """An operator that multiplies matrices."""

@@ -10,6 +10,8 @@ import numpy as np
 from opweave.opcodes import OPERATORS
 
 from ..generate import Maker
+from .fold_rows import FOLDS
+from .folds import Fold
 from .forms import (
     CONSTANTS,
     EXPRESSIONS,
@@ -20,8 +22,6 @@ from .forms import (
     TOGGLES,
     TRUTHS,
 )
-from .fold_rows import FOLDS
-from .folds import Fold
 from .operators import Expression, Own, holes, leaves_of
 
 # How a program's results are judged: by NumPy's bits, by bounds, or by one form against the others.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ import opweave as ow
 from opweave.opcodes import errors
 
 from .. import oracles
-from ..oracles import Failure, Fault, Plan, Verdict, bits_of
+from ..oracles import Failure, Fault, Plan, Verdict
 from ..program import SCOPE, Step
 from .agree import agree as _agree
 from .agree import calls as _calls
 from .agree import several as _several
+from .folds import Fold
 from .forms import BAD, TOGGLES
 from .program import Lists, unregistered
 from .structure import structural
@@ -45,7 +46,7 @@ def judge_lists(program: Lists, plan: Plan) -> Verdict:
             return verdict
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for check in (_bad, _pickled, _toggled, _others, structural):
+            for check in (_bad, _pickled, _toggled, _alone_along_axes, _others, structural):
                 _kept(check, program, plan, verdict)
     return verdict
 
@@ -213,6 +214,24 @@ def _scheduled(program: Lists) -> None:
             raise Fault("list", f"{found.name}: its schedule reads {text}")
 
 
+def _alone_along_axes(program: Lists, plan: Plan) -> None:
+    """What oracles of whole functions may not see: rounded results hide what lies beside."""
+    if plan.host:
+        _by_one(program, {"neighbour", *(o.name for o in program.own if isinstance(o, Fold))})
+
+
+def _by_one(program: Lists, ops: Any = None) -> None:
+    """Each op-code that has NumPy's bits, alone, on what NumPy has made of those before it."""
+    held = program.evaluate()
+    for step in program.flat.steps:
+        if ops is not None and step.op not in ops:
+            continue
+        if not program.deviates and program.is_exact_step(step, held):
+            made = _alone(program, step, held)
+            meant = [held[r] for r in step.results]
+            _agree("numpy", made, meant, f"{step.text} alone, against NumPy,")
+
+
 def _checked(program: Lists) -> None:
     """``check`` holds every value of every toggle to its bound."""
     if program.is_bounded:
@@ -230,4 +249,5 @@ USES: dict[str, Callable[[Lists], None]] = {
     "repeat": _repeated,
     "schedule": _scheduled,
     "check": _checked,
+    "op-codes": _by_one,
 }

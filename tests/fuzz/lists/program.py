@@ -20,8 +20,8 @@ from .. import forms as graphs
 from ..program import SCOPE, Program, Step
 from ..validity import NotForUs, typed_values
 from .codes import Code, Made, arguments_of, code_text, codes_of
-from .forms import BOUNDED, EXACT, TOGGLES
 from .folds import Fold, beside
+from .forms import BOUNDED, EXACT, TOGGLES
 from .operators import Own
 
 WORD = re.compile(r"\b\w+\b")
@@ -139,18 +139,17 @@ class Lists(Program):
 
     @property
     def is_exact(self) -> bool:
-        ops = {s.op for s in self.flat.steps}
-        own = [o for o in self.own if o.name in ops]
-        if self.deviates or not ops <= {*EXACT, *(o.name for o in own)}:
-            return False
         held = self.flat.evaluate()
-        for step in self.flat.steps:
-            arrays = [held[n].dtype for n in step.names if hasattr(held[n], "dtype")]
-            if any(dtype.kind == "c" for dtype in arrays):
-                return False
-            if any(o.name == step.op and not all(map(o.is_exact, arrays)) for o in own):
-                return False
-        return True
+        return not self.deviates and all(self.is_exact_step(s, held) for s in self.flat.steps)
+
+    def is_exact_step(self, step: Step, held: dict[str, Any]) -> bool:
+        """A line of the flat program has NumPy's bits, given NumPy's values."""
+        own = self.known.own.get(step.op)
+        arrays = [held[n].dtype for n in step.names if hasattr(held[n], "dtype")]
+        if own is None:
+            is_complex = any(dtype.kind == "c" for dtype in arrays)
+            return step.op in EXACT and (step.op == "neighbour" or not is_complex)
+        return all(map(own.is_exact, arrays))
 
     @property
     def is_bounded(self) -> bool:
