@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import opweave as ow
 from opweave.opcodes import errors
 
 from ..oracles import Fault, Plan
-from ..program import SCOPE
+from ..program import SCOPE, operand_text
 from .agree import agree, calls, several
-from .program import Lists
+from .program import Lists, unregistered
 
 ADDS = re.compile("accumulate|add_to|atomicAdd")
 ADDED = ("int32", "int64", "uint32", "uint64")  # what a store may add to
@@ -42,7 +43,8 @@ def structural(program: Lists, plan: Plan) -> None:
         agree("structural", made(*given), expected, what)
         if plan.target:
             lowered = made.lower(*given, target=plan.target)
-            agree("structural", lowered(*given), expected, f"{what}, for {plan.target}")
+            there = ow.fuse(found).lower(*given, target=plan.target)(*given)
+            agree("structural", lowered(*given), there, f"{what}, for {plan.target}")
         _into(made, given, expected, what)
         if plan.sanitize:
             report = ow.sanitize(made, *given, schedules=1)
@@ -58,6 +60,8 @@ def _taken(found: Any, given: list[Any], structure: tuple[str, str, str], expect
         if not any(parts):
             continue
         text = restructured(found, parts, arrays, expected)
+        if text == restructured(found, ("", "", ""), arrays, expected):
+            continue
         try:
             made = eval(text, SCOPE | {"made": found})
             made.lower(*given)
@@ -68,10 +72,37 @@ def _taken(found: Any, given: list[Any], structure: tuple[str, str, str], expect
     return "", None
 
 
+def rows(program: Lists) -> Iterator[dict[str, Any]]:
+    """Calls of lists on arguments of the program, for a test that is written."""
+    given = {a.name for a in program.arguments}
+    with unregistered():
+        for step in program.steps:
+            if step.op not in program.known.lists or not set(step.names) <= given:
+                continue
+            found, values = next(c for c in calls(program) if c[0].name == step.op)
+            expected = several(ow.fuse(found)(*values))
+            text, made = _taken(found, values, program.structure, expected)
+            if made is not None:
+                yield {
+                    "name": step.op,
+                    "operands": ", ".join(map(operand_text, step.operands)),
+                    "text": re.sub(r"\bmade\.", f"{step.op}.", text),
+                    "added": adding(made),
+                }
+
+
+def adding(made: Any) -> list[bool]:
+    """Of each result, whether it is added to what is there."""
+    stores = [code for code in made.codes if code.name.startswith("store ")]
+    return [code.by is not None and code.by.adds for code in stores]
+
+
 def _into(made: Any, given: list[Any], expected: Any, what: str) -> None:
     """Twice into the same arrays, whose elements are written, or added to once in each call."""
+    if "out" in made.arguments:
+        return  # then out= is that argument
     outs = [np.full_like(value, 3) for value in map(np.asarray, expected)]
-    adds = [code.by is not None and code.by.adds for code in stores(made)]
+    adds = adding(made)
     try:
         for _ in range(2):
             made(*given, out=tuple(outs) if len(outs) > 1 else outs[0])
@@ -85,10 +116,6 @@ def _into(made: Any, given: list[Any], expected: Any, what: str) -> None:
         ]
     wanted = [s.astype(v.dtype) for s, v in zip(sums, map(np.asarray, expected), strict=True)]
     agree("structural", outs, wanted, f"{what}, with out=")
-
-
-def stores(found: Any) -> list[Any]:
-    return [code for code in found.codes if code.name.startswith("store ")]
 
 
 def restructured(
