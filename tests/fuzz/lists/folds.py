@@ -91,6 +91,13 @@ class Fold(Own):
         return found.astype(to)
 
 
+def multiplied(x: Any, y: Any) -> Any:
+    """The op-code takes matrices alone; ``np.matmul`` takes vectors, too."""
+    if np.ndim(x) < 2 or np.ndim(y) < 2:
+        raise NotForUs
+    return np.matmul(x, y)
+
+
 def beside(x: Any, step: int = 1, bounds: str = "clamp") -> Any:
     """What ``ow.opcodes.neighbour`` means: an index, and a number where it lies outside."""
     if not np.ndim(x) or not x.shape[-1]:
@@ -103,3 +110,7 @@ def beside(x: Any, step: int = 1, bounds: str = "clamp") -> Any:
     if bounds == "zero":
         taken[..., (at < 0) | (at >= extent)] = 0
     return taken
+
+
+# Op-codes whose meaning is not that of a function of NumPy of the same name.
+MEANINGS = {"neighbour": beside, "matmul": multiplied}

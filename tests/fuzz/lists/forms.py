@@ -184,6 +184,20 @@ BAD: dict[str, type[errors.OpweaveError]] = {
     "ow.structural('nowhere', 'p')": errors.EditError,
     "ow.kernel([ow.opcodes.grid_stride, ow.opcodes.grid_stride, *{k}.codes])": errors.EditError,
     "ow.kernel([ow.load('x_', by=ow.opcodes.streaming_store), *{k}.codes])": errors.EditError,
+    "ow.kernel([*{k}.codes, ow.kernel([ow.opcodes.grid_stride, *{k}.codes])(*{k}.arguments)])":
+        errors.EditError,
+    "ow.kernel([*{k}.codes, ow.store('last_', {k}.arguments[0], by=ow.opcodes.streaming_store)])":
+        errors.EditError,
+    "ow.kernel([ow.load('x_'), ow.opcodes.neighbour(bounds='mirror'), ow.store('y_')])(np.ones(3))":
+        errors.ArgumentError,
+    "ow.reduction('bad_', ['acc = 0', 'acc - x'], 'same', np.subtract, replace=True)":
+        errors.FragmentError,
+    "ow.reduction('bad_', ['acc = 1', 'acc + x'], 'same', np.add, replace=True)": errors.FragmentError,
+    "ow.scan('bad_', ['acc + x'], 'same', np.add, replace=True)": errors.FragmentError,
+    "ow.product('bad_', ['acc = 0', 'acc + x'], 'same', (np.multiply, np.add), replace=True)":
+        errors.FragmentError,
+    "ow.opcodes.sum.with_opcodes(['acc = 0', 'acc = acc + x'])": errors.FragmentError,
+    "ow.opcodes.softmax.with_opcodes('x')": errors.EditError,
 }  # fmt: skip
 TABLES: dict[str, Any] = {
     "list fragment": FORMS,

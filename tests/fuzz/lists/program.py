@@ -20,7 +20,7 @@ from .. import forms as graphs
 from ..program import SCOPE, Program, Step
 from ..validity import NotForUs, typed_values
 from .codes import Code, Made, arguments_of, code_text, codes_of
-from .folds import Fold, beside
+from .folds import MEANINGS, Fold
 from .forms import BOUNDED, EXACT, TOGGLES
 from .operators import Own
 
@@ -187,9 +187,8 @@ def preamble(own: Iterable[Own], made: Iterable[Made]) -> str:
     toggles = dict.fromkeys(o.toggle for o in known.values() if o.toggle)
     lines = [f"{name} = {toggle_text(name)}" for name in toggles]
     made = tuple(made)
-    lines += ["neighbour = ow.opcodes.neighbour"] * any(
-        code.plain_name == "neighbour" for m in made for code in m.codes
-    )
+    words = {code.plain_name for m in made for code in m.codes}
+    lines += [f"{name} = ow.opcodes.{name}" for name in MEANINGS if name in words]
     lines += [o.text(known.get(o.of)) for o in known.values()]
     return "\n".join([*lines, *(m.text for m in made), ""])
 
@@ -202,7 +201,7 @@ def toggle_text(name: str) -> str:
 
 def meanings(own: Iterable[Own]) -> dict[str, Any]:
     """What the lines of a flat program know: operators by NumPy alone."""
-    return SCOPE | {o.name: o.by_numpy for o in own} | {"neighbour": beside}
+    return SCOPE | {o.name: o.by_numpy for o in own} | MEANINGS
 
 
 def all_codes(made: Iterable[Made]) -> dict[str, tuple[Code, ...]]:
@@ -326,7 +325,7 @@ def flat_step(code: Code, result: str, operands: tuple[Any, ...]) -> Step:
     attrs = "".join(f", {k}={v!r}" for k, v in code.attrs)
     row = None if name == code.name else OPERATORS[name]
     function = code.name if row is None else graphs.function(row)
-    if name == "neighbour":
+    if name in MEANINGS:
         function = name
     if name == "cast":
         return Step((result,), name, f"{{0}}.astype({dict(code.attrs)['dtype']!r})", operands)
