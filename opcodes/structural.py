@@ -17,6 +17,8 @@ from opweave.opcodes.errors import EditError
 from opweave.opcodes.tokens import rename
 
 MOST_BLOCKS = 2**31 - 1
+# What to do about a store of an argument.
+COPIED = "put an op-code in between, such as ow.opcodes.copy, or store it without by="
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from opweave._lists.codes import (
     ListLike,
     Load,
     Store,
+    arity,
     at,
     labels_of,
     refused,
@@ -27,7 +28,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import ORDER, Phase
 from opweave.opcodes.contracts import CONTRACTS
 from opweave.opcodes.errors import EditError, FragmentError
-from opweave.opcodes.structural import Placed, Structural, Structure, refuse_removal
+from opweave.opcodes.structural import COPIED, Placed, Structural, Structure, refuse_removal
 
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a list
 
@@ -127,6 +128,10 @@ def check_structure(found: ListLike) -> None:
         if code.by and values.count(value) > 1:
             text = f"{code.by.name} writes a value that is stored twice, which is one array"
             raise refused(found, found.codes.index(code), text)
+        if code.by and value in found.arguments:
+            text = f"{code.by.name} writes what a kernel makes; {value!r} is an argument, which "
+            text += f"no kernel writes anew; {COPIED}"
+            raise refused(found, found.codes.index(code), text)
 
 
 def structure_of(found: ListLike) -> Structure:
@@ -143,7 +148,14 @@ def structure_of(found: ListLike) -> Structure:
 
 def _stored(found: ListLike) -> list[tuple[Store, Any]]:
     """The stores of a list, each with what tells the value that it stores from others."""
-    named: dict[str, Any] = {name: name for name in found.arguments}
+    return _stored_within(found, {name: name for name in found.arguments}, ())
+
+
+def _stored_within(
+    found: ListLike, given: Mapping[str, Any], place: tuple[int, ...]
+) -> list[tuple[Store, Any]]:
+    """The same for a list that is called at a place, with values for its arguments."""
+    named: dict[str, Any] = dict(given)
     running: Any = None
     stores = []
     for number, code in enumerate(found.codes):
@@ -152,8 +164,14 @@ def _stored(found: ListLike) -> list[tuple[Store, Any]]:
         elif isinstance(code, Load):
             running = named[code.label]
         else:
-            running = (number, 0)
-            named |= {label: (number, n) for n, label in enumerate(labels_of(code))}
+            made: list[Any] = [(*place, number)]
+            if isinstance(code, Called):  # which may return an argument, or one value twice
+                operands = [named[o] if type(o) is str else o for o in code.operands]
+                operands[:0] = [running] * (arity(code) - len(operands))
+                inner = dict(zip(code.kernel.arguments, operands, strict=True))
+                made = [v for _, v in _stored_within(code.kernel, inner, made[0])]
+            running = made[0]
+            named.update(zip(labels_of(code), made, strict=False))
     return stores
 
 

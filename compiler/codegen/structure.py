@@ -17,7 +17,7 @@ from opweave.compiler.kernels.kernel_parts import Load, Pass, Store
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import DTypeError, EditError
-from opweave.opcodes.structural import Placed, Structural
+from opweave.opcodes.structural import COPIED, Placed, Structural
 
 # The phases that a template takes from a user, and why it takes no others.
 ACCESSES = (Phase.LOAD, Phase.STORE)
@@ -175,6 +175,11 @@ def _name(kernel: Kernel, setting: Setting, placed: Placed) -> str:
         graph = setting.schedule.graph
         output = graph.outputs[name]
         base = graph.base(output).id if isinstance(output, Value) else -1
+        if base in {i.value.id for i in graph.inputs}:
+            raise EditError(
+                f"{placed.place}: {placed.code.name} writes what a kernel makes, and this is a "
+                f"view of an argument, which no kernel writes anew; {COPIED}"
+            )
         name = next((p.name for p in kernel.params if p.kind == "output" and p.source == base), "")
     if name not in _names(kernel, phase):
         raise EditError(

@@ -13,6 +13,7 @@ X = np.arange(700, dtype=np.int32)
 host = pytest.mark.host
 PLAIN = ow.kernel([ow.load("x"), o.multiply(3), ow.store("y")], name="scale")
 ADDS = PLAIN.replace("store", o.accumulate)
+SAME = ow.kernel([ow.load("u"), o.exp, ow.store("v", "u")], name="same")  # its argument
 FULL = ow.kernel(
     [
         o.grid_stride(blocks=2),
@@ -323,8 +324,17 @@ MISTAKES = [
     (lambda: ow.load("x", by=o.exp), "by=.*a structural op-code"),
     (lambda: ow.kernel([ow.load("x"), o.exp, ow.store("a"), ow.store("b", by=o.accumulate)]),
      "stored twice"),
+    (lambda: ow.kernel([ow.load("x"), o.exp, ow.store("a"), SAME, ow.store("b", by=o.streaming_store)]),
+     "stored twice"),
+    (lambda: ow.kernel([ow.load("x"), SAME, ow.store("b", by=o.streaming_store)]),
+     "'x' is an argument"),
     (lambda: ow.kernel([ow.load("x"), o.exp().named("y"), ow.load("y", by=o.read_only), ow.store()]),
      "'y' is a result in a register"),
+    (lambda: ow.kernel([ow.load("x"), o.exp, ow.store(), ow.store("y", "x", by=o.accumulate)]),
+     "store y: .*'x' is an argument.*op-code in between, such as ow.opcodes.copy"),
+    (lambda: ow.kernel([ow.load("x"), o.exp, ow.store(), ow.load("x"), o.reshape(shape=(7, 100)),
+                        ow.store("y", by=o.streaming_store)])(X),
+     "store 1: .*is a view of an argument.*op-code in between, such as ow.opcodes.copy"),
     (lambda: PLAIN.remove("index"), "'index' is structural.*binds 'first'"),
     (lambda: PLAIN.remove("guard"), "'guard' is structural.*binds 'end'"),
     (lambda: PLAIN.lower(X).remove("guard"), "'guard' is structural.*binds 'end'"),

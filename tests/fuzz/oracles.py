@@ -55,9 +55,10 @@ IN_PARTS = "results that share memory, which depend on no argument"
 # Where the bits of a graph are not those of the function by NumPy: a product's are a library's and
 # follow the layout; NumPy takes statistics of integers and of float16 in an order and in types of
 # its own; where channels mix, it computes with the amounts as Python numbers, a graph with numbers
-# of the picture's type; what a mask selects is added up by NumPy without the rest between.
+# of the picture's type; what a mask selects is added up by NumPy without the rest between; a user's
+# reduction joins neighbours first.
 MIXING = {r.name for r in ow.OPERATORS.values() if r.mixes} | {"hue"}
-OTHER_BITS = {"matmul", "linear", "mean", "var", "std", "selection"} | MIXING
+OTHER_BITS = {"matmul", "linear", "mean", "var", "std", "selection", "folded"} | MIXING
 # Sums whose order follows the layout in NumPy, so that a view that was moved changes their bits.
 ORDERED = frozenset("sum prod mean var std softmax log_softmax ufunc.reduce".split())
 
@@ -320,7 +321,7 @@ def _check_graphs(program: Program, lowered: Any, given: list[Any]) -> None:
     bounds = lowered.bounds(*given) if picks else None
     arrays = {i: _in_rows(a) for i, a in call.arrays.items()}
     traced = run_reference(graph, arrays, env)
-    ops = {s.op for s in program.flat.steps}
+    ops = program.flat.ops
     if not ops & OTHER_BITS:
         _same("graph", expected, _decided(expected, traced, bounds), program)
     if not ops & (ORDERED | OTHER_BITS | {"power"}):

@@ -131,6 +131,11 @@ class Program:
         """Its results have NumPy's bits."""
         return False
 
+    @property
+    def ops(self) -> set[str]:
+        """Names of its operators, by which oracles know what has other bits by NumPy."""
+        return {step.op for step in self.steps}
+
     @cached_property
     def source(self) -> str:
         """The function, as Python source."""

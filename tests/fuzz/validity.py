@@ -197,7 +197,7 @@ def typed_values(
     )
     if row.kind is Kind.COMPOSITE:
         _promoted(types)
-        return _as_with_float16(step, held, made)
+        return _as_with_float16(step, held, made, scope)
     try:
         _, results = row.type_rule(types, (("dtype", None),))
     except OpweaveError as error:
@@ -227,13 +227,15 @@ def _is_bfloat16(value: Any) -> bool:
     return getattr(getattr(value, "dtype", None), "name", "") == "bfloat16"
 
 
-def _as_with_float16(step: Step, held: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+def _as_with_float16(
+    step: Step, held: dict[str, Any], made: dict[str, Any], scope: dict[str, Any]
+) -> dict[str, Any]:
     """A composite of bfloat16 has the types that it has of float16, whose numbers NumPy keeps."""
     if any(np.asarray(held[n]).dtype == np.float16 for n in step.names):
         return made  # two 16-bit types give float32
     with np.errstate(all="ignore"):
         other = {n: v.astype(np.float16) if _is_bfloat16(v) else v for n, v in held.items()}
-        like = step_values(step, {n: other[n] for n in step.names})
+        like = step_values(step, {n: other[n] for n in step.names}, scope)
         kinds = {n: "bfloat16" if v.dtype == np.float16 else v.dtype for n, v in like.items()}
         return {n: v.astype(kinds[n]) for n, v in made.items()}
 

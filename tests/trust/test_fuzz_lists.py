@@ -1,6 +1,7 @@
 """The fuzzer's op-code lists: what is drawn, and that faults that were put in are found."""
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -9,13 +10,18 @@ import opweave._lists.joining as joining
 import opweave._lists.oplist as oplist
 import opweave._lists.pickled as pickled
 import opweave.compiler.pipeline.driver as driver
-from opweave.opcodes import OPERATORS
+from opweave.opcodes import OPERATORS, errors
+from opweave.opcodes.operators import composites
 from tests.fuzz import kinds
+from tests.fuzz.lists import operators, structure
 from tests.fuzz.lists.codes import Code, Made
 from tests.fuzz.lists.draw import draw
+from tests.fuzz.lists.fold_rows import FOLDS
+from tests.fuzz.lists.folds import Fold
 from tests.fuzz.lists.forms import TABLES
 from tests.fuzz.lists.operators import Own
-from tests.fuzz.lists.program import Lists
+from tests.fuzz.lists.program import Lists, unregistered
+from tests.fuzz.lists.structure import restructured
 from tests.fuzz.lists.write import text
 from tests.fuzz.oracles import Plan
 from tests.fuzz.program import Array, Step
@@ -117,3 +123,123 @@ def test_a_fault_in_lists_is_found_shrunk_and_written(
     assert len(small.steps) == len(small.outputs) == 1
     assert sum(len(made.codes) for made in small.made) <= 9
     assert "--seed 1 --only 2 --kind list" in test
+
+
+X = Array("a0", "int32", (70,), "C", "whole", 5)
+WAYS = Own("op0", ("x",), (("", ("{0} + {1}", "x", "x")),), toggle="USE_OTHER")
+ROUNDED = replace(WAYS, fragments=(("", ("{0} + {1}", "x", ("{0} * {1}", "x", "x"))),))
+XOR = Fold("op0", ("x",), how="reduction", of="xor_all")
+COMMON = Fold("op0", ("x", "y"), how="product", of="common")
+TIMES = Code("operator", "op0")
+LEFT = Code("operator", "ow.opcodes.neighbour", attrs=(("step", -1), ("bounds", "clamp")))
+AHEAD = "first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR + 1"
+BACK = f"{AHEAD} - 1 - (blockIdx.x + threadIdx.x > 0) * VECTOR"
+
+
+def listed(code, own=(), structure=("", "", ""), shape=(70,)):
+    """A program of one list, of one op-code."""
+    codes = (load("x"), code, store("y"))
+    arguments = (replace(X, shape=shape),)
+    steps = (Step(("v0",), "k0", "k0({0})", ("a0",)),)
+    made = (Made("k0", codes=codes),)
+    return Lists(arguments, steps, ("v0",), (), tuple(own), made, structure=structure)
+
+
+def by(phase, text):
+    """A structure with one op-code."""
+    found = f"ow.structural({phase!r}, {text!r})"
+    return tuple(
+        found * (p in (phase, *("index",) * (phase == "guard")))
+        for p in ("index", "load", "store")
+    )
+
+
+LOOP = "ow.structural('index', 'for (index_t first = ((index_t)blockIdx.x * (CHUNKS * BLOCK) + threadIdx.x) * VECTOR + (blockIdx.x + threadIdx.x < 1); first < cols; first += (index_t)gridDim.x * (CHUNKS * BLOCK * VECTOR))')"
+LOST = "ow.structural('store', 'add_to(p, *p == 3 ? 0 : x)')"
+WRONG = {
+    "a toggle whose other value computes another result": (
+        listed(TIMES, [WAYS]), (operators, "other_text", lambda e: "x * (T)3"), "bound"),
+    "a toggle whose other value computes another result, where no bound is known": (
+        listed(TIMES, [ROUNDED]), (operators, "other_text", lambda e: "x * (T)3"), "toggle"),
+    "an index that leaves the first element out": (
+        listed(op("add", 1), structure=by("index", AHEAD)), None, "structural"),
+    "an index by which two threads have an element": (
+        listed(op("add", 1), structure=by("index", BACK)), None, "structural"),
+    "a guard that ends too early": (
+        listed(op("add", 1), structure=by("guard", "end = cols - 1")), None, "structural"),
+    "a load of the element beside": (
+        listed(op("add", 1), structure=by("load", "*(p - 1)")), None, "structural"),
+    "a store that rounds": (
+        listed(op("add", 1), structure=by("store", "store(p, x / 2 * 2)")), None, "structural"),
+    "a store that loses an update": (
+        listed(op("add", 1), structure=by("store", "add_to(p, *p == 3 ? 0 : x)")), None, "structural"),
+    "a policy that clamps at the other end": (
+        listed(LEFT), (composites, "BOUNDS", composites.BOUNDS | {"clamp": "wrap"}), "graph"),
+    "a policy that clamps one further": (
+        listed(LEFT), (composites, "BOUNDS", composites.BOUNDS | {"clamp": "reflect"}), "graph"),
+    "a reduction of another step than it means": (
+        listed(TIMES, [XOR]), (FOLDS, "xor_all", FOLDS["or_all"].codes), "numpy"),
+    "a product of another step than it means": (
+        listed(Code("operator", "op0", ("x", "x")), [COMMON], shape=(7, 7)),
+        (FOLDS, "common", FOLDS["odd"].codes), "numpy"),
+}  # fmt: skip
+
+
+def planted(monkeypatch, fault):
+    owner, name, value = fault
+    if isinstance(owner, dict):
+        monkeypatch.setitem(owner, name, owner[name]._replace(codes=value))
+    else:
+        monkeypatch.setattr(owner, name, value, raising=False)
+
+
+@pytest.mark.parametrize(("program", "fault", "oracle"), WRONG.values(), ids=WRONG)
+def test_a_fault_of_an_op_code_is_found(shared, monkeypatch, program, fault, oracle):  # noqa: F811
+    program = replace(program, bad=("", ""))  # whose lists are not made yet
+    if fault is not None:
+        planted(monkeypatch, fault)
+
+    failures = kinds.judge(program, ON_HOST).failures
+
+    assert [f.oracle for f in failures] == [oracle]
+    if oracle != "graph":  # where what is written down takes the fault along
+        assert_fails(text(program, failures[0], 1, 2, ON_HOST, "list"))
+
+
+def assert_fails(test):
+    """A test that was written fails, and not before its asserts."""
+    scope = {"__name__": "written"}
+    exec(compile(test, "<written>", "exec"), scope)
+    with unregistered(), pytest.raises((AssertionError, errors.CheckError)):
+        scope["test_lists_are_what_their_op_codes_are"]()
+
+
+# What is put in, and which programs have it: each must be found in one of the first few of these.
+DRAWN = {
+    "a toggle whose other value computes another result": (
+        (operators, "other_text", lambda e: "x * (T)0 + (T)5"), lambda p: any(o.toggle for o in p.own)),
+    "a grid-stride loop that leaves its first element out": (
+        (structure, "restructured", lambda f, *a: restructured(f, *a).replace("ow.opcodes.grid_stride", LOOP)),
+        lambda p: p.structure[0] == "ow.opcodes.grid_stride"),
+    "a store that loses an update": (
+        (structure, "restructured", lambda f, *a: restructured(f, *a).replace("ow.opcodes.accumulate", LOST)),
+        lambda p: p.structure[2] == "ow.opcodes.accumulate" and p.arguments[0].dtype[-2:] in ("32", "64")),
+    "a policy that clamps at the other end": (
+        (composites, "BOUNDS", composites.BOUNDS | {"clamp": "wrap"}), lambda p: "clamp" in str(p)),
+    "a reduction of another step than it means": (
+        (FOLDS, "xor_all", FOLDS["or_all"].codes), lambda p: any(o.of == "xor_all" for o in p.own)),
+}  # fmt: skip
+MOST_JUDGED = 12
+
+
+@pytest.mark.parametrize(("fault", "has_it"), DRAWN.values(), ids=DRAWN)
+def test_a_fault_is_found_in_one_of_a_few_programs(shared, monkeypatch, fault, has_it):  # noqa: F811
+    planted(monkeypatch, fault)
+    programs = (p for p in (draw(11, n) for n in range(3000)) if has_it(p))
+
+    judged = (
+        kinds.judge(p, replace(ON_HOST, other=n)).failures
+        for n, p in enumerate(islice(programs, MOST_JUDGED))
+    )
+
+    assert any(judged)

@@ -14,7 +14,7 @@ from ..program import SCOPE, Step
 from ..validity import NotForUs, checked_values
 from .codes import Code, Made, arguments_of, codes_of, names_of, results_of
 from .draw_codes import MISSES, TRIES, CodeMaker, Drawing
-from .forms import ARGUMENTS, BAD, FRESH, LABELS, OUTPUTS
+from .forms import ACCUMULATE, ARGUMENTS, BAD, BY, FRESH, LABELS, ONCE, OUTPUTS, TOGGLES
 from .program import Lists, call_of, preamble, reached, steps_of_call, unregistered
 
 
@@ -43,12 +43,14 @@ class ListMaker(CodeMaker):
             tuple(self.own), tuple(self.made),
         )  # fmt: skip
         name = self.choice([m.name for m in self.made])
-        return replace(made, bad=(self.choice(tuple(BAD)), name)).pruned()
+        store = ACCUMULATE if self.chance(0.3) else self.choice(BY["store"])
+        parts = self.choice(ONCE), self.choice(BY["load"]), store
+        return replace(made, bad=(self.choice(tuple(BAD)), name), structure=parts).pruned()
 
     def toggles(self) -> tuple[tuple[str, int], ...]:
         """Of kernels, and of the user's operators."""
         own = sorted({o.toggle for o in self.own if o.toggle and self.chance(0.5)})
-        return (*super().toggles(), *((name, 1) for name in own))
+        return (*super().toggles(), *((name, self.choice(TOGGLES[name][0])) for name in own))
 
     def shape(self) -> tuple[int, ...]:
         """Small: most of what differs between lists is no matter of extents."""
@@ -133,7 +135,10 @@ class ListMaker(CodeMaker):
 
     def plain(self) -> Step:
         """An operator of NumPy's between lists."""
-        return self.applied(OPERATORS[self.ours()])
+        name = self.ours()
+        if name == "neighbour":
+            raise NotForUs  # of lists, which know what it means
+        return self.applied(OPERATORS[name])
 
     def call(self, made: Made) -> Step:
         """A call of a new list, with what is given for it."""
@@ -149,7 +154,22 @@ class ListMaker(CodeMaker):
         count = self.choice((1, 1, 2, 2, 3))
         names = [str(a) for a in self.rng.permutation(ARGUMENTS)[:count]]
         self.given = {a: first if not n else self.beside(first) for n, a in enumerate(names)}
-        return Made(self.new_list(), codes=Drawing(self, OUTPUTS, LABELS).codes())
+        multiplies = any(o.how == "product" for o in self.own)
+        self.factors_given = count > 1 and self.chance(0.5 if multiplies else 0.05)
+        if self.factors_given:
+            self.given |= dict(zip(names, self.factors_beside(first), strict=False))
+        made = Made(self.new_list(), codes=Drawing(self, OUTPUTS, LABELS).codes())
+        self.factors_given = False
+        return made
+
+    def factors_beside(self, name: str) -> tuple[str, str]:
+        """Two values of which one can be multiplied by the other."""
+        shape = np.shape(self.held[name])
+        if len(shape) < 2 or not 0 < shape[-1] < 100:
+            name = self.array((self.choice(SMALL), self.choice((3, 4, 33))), self.matching(name))
+            shape = np.shape(self.held[name])
+        other = self.array((shape[-1], self.choice(SMALL)), self.held[name].dtype.name)
+        return name, other
 
     def before(self) -> Step:
         """An earlier call of a list, on whose values another one is tried.
@@ -172,7 +192,7 @@ class ListMaker(CodeMaker):
         how = self.choice(("insert", "insert", "insert", "replace", "remove", "renamed"))
         if how == "renamed":
             return self.taken(self.renamed(name, codes), codes)
-        hashed = {o.name for o in self.own if o.how == "replaced"}  # whose names have a digest
+        hashed = {o.name for o in self.own if o.built_in}  # whose names have a digest
         at = str(self.choice([n for c in codes for n in c.names if n not in hashed]))
         given = (self.choice(("before", "after")) if how == "insert" else "name", at)
         known = sorted({*arguments_of(codes), *(n for c in codes for n in c.labels)})

@@ -11,12 +11,12 @@ import numpy as np
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 
-from ..program import SCOPE
 from ..validity import ERRORS, MOST, NotForUs, checked_values
 from .codes import Code, Made, codes_of, results_of
 from .draw_operators import OperatorMaker
-from .forms import BOUNDED, EXACT, OPERANDS
-from .program import Known, Running
+from .forms import BOUNDED, EXACT, OPERANDS, POLICIES, STEPS
+from .operators import Own
+from .program import Known, Running, meanings
 
 OURS = (*EXACT, *BOUNDED)
 CASTS = ("float16", "float32", "float64", "int32", "uint8", "int64")
@@ -40,6 +40,7 @@ class CodeMaker(OperatorMaker):
         # what the results of lists are in the flat program, and its values that have no other name
         self.aliases: dict[str, Any] = {}
         self.hidden: dict[str, Any] = {}
+        self.factors_given = False  # the first two of them are those of a product
         self.given: dict[str, Any] = {}  # for the arguments of the list in the making
 
     @property
@@ -48,7 +49,7 @@ class CodeMaker(OperatorMaker):
 
     @property
     def scope(self) -> dict[str, Any]:
-        return SCOPE | {o.name: o.by_numpy for o in self.own}
+        return meanings(self.own)
 
     def new_list(self) -> str:
         return f"k{len(self.made)}"
@@ -67,7 +68,8 @@ class CodeMaker(OperatorMaker):
             made = Code("list", name)
             count = len(results_of(codes))
         elif draw < 0.5 and own:
-            made, count = Code("operator", self.choice(own).name), 1
+            picked = self.choice(own)
+            made, count = Code("operator", picked.name, attrs=self.fold_attrs(picked)), 1
         else:
             name = self.ours()
             made = Code("operator", f"ow.opcodes.{name}", attrs=self.attrs(name))
@@ -88,6 +90,8 @@ class CodeMaker(OperatorMaker):
 
     def attrs(self, name: str) -> tuple[tuple[str, Any], ...]:
         row = OPERATORS[name]
+        if name == "neighbour":
+            return (("step", int(self.choice(STEPS))), ("bounds", self.choice(POLICIES)))
         if name == "cast":
             return (("dtype", self.choice(CASTS)),)
         if row.kind is Kind.MAP:
@@ -97,7 +101,23 @@ class CodeMaker(OperatorMaker):
             found["keepdims"] = True
         return tuple(found.items())
 
+    def fold_attrs(self, own: Own) -> tuple[tuple[str, Any], ...]:
+        """Of a reduction or a scan of a user's; no other operator of theirs has any."""
+        if own.how not in ("reduction", "scan"):
+            return ()
+        axis = ("axis", self.choice((-1, -1, 0)))
+        return (
+            (axis, ("keepdims", True)) if own.how == "reduction" and self.chance(0.7) else (axis,)
+        )
+
+    def product(self) -> str:
+        """An operator that multiplies matrices."""
+        found = [o.name for o in self.own if o.how == "product"]
+        return str(self.choice([*found, *found, "ow.opcodes.matmul"]))
+
     def ours(self) -> str:
+        if self.chance(0.05):
+            return "neighbour"
         if self.mode == "exact" or self.chance(0.4):
             return str(self.choice(EXACT))
         return str(self.choice(OURS if self.chance(0.6) else MAPS))
@@ -118,6 +138,9 @@ class Drawing:
 
     def codes(self) -> tuple[Code, ...]:
         maker = self.maker
+        if maker.factors_given:
+            first, second = self.arguments[:2]
+            self.grown(Code("operator", maker.product(), (first, second)))
         wanted = maker.choice((1, 2, 2, 3, 4, 6))
         for _ in range(TRIES * wanted):
             if wanted <= 0:

@@ -10,6 +10,8 @@ import numpy as np
 from opweave.opcodes import OPERATORS
 
 from ..generate import Maker
+from .fold_rows import FOLDS
+from .folds import Fold
 from .forms import (
     CONSTANTS,
     EXPRESSIONS,
@@ -45,6 +47,8 @@ class OperatorMaker(Maker):
         return self.own[-1]
 
     def one(self, name: str) -> Own:
+        if self.chance(0.25):
+            return self.fold(name)
         draw = self.rng.random()
         if draw < 0.15:
             row = self.choice(REPLACED)
@@ -55,6 +59,12 @@ class OperatorMaker(Maker):
             if self.chance(0.25):
                 made = replace(made, toggle=self.choice(tuple(TOGGLES)))
         return made
+
+    def fold(self, name: str) -> Fold:
+        """A reduction, a scan or a product."""
+        how = self.choice(("reduction", "scan", "product"))
+        of = self.choice([name for name, row in FOLDS.items() if row.how == how])
+        return Fold(name, ("x", "y") if how == "product" else ("x",), how=how, of=of)
 
     def fragments(self, made: Own, known: tuple[str, ...] = ()) -> Own:
         """The operator with one to three more fragments, of which each is read."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from opweave.opcodes import errors
 
+from .fold_rows import FOLDS
+
 FLOATS, NUMBERS, ALL = "f", "fiu", "fiub"
 
 
@@ -73,12 +75,13 @@ CONSTANTS: tuple[Any, ...] = (1, 2, 3, 7, 0.5, 2.5)
 RESULTS = ("s", "t", "q", "BLOCK", "j0", "v0", "n0", "out", "rows")
 PARAMETERS = (("x",), ("x", "y"), ("y", "x"), ("x", "y", "z"), ("img", "n0"), ("a", "b", "lanes"))
 
-# Toggles that fragments may test: what they are declared with.
+# Toggles that fragments may test: their values, and what they are declared with besides.
 TOGGLES = {
-    "USE_OTHER": "0, 1, doc='the other way'",
-    "WAY": "0, 1, 2",
-    "WIDE": "0, 1, rule=lambda device, result: result.size > 20",
-    "ON_DEVICE": "0, 1, check=lambda value, device, result: 'no' * (value and device.is_host)",
+    "USE_OTHER": ((0, 1), "doc='the other way'"),
+    "WAY": ((0, 1, 2), ""),
+    "WIDE": ((0, 1), "rule=lambda device, result: result.size > 20"),
+    "ON_DEVICE": ((0, 1), "check=lambda value, device, result: 'no' * (value and device.is_host)"),
+    "ANOTHER": ((1, 0), "same_bits=False, rule=lambda device, result: result.size % 2"),
 }
 # The same in C once more, for the other way of a toggle; anything else stands in brackets.
 OTHERS = {
@@ -104,7 +107,7 @@ REPLACED: tuple[tuple[str, tuple[str, ...], str], ...] = (
 EXACT = (
     "add", "subtract", "multiply", "divide", "negative", "absolute", "sqrt", "square", "floor", "trunc",
     "where", "greater", "less_equal", "equal", "logical_and", "logical_not", "bitwise_and",
-    "bitwise_or", "invert", "isnan", "sign",
+    "bitwise_or", "invert", "isnan", "sign", "neighbour",
 )  # fmt: skip
 BOUNDED = (
     "exp", "tanh", "log1p", "sin", "relu", "sigmoid", "maximum", "minimum", "clip", "power", "sum", "mean",
@@ -112,6 +115,9 @@ BOUNDED = (
 )  # fmt: skip
 # Numbers as operands of op-codes.
 OPERANDS: tuple[Any, ...] = (1, 2, 3, -1, 0, 0.5, 2.0, -1.5, 0.1, True, np.inf)
+# What a neighbour reads beside the array, and how far it may lie.
+POLICIES = ("clamp", "wrap", "zero")
+STEPS = (-3, -1, -1, 1, 1, 2, 40)
 # Names of arguments and results of lists; few, so that joins meet the same ones.
 ARGUMENTS = ("x", "y", "z", "w", "u")
 OUTPUTS = ("y", "z", "out", "p", "q")
@@ -123,13 +129,14 @@ JOINS = ("+", "then by name", "then")
 
 # Structural op-codes in the place of an index or a guard, of a load, of a store.
 ONCE = (
-    "ow.opcodes.grid_stride", "ow.opcodes.grid_stride(blocks=2)",
+    "", "ow.opcodes.grid_stride", "ow.opcodes.grid_stride(blocks=2)", "ow.structural('guard', 'end = cols')",
     "ow.structural('index', 'first = ((index_t)threadIdx.x + (index_t)blockIdx.x * (BLOCK * CHUNKS)) * VECTOR')",
 )  # fmt: skip
+ACCUMULATE = "ow.opcodes.accumulate"  # for integers of 32 and 64 bits
 BY = {
-    "load": ("ow.opcodes.read_only", "ow.opcodes.streaming_load", "ow.opcodes.packed_pairs",
+    "load": ("", "ow.opcodes.read_only", "ow.opcodes.streaming_load", "ow.opcodes.packed_pairs",
              "ow.structural('load', 'load(p)')"),
-    "store": ("ow.opcodes.streaming_store", "ow.structural('store', 'store(p, x)')"),
+    "store": ("", "ow.opcodes.streaming_store", "ow.structural('store', 'store(p, x)')", ACCUMULATE),
 }  # fmt: skip
 
 # Lists that are refused, of a kernel {k}, and with what.
@@ -177,11 +184,28 @@ BAD: dict[str, type[errors.OpweaveError]] = {
     "ow.structural('nowhere', 'p')": errors.EditError,
     "ow.kernel([ow.opcodes.grid_stride, ow.opcodes.grid_stride, *{k}.codes])": errors.EditError,
     "ow.kernel([ow.load('x_', by=ow.opcodes.streaming_store), *{k}.codes])": errors.EditError,
+    "ow.kernel([*{k}.codes, ow.kernel([ow.opcodes.grid_stride, *{k}.codes])(*{k}.arguments)])":
+        errors.EditError,
+    "ow.kernel([*{k}.codes, ow.store('last_', {k}.arguments[0], by=ow.opcodes.streaming_store)])":
+        errors.EditError,
+    "ow.kernel([ow.load('x_'), ow.opcodes.neighbour(bounds='mirror'), ow.store('y_')])(np.ones(3))":
+        errors.ArgumentError,
+    "ow.reduction('bad_', ['acc = 0', 'acc - x'], 'same', np.subtract, replace=True)":
+        errors.FragmentError,
+    "ow.reduction('bad_', ['acc = 1', 'acc + x'], 'same', np.add, replace=True)": errors.FragmentError,
+    "ow.scan('bad_', ['acc + x'], 'same', np.add, replace=True)": errors.FragmentError,
+    "ow.product('bad_', ['acc = 0', 'acc + x'], 'same', (np.multiply, np.add), replace=True)":
+        errors.FragmentError,
+    "ow.opcodes.sum.with_opcodes(['acc = 0', 'acc = acc + x'])": errors.FragmentError,
+    "ow.opcodes.softmax.with_opcodes('x')": errors.EditError,
 }  # fmt: skip
 TABLES: dict[str, Any] = {
     "list fragment": FORMS,
     "list op-code": (*EXACT, *BOUNDED, "any other", "of the user's", "a list"),
-    "list operator": ("operator", "cuda", "extended", "replaced"),
+    "list operator": ("operator", "cuda", "extended", "replaced", "reduction", "scan", "product"),
+    "list fold": tuple(FOLDS),
+    "list policy": POLICIES,
+    "list structure": tuple(filter(None, (*ONCE, *BY["load"], *BY["store"]))),
     "list toggle": tuple(TOGGLES),
     "list edit": EDITS,
     "list join": JOINS,

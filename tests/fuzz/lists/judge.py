@@ -4,7 +4,9 @@ lists      lists in a function have the bits of their op-codes written out
 split      so have the function's lines, each compiled alone
 list       a list that is called alone has the bits of the list in a function
 pickled    a list that was pickled is the same list, and has the same bits
-structural a list with another index, other loads and stores has the bits of the list
+structural a list with another index, guard, loads and stores has the bits of the list, and no
+           race; one that adds to what is there adds its bits once
+toggle     so has a function with any value of any toggle; ``check`` holds it to its bound
 bad list   a list that has no meaning is refused by the error that is documented
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,15 @@ import opweave as ow
 from opweave.opcodes import errors
 
 from .. import oracles
-from ..oracles import Failure, Fault, Plan, Verdict, bits_of
+from ..oracles import Failure, Fault, Plan, Verdict
 from ..program import SCOPE, Step
-from .forms import BAD, BY, ONCE
+from .agree import agree as _agree
+from .agree import calls as _calls
+from .agree import several as _several
+from .folds import Fold
+from .forms import BAD, TOGGLES
 from .program import Lists, unregistered
+from .structure import structural
 
 # Of what a list may say when it is called alone, or in a graph.
 NO_KERNEL = "does not fit one kernel"
@@ -39,7 +46,7 @@ def judge_lists(program: Lists, plan: Plan) -> Verdict:
             return verdict
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for check in (_bad, _pickled, _others):
+            for check in (_bad, _pickled, _toggled, _alone_along_axes, _others, structural):
                 _kept(check, program, plan, verdict)
     return verdict
 
@@ -91,7 +98,29 @@ def _others(program: Lists, plan: Plan) -> None:
     picked = np.random.default_rng(plan.other).permutation(len(names))[:2]
     for n in sorted(picked):
         USES[names[n]](program)
-    _structural(program, np.random.default_rng([plan.other, 1]))
+
+
+def _toggled(program: Lists, plan: Plan) -> None:
+    """Every value of a toggle gives the same bits, fused and unfused, here and as fibres."""
+    given = program.given()
+    there = None
+    for name in dict.fromkeys(o.toggle for o in program.own if o.toggle):
+        plain = ow.fuse(program.function)
+        expected = plain(*given)
+        for value in TOGGLES[name][0]:
+            what = f"{name}={value} and without"
+            made = plain.with_toggles(**{name: value})
+            try:
+                if plan.host:
+                    _agree("toggle", made(*given), expected, what)
+                    _agree("toggle", made.unfused()(*given), expected, f"{what}, unfused")
+                if plan.target:
+                    there = there or plain.lower(*given, target=plan.target).verify(*given)
+                    found = made.lower(*given, target=plan.target).verify(*given)
+                    _agree("toggle", found, there, f"{what}, for {plan.target}")
+            except errors.ToggleError as error:
+                if "cannot hold" not in str(error):
+                    raise
 
 
 def _unrolled(program: Lists) -> None:
@@ -118,17 +147,6 @@ def _alone(program: Lists, step: Step, held: dict[str, Any]) -> tuple[Any, ...]:
     arrays = (np.asarray(v) if isinstance(v, np.generic) else v for v in (held[n] for n in names))
     made = ow.fuse(line)(*arrays)
     return made if len(step.results) > 1 else (made,)
-
-
-def _calls(program: Lists) -> list[tuple[Any, list[Any]]]:
-    """The lists that the function calls, each with its arguments; with numbers alone, none is."""
-    held = program.evaluate()
-    held |= {n: np.asarray(v) for n, v in held.items() if isinstance(v, np.generic)}
-    return [
-        (program.scope[s.op], [held[o] if isinstance(o, str) else o for o in s.operands])
-        for s in program.steps
-        if s.op in program.known.lists
-    ]
 
 
 def _called(program: Lists) -> None:
@@ -198,35 +216,30 @@ def _scheduled(program: Lists) -> None:
             raise Fault("list", f"{found.name}: its schedule reads {text}")
 
 
-def _structural(program: Lists, rng: np.random.Generator) -> None:
-    """A list whose index, loads and stores are others: by itself, as the checker runs it too."""
-    for found, given in _calls(program)[:1]:
-        text = restructured(found, rng)
-        try:
-            made = eval(text, SCOPE | {"made": found})
-            result = made(*given)
-            lowered = made.lower(*given, target="sm_80")
-        except (errors.EditError, errors.ToggleError) as error:
-            if not str(error):
-                raise
+def _alone_along_axes(program: Lists, plan: Plan) -> None:
+    """What oracles of whole functions may not see: rounded results hide what lies beside."""
+    if plan.host:
+        _by_one(program, {"neighbour", *(o.name for o in program.own if isinstance(o, Fold))})
+
+
+def _by_one(program: Lists, ops: Any = None) -> None:
+    """Each op-code that has NumPy's bits, alone, on what NumPy has made of those before it."""
+    held = program.evaluate()
+    for step in program.flat.steps:
+        if ops is not None and step.op not in ops:
             continue
-        _agree("structural", result, ow.fuse(found)(*given), f"{found.name} as {text}")
-        _agree("structural", lowered(*given), result, f"{found.name} for sm_80, as {text}")
+        if not program.deviates and program.is_exact_step(step, held):
+            made = _alone(program, step, held)
+            meant = [held[r] for r in step.results]
+            _agree("numpy", made, meant, f"{step.text} alone, against NumPy,")
 
 
-def restructured(found: Any, rng: np.random.Generator) -> str:
-    """Python that makes the list anew, with structural op-codes."""
-    codes = []
-    for number, code in enumerate(found.codes):
-        kind = next((k for k in BY if code.name == f"{k} {getattr(code, 'label', '')}"), "")
-        by = str(rng.choice(BY[kind])) if kind and rng.random() < 0.7 else ""
-        if not by or (kind == "load" and code.label not in found.arguments):
-            codes.append(f"made.codes[{number}]")
-        else:
-            value = f", {code.value!r}" if kind == "store" else ""
-            codes.append(f"ow.{kind}({code.label!r}{value}, by={by})")
-    once = [str(rng.choice(ONCE))] if rng.random() < 0.7 else []
-    return f"ow.kernel([{', '.join([*once, *codes])}], name={found.name!r})"
+def _checked(program: Lists) -> None:
+    """``check`` holds every value of every toggle to its bound."""
+    if program.is_bounded:
+        report = ow.fuse(program.function).check(*program.given())
+        if not report.ok:
+            raise Fault("toggle", f"check finds {report}")
 
 
 USES: dict[str, Callable[[Lists], None]] = {
@@ -237,24 +250,6 @@ USES: dict[str, Callable[[Lists], None]] = {
     "graph": _in_a_graph,
     "repeat": _repeated,
     "schedule": _scheduled,
+    "check": _checked,
+    "op-codes": _by_one,
 }
-
-
-def _several(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, tuple | list) else (value,)
-
-
-def _agree(oracle: str, one: Any, other: Any, what: str) -> None:
-    """Results bit for bit the same; every NaN counts as the same."""
-    for n, (a, b) in enumerate(zip(_several(one), _several(other), strict=True)):
-        x, y = np.asarray(a), np.asarray(b)
-        if (x.dtype, x.shape) != (y.dtype, y.shape):
-            raise Fault(oracle, f"result {n} of {what}: {x.dtype}{x.shape}, {y.dtype}{y.shape}")
-        differ = np.flatnonzero(bits_of(x) != bits_of(y))
-        if differ.size:
-            at = int(differ[0]) * x.size // bits_of(x).size
-            raise Fault(
-                oracle,
-                f"result {n} of {what}: {differ.size} of {x.size} elements differ, the first "
-                f"at {at}: {x.reshape(-1)[at]!r} against {y.reshape(-1)[at]!r}",
-            )

@@ -73,6 +73,11 @@ class Own:
         )
 
     @property
+    def built_in(self) -> str:
+        """Whose op-codes it edits, if it is an edited copy; then its name has a digest."""
+        return self.of if self.how == "replaced" else ""
+
+    @property
     def _row(self) -> tuple[str, tuple[str, ...], str]:
         return next(row for row in REPLACED if row[0] == self.of)
 

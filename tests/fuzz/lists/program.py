@@ -20,6 +20,7 @@ from .. import forms as graphs
 from ..program import SCOPE, Program, Step
 from ..validity import NotForUs, typed_values
 from .codes import Code, Made, arguments_of, code_text, codes_of
+from .folds import MEANINGS, Fold
 from .forms import BOUNDED, EXACT, TOGGLES
 from .operators import Own
 
@@ -34,7 +35,18 @@ class Flat(Program):
 
     @cached_property
     def scope(self) -> dict[str, Any]:
-        return SCOPE | {own.name: own.by_numpy for own in self.own}
+        return meanings(self.own)
+
+    @property
+    def ops(self) -> set[str]:
+        found = super().ops
+        folds = {o.name: o for o in self.own if isinstance(o, Fold)}
+        held = self.evaluate() if found & folds.keys() else {}
+        rounded = (
+            not folds[s.op].is_exact(np.asarray(held[n]).dtype)
+            for s in self.steps if s.op in folds for n in s.names
+        )  # fmt: skip
+        return found | ({"folded"} if any(rounded) else set())
 
     def evaluate(self) -> dict[str, Any]:
         held = dict(zip((a.name for a in self.arguments), self.given(), strict=True))
@@ -51,11 +63,13 @@ class Lists(Program):
         own: operators, in the order in which they are made.
         made: lists, in the order in which they are made.
         bad: a key of ``forms.BAD`` and the list that it is tried on.
+        structure: op-codes in the place of its lists' index or guard, loads, and stores.
     """
 
     own: tuple[Own, ...] = ()
     made: tuple[Made, ...] = ()
     bad: tuple[str, str] = ("", "")
+    structure: tuple[str, str, str] = ("", "", "")
 
     # Its text
 
@@ -73,7 +87,8 @@ class Lists(Program):
 
     def __str__(self) -> str:
         bad = f"# refused: {self.bad[0].format(k=self.bad[1])}\n" * bool(self.bad[0])
-        return "\n".join([self.preamble, bad + super().__str__()])
+        parts = f"# also with {', '.join(filter(None, self.structure))}\n" * any(self.structure)
+        return "\n".join([self.preamble, bad + parts + super().__str__()])
 
     @property
     def forms(self) -> list[tuple[str, str]]:
@@ -83,6 +98,8 @@ class Lists(Program):
             if made.of:
                 found.append(("list edit" if len(made.of) == 1 else "list join", made.how))
             found += [("list op-code", word_of(code)) for code in made.codes]
+            found += [("list policy", v) for c in made.codes for k, v in c.attrs if k == "bounds"]
+        found += [("list structure", part) for part in self.structure if part]
         return [*found, ("bad list", self.bad[0])]
 
     # Its meaning
@@ -122,18 +139,17 @@ class Lists(Program):
 
     @property
     def is_exact(self) -> bool:
-        ops = {s.op for s in self.flat.steps}
-        own = [o for o in self.own if o.name in ops]
-        if self.deviates or not ops <= {*EXACT, *(o.name for o in own)}:
-            return False
         held = self.flat.evaluate()
-        for step in self.flat.steps:
-            arrays = [held[n].dtype for n in step.names if hasattr(held[n], "dtype")]
-            if any(dtype.kind == "c" for dtype in arrays):
-                return False
-            if any(o.name == step.op and not all(map(o.is_exact, arrays)) for o in own):
-                return False
-        return True
+        return not self.deviates and all(self.is_exact_step(s, held) for s in self.flat.steps)
+
+    def is_exact_step(self, step: Step, held: dict[str, Any]) -> bool:
+        """A line of the flat program has NumPy's bits, given NumPy's values."""
+        own = self.known.own.get(step.op)
+        arrays = [held[n].dtype for n in step.names if hasattr(held[n], "dtype")]
+        if own is None:
+            is_complex = any(dtype.kind == "c" for dtype in arrays)
+            return step.op in EXACT and (step.op == "neighbour" or not is_complex)
+        return all(map(own.is_exact, arrays))
 
     @property
     def is_bounded(self) -> bool:
@@ -169,9 +185,23 @@ def reached(items: Iterable[Any], texts: list[str], needs: Any) -> tuple[Any, ..
 def preamble(own: Iterable[Own], made: Iterable[Made]) -> str:
     known = {o.name: o for o in own}
     toggles = dict.fromkeys(o.toggle for o in known.values() if o.toggle)
-    lines = [f"{name} = ow.toggle({name!r}, {TOGGLES[name]})" for name in toggles]
+    lines = [f"{name} = {toggle_text(name)}" for name in toggles]
+    made = tuple(made)
+    words = {code.plain_name for m in made for code in m.codes}
+    lines += [f"{name} = ow.opcodes.{name}" for name in MEANINGS if name in words]
     lines += [o.text(known.get(o.of)) for o in known.values()]
     return "\n".join([*lines, *(m.text for m in made), ""])
+
+
+def toggle_text(name: str) -> str:
+    """Python that declares a toggle."""
+    values, rest = TOGGLES[name]
+    return f"ow.toggle({', '.join(map(repr, (name, *values)))}, {rest})"
+
+
+def meanings(own: Iterable[Own]) -> dict[str, Any]:
+    """What the lines of a flat program know: operators by NumPy alone."""
+    return SCOPE | {o.name: o.by_numpy for o in own} | MEANINGS
 
 
 def all_codes(made: Iterable[Made]) -> dict[str, tuple[Code, ...]]:
@@ -295,6 +325,8 @@ def flat_step(code: Code, result: str, operands: tuple[Any, ...]) -> Step:
     attrs = "".join(f", {k}={v!r}" for k, v in code.attrs)
     row = None if name == code.name else OPERATORS[name]
     function = code.name if row is None else graphs.function(row)
+    if name in MEANINGS:
+        function = name
     if name == "cast":
         return Step((result,), name, f"{{0}}.astype({dict(code.attrs)['dtype']!r})", operands)
     return Step((result,), name, f"{function}({graphs.places(len(operands))}{attrs})", operands)

@@ -26,6 +26,7 @@ def candidates(program: Lists) -> Iterator[Lists]:
     """Smaller programs, the boldest changes first."""
     for change in (
         _without_bad,
+        _plain_structure,
         _inner,
         _plain_lists,
         _fewer_codes,
@@ -43,6 +44,12 @@ def _without_bad(program: Lists) -> Iterator[Lists]:
     if program.bad[0]:
         yield replace(program, bad=("", ""))
         yield replace(program, steps=program.steps[:1], outputs=program.steps[0].results[:1])
+
+
+def _plain_structure(program: Lists) -> Iterator[Lists]:
+    for n, part in enumerate(program.structure):
+        if part:
+            yield replace(program, structure=_with(program.structure, n, ""))
 
 
 def _inner(program: Lists) -> Iterator[Lists]:
@@ -138,7 +145,7 @@ def _simpler_operators(program: Lists) -> Iterator[Lists]:
 
 def _built_in(program: Lists) -> Iterator[Lists]:
     """A built-in operator in the place of one that is made of other op-codes."""
-    known = {own.name: own.of for own in program.own if own.how == "replaced"}
+    known = {own.name: own.built_in for own in program.own if own.built_in}
     for n, made in enumerate(program.made):
         codes = tuple(
             replace(c, name=f"ow.opcodes.{known[c.name]}") if c.name in known else c
