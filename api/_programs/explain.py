@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from opweave._programs.interface import ProgramLike, RanLike
 from opweave._programs.rates import Rates, Regime
 from opweave._programs.units import size
-from opweave.compiler.codegen.structure import edited
+from opweave.compiler.codegen.structural_texts import edited
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.parts.lazy import Break

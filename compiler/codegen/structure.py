@@ -131,7 +131,7 @@ def _with_accesses(kernel: Kernel, codes: Mapping[str, Structural]) -> Kernel:
         across=across,
         product=product,
     )
-    readers = {f.function: f"load {f.name}" for f in _factors(made) if f.by}
+    readers = {f.function: f"load {f.name}" for f in factors_of(made) if f.by}
     return replace(made, functions=(*kernel.functions, *readers.items()))
 
 
@@ -145,7 +145,7 @@ def _read_by(factor: Factor, code: Structural | None, used: Sequence[str]) -> Fa
     return replace(factor, by=code, reader=reader)
 
 
-def _factors(kernel: Kernel) -> list[Factor]:
+def factors_of(kernel: Kernel) -> list[Factor]:
     """Arrays that pass through tiles."""
     product = kernel.product
     return [*kernel.across, *((product.x, product.y) if product is not None else ())]
@@ -155,8 +155,8 @@ def _names(kernel: Kernel, phase: Phase) -> list[str]:
     """The names of what a kernel loads or stores in memory."""
     if phase is Phase.STORE:
         return [p.name for p in kernel.params if p.kind == "output"]
-    loads = (load.name for load in _loads(kernel) if load.access.kind != "staged")
-    return list(dict.fromkeys((*(f.name for f in _factors(kernel)), *loads)))
+    loads = (load.name for load in loads_of(kernel) if load.access.kind != "staged")
+    return list(dict.fromkeys((*(f.name for f in factors_of(kernel)), *loads)))
 
 
 def _has(kernel: Kernel, phase: Phase) -> str:
@@ -205,11 +205,11 @@ def _replaced(items: Iterable[Access], codes: Mapping[str, Structural]) -> tuple
     return tuple(replace(item, by=codes.get(item.name)) for item in items)
 
 
-def _loads(kernel: Kernel) -> list[Load]:
+def loads_of(kernel: Kernel) -> list[Load]:
     return [*kernel.row_loads, *(load for step in kernel.passes for load in step.loads)]
 
 
-def _stores(kernel: Kernel) -> list[Store]:
+def stores_of(kernel: Kernel) -> list[Store]:
     return [*kernel.row_stores, *(store for step in kernel.passes for store in step.stores)]
 
 
@@ -271,33 +271,3 @@ def _check_adds(kernel: Kernel, setting: Setting, number: int, value: Value) -> 
             f"{at}: expected a result of the function, which begins as zeros or as out= has it; "
             f"found a value that {', '.join(read) or 'is returned twice'} reads"
         )
-
-
-def texts_of(kernel: Kernel) -> dict[str, str]:
-    """What stands in the source for a user's structural op-codes, and the op-codes' names."""
-    found: dict[str, str] = {}
-    if kernel.index:
-        lines = kernel.loop.split("\n") if kernel.loop else [f"first = {kernel.index.bound};"]
-        found |= {line.strip(): "index" for line in lines}
-    if kernel.guard:
-        found[f"end = {kernel.guard.bound};"] = "guard"
-    for load in _loads(kernel):
-        found |= {load.read(load.element): f"load {load.name}"} if load.by else {}
-    for store in _stores(kernel):
-        lanes = ("[c][h][l]", "[c][l]", "[l]")
-        values = (*(f"{store.register}{lane}" for lane in lanes), store.value)
-        names = dict.fromkeys(map(store.written, values), f"store {store.name}")
-        found |= names if store.by else {}
-    return found
-
-
-def edited(kernel: Kernel) -> list[str]:
-    """The structural op-codes that a user put into a kernel, such as ``load x: read_only``."""
-    named = (
-        ("index", kernel.index),
-        ("guard", kernel.guard),
-        *((f"load {factor.name}", factor.by) for factor in _factors(kernel)),
-        *((f"load {load.name}", load.by) for load in _loads(kernel)),
-        *((f"store {store.name}", store.by) for store in _stores(kernel)),
-    )
-    return list(dict.fromkeys(f"{place}: {code.name}" for place, code in named if code))

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from opweave.compiler.codegen.structure import texts_of
+from opweave.compiler.codegen.structural_texts import texts_of
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.errors import CompileError
