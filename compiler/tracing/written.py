@@ -14,8 +14,6 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import numpy as np
-
 from opweave.compiler.arrays.moving import repeated
 from opweave.compiler.arrays.part_writes import Given, in_parts
 from opweave.compiler.ir.expr import literal
@@ -65,8 +63,7 @@ class Memory:
         tracer = self.tracer
         if not isinstance(given.value, Value):
             return literal(given.value)
-        is_host = tracer.array_class is np.ndarray  # CuPy does not look whether memory overlaps
-        if given.source is not None and given.source[0] not in whole and is_host:
+        if given.source is not None and given.source[0] not in whole:
             array, how = given.source
             _, first = tracer.writable[array]
             return self._viewed(first, how.nodes)

@@ -116,11 +116,16 @@ def _key(part: Part) -> Any:
 def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]) -> None:
     """Copy outputs to the arguments that hold them, unless kernels have written there."""
     for output, place, key, by in stores:
+        array, value = arrays[place], outputs[output]
+        if value is array:
+            continue
+        if is_cupy(array) and is_cupy(value) and overlap(array, value):
+            value = value.copy()  # NumPy looks whether memory overlaps, CuPy does not
         found = key(outputs) if callable(key) else key
         if by:
-            getattr(np, by).at(arrays[place], found, outputs[output])
-        elif outputs[output] is not arrays[place]:
-            arrays[place][found] = outputs[output]
+            getattr(np, by).at(array, found, value)
+        else:
+            array[found] = value
 
 
 def written(

@@ -29,6 +29,15 @@ class Array:
     def __setitem__(self, key, value):
         self.array[key] = value.array if isinstance(value, Array) else value
 
+    def __getitem__(self, key):
+        return Array(self.array[key], self.device.id)
+
+    def transpose(self, *axes):
+        return Array(self.array.transpose(*axes), self.device.id)
+
+    def copy(self):
+        return Array(self.array.copy(), self.device.id)
+
     def set(self, array, stream=None):
         self.array[...] = array
 

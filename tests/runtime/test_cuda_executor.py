@@ -114,6 +114,30 @@ def test_an_argument_that_others_read_is_computed_apart(launches):
     assert [a is u for a in args if isinstance(a, Array)] == [True, True, False]
 
 
+def test_few_rows_are_stored_when_the_kernels_are_done(launches):
+    def rows(u):
+        u[0] = 3
+        u[1] = u[-1]
+
+    u = Array(np.ones((64, 16), np.float32))
+    assert ow.fuse(rows, fullgraph=True)(u) is None
+    assert launches == []
+    np.testing.assert_array_equal(u.get()[0], 3)
+    np.testing.assert_array_equal(u.get()[1:], 1)
+
+
+def test_rows_that_overlap_are_copied_before_they_are_stored(launches, monkeypatch):
+    def rows(u):
+        u[:2] = u[1:3]
+
+    copies = []
+    monkeypatch.setattr(Array, "copy", lambda a: copies.append(a.shape) or Array(a.array.copy()))
+    u = Array(np.arange(64, dtype=np.float32).reshape(16, 4))
+    ow.fuse(rows, fullgraph=True)(u)
+    assert copies == [(2, 4)]
+    np.testing.assert_array_equal(u.get()[:3, 0], [4, 8, 8])
+
+
 def test_arguments_that_share_memory_run_in_parts(launches):
     memory = np.ones(1025, np.float32)
 
