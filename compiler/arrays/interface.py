@@ -68,6 +68,7 @@ class TracerLike(Protocol):
         selects: what a mask selects may stay the whole array.
         asks_truth: each comparison of numbers is part of the guard.
         catches, catches_index: the function may catch errors; an IndexError.
+        may_warn: what NumPy warns of, for the extents of the call, is refused.
         watches: errors are looked for in what NumPy computes while tracing.
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
     """
@@ -87,6 +88,7 @@ class TracerLike(Protocol):
     asks_truth: bool
     catches: bool
     catches_index: bool
+    may_warn: bool
     watches: bool
     numbers: list[Expr]
     divisors: list[tuple[Expr, Expr]]

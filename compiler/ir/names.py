@@ -35,7 +35,7 @@ def template_names() -> frozenset[str]:
     """Every identifier at kernel scope in the templates, and every helper that kernels call."""
     found: set[str] = set()
     for path in TEMPLATES.glob("*.cu.j2"):
-        text = re.sub(r"\{\{.*?\}\}|//.*", " ", path.read_text())
+        text = re.sub(r"\{\{(?s:.*?)\}\}|//.*", " ", path.read_text())
         found |= set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", text))
     for path in [*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/*.cuh")]:
         text = path.read_text()

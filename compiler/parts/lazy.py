@@ -73,6 +73,7 @@ class LazyTracer(TracerOfGiven):
         self.arguments: set[int] = set()
         self.breaks: list[Break] = []
         self.asking = 0  # NumPy's own functions that take an array and give back another
+        self.may_warn = True
         self.leaked = False  # somebody has an array itself and may write to it unseen
         self.by_rounds = False  # segments end where a loop begins again
         self._place: tuple[Any, int] = (None, 0)

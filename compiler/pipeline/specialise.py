@@ -168,7 +168,8 @@ class Specialisations:
                 raise RecompileError(
                     f"traced {self.traces} times, and {why}; raise opweave.config.recompile_limit"
                 )
-            found = self._trace(arguments, extents, rebuilt)
+            may_warn = limit is not None and not self.options.fullgraph  # and so run in parts
+            found = self._trace(arguments, extents, rebuilt, may_warn)
             self.variants.setdefault(key, []).append(found)
             self.newest = dict(arguments)
             self.misses = [*self.misses[1 - MOST_MISSES :], why]
@@ -194,11 +195,12 @@ class Specialisations:
         arguments: Mapping[str, Any],
         extents: Mapping[str, int],
         rebuilt: Rebuild | None,
+        may_warn: bool,
     ) -> Variant:
         self.traces += 1
         repeated, watched = self.options.repeated, self.options.watched
         writes = MOST_NODES if self.options.fullgraph else MOST_WRITES
-        rest = repeated, watched, writes if self.options.writes else 0
+        rest = repeated, watched, writes if self.options.writes else 0, may_warn
         made = trace(self.fn, arguments, rebuilt, self.describe, *rest)
         graph = with_alarms(made.graph, made.extents, made.suspects) if watched else made.graph
         graph = verify_graph(simplify(verify_graph(graph)))

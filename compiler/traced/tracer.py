@@ -62,6 +62,7 @@ class Tracer(SharedMemory):
         self.describe = describe
         self.constants: list[Made] = []
         self.refused: OpweaveError | None = None  # the first refusal, see ``trace``
+        self.may_warn = False  # refuse what NumPy warns of, for the extents of the call
         self.watches = False  # look for errors in what NumPy computes while tracing
         self.has_faulted = False  # there was such an error
         self.numbers: list[Expr] = []  # numbers that were computed from others

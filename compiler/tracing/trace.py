@@ -61,6 +61,7 @@ def trace(
     repeated: bool = False,
     watches: bool = False,
     writes: int = 0,
+    may_warn: bool = False,
 ) -> Trace:
     """Run ``fn`` on traced values.
 
@@ -77,6 +78,7 @@ def trace(
         repeated: results become the first arguments again, see ``Graph.repeated``.
         watches: floating-point errors are looked for in what NumPy computes while tracing.
         writes: how often it may write to arguments, see ``written.py``.
+        may_warn: a function of which NumPy warns, for these extents, is refused.
 
     Raises:
         TraceError: the function asks a traced value for what only an array has.
@@ -89,6 +91,7 @@ def trace(
     def traced(holds_made: bool) -> Trace:
         tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
         tracer.holds_made, tracer.watches, tracer.lends = holds_made, watches, writes
+        tracer.may_warn = may_warn
         _ask(tracer, arguments)
         try:
             with lending(tracer):
