@@ -10,6 +10,7 @@ import numpy as np
 
 from opweave.compiler.arrays.gathering import by_arrays, place_of, takes_arrays
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.allowed import shown
@@ -39,8 +40,14 @@ def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
     is_scalar = not (key is ... or (isinstance(key, tuple) and any(i is ... for i in key)))
     if takes_arrays(items):
         view = _viewed(array, [slice(None) if _picks(i) else i for i in items], is_scalar=False)
-        return by_arrays(view, [i if _picks(i) else slice(None) for i in items])
-    return _viewed(array, items, is_scalar=is_scalar)
+        found = by_arrays(view, [i if _picks(i) else slice(None) for i in items])
+        if found.ndim and all(_is_number(array, i) for i in items if _picks(i)):
+            array.tracer.relate(array, found)  # numbers pick a view, arrays a copy
+        return found
+    made = _viewed(array, items, is_scalar=is_scalar)
+    if made.ndim and any(isinstance(item, np.ndarray) for item in items):
+        return cast("TracedArrayLike", array.tracer.apply(OPERATORS["copy"], [made]))
+    return made
 
 
 def expanded(array: TracedArrayLike, key: Any) -> list[Any]:
@@ -96,6 +103,13 @@ def _viewed(array: TracedArrayLike, items: list[Any], *, is_scalar: bool) -> Tra
 def _is_truth(item: Any) -> bool:
     is_one = getattr(item, "dtype", None) == np.bool_ and not getattr(item, "ndim", 0)
     return isinstance(item, bool) or is_one
+
+
+def _is_number(array: TracedArrayLike, item: Any) -> bool:
+    """True for an index that is one place of an axis, and to NumPy no array."""
+    if is_traced_array(item):
+        return array.tracer.is_number(item.value)
+    return not isinstance(item, list | np.ndarray)
 
 
 def _picks(item: Any) -> bool:

@@ -70,8 +70,12 @@ def moved(array: TracedArrayLike, view: TracedArrayLike) -> Moved | None:
 
 
 def repeated(builder: Builder, node: Node, value: Value) -> Value:
-    """Append a node that moves elements once more, for another value of the same shape."""
-    made = builder.new_value(value.dtype, node.result.shape)
+    """Append a node that moves elements once more, for another value of the same shape.
+
+    Its extents may have other names, of which it is known that they are equal.
+    """
+    shape = node.operator.shape_rule.result([value.shape], dict(node.attrs))
+    made = builder.new_value(value.dtype, shape)
     builder.nodes.append(replace(node, operands=(value, *node.operands[1:]), results=(made,)))
     return made
 

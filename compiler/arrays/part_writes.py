@@ -104,7 +104,10 @@ def scatter(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> Part
     part = tuple(i if isinstance(i, Index) else next(rest) for i in items)
     made = value if by else as_stored(tracer, value, target.value.dtype)
     if is_traced_array(made):
-        np.broadcast_to(made, place.shape)  # raises where it does not fit
+        lead = max(made.ndim - place.ndim, 0)
+        is_one = all(extent == 1 for extent in made.value.shape[:lead])
+        kept = tuple(range(lead if is_one else 0, made.ndim))
+        np.broadcast_to(tracer.hidden_view(made, kept), place.shape)  # raises if it does not fit
     return PartWrite(id(target), part, _given(tracer, made), tuple(indices), target.value, by)
 
 
@@ -123,26 +126,26 @@ def _given(tracer: TracerLike, item: Any) -> Given:
 
 def in_parts(
     writes: Sequence[PartWrite], rewritten: Sequence[tuple[TracedArrayLike, Value]]
-) -> dict[int, tuple[Value, list[PartWrite]]]:
-    """The arguments that are stored in parts, by identity: what is stored first, and the parts.
+) -> tuple[dict[int, Value], list[PartWrite]]:
+    """The arguments that are stored in parts, and the writes to parts, in the function's order.
 
-    All of an argument is stored first where it was written to as a whole before.  Then its parts
-    are stored for themselves only where they are scattered, since no kernel computes the whole.
+    Returns:
+        By the identities of arguments, what is stored first to all of it, which is what it held at
+        first where nothing is.  Then its parts are stored for themselves only where they are
+        scattered, since no kernel computes the whole.
     """
-    found: dict[int, tuple[Value, list[PartWrite]]] = {}
-    for array, first in rewritten:
-        mine: list[PartWrite] = []
-        now = array.value.id
-        for write in reversed(writes):
-            if write.array == id(array) and write.after == now:
-                mine.insert(0, write)
-                now = write.before.id
-        if mine and (now == first.id or any(write.indices for write in mine)):
-            found[id(array)] = mine[0].before, mine
-    parts = [write for _, mine in found.values() for write in mine]
-    few = len(parts) <= MOST_PARTS
-    return {
-        array: (value, mine)
-        for array, (value, mine) in found.items()
-        if few or any(write.indices for write in mine)
-    }
+    first: dict[int, Value] = {}
+    kept: set[int] = set()
+    for array, initial in rewritten:
+        mine: list[int] = []
+        base = array.value
+        for number in reversed(range(len(writes))):
+            write = writes[number]
+            if write.array == id(array) and write.after == base.id:
+                mine.append(number)
+                base = write.before
+        scattered = any(writes[number].indices for number in mine)
+        if mine and (scattered or (base.id == initial.id and len(mine) <= MOST_PARTS)):
+            first[id(array)] = base
+            kept |= set(mine)
+    return first, [write for number, write in enumerate(writes) if number in kept]

@@ -44,7 +44,9 @@ def take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Any:
         indices = np.clip(indices, 0, a.shape[axis] - 1)
     elif mode == "wrap":
         indices = np.remainder(indices, at_least_one(a.shape[axis]))
-    return a[(*[slice(None)] * axis, indices)]
+    found = a[(*[slice(None)] * axis, indices)]
+    is_view = found.ndim and not getattr(indices, "ndim", 0)  # which NumPy copies
+    return apply(OPERATORS["copy"], found) if is_view else found
 
 
 def _are_whole(indices: Any) -> bool:

@@ -45,6 +45,7 @@ class Memory:
             return self.arguments[id(item)]
         base, steps = self._base(item.value)
         if base.id in self.now and not self.tracer.is_number(item.value):
+            self._check_shapes(base, steps)
             return self._viewed(self.now[base.id], steps)
         if base.id not in self.first:
             return item.value
@@ -53,6 +54,16 @@ class Memory:
         same = {"dtype": item.value.dtype.numpy_name}
         found: Value = self.tracer.apply(OPERATORS["cast"], [item], same).value
         return found
+
+    def _check_shapes(self, base: Value, steps: Sequence[Node]) -> None:
+        """
+        Raises:
+            UnsupportedError: another shape of a part, of which a kernel makes a copy too early.
+        """
+        for node in steps:
+            is_whole = node.values[0].id == base.id and base.id not in self.tracer.strided
+            if node.operator.name == "reshape" and not is_whole:
+                raise UnsupportedError("a result of another shape that lies in an argument")
 
     def given(self, given: Given, whole: Container[int]) -> Output:
         """What is stored to an argument: a number, a view, or what a kernel computes.
@@ -98,22 +109,19 @@ def stored(
     tracer = memory.tracer
     places = {item.value.id: place for place, item in enumerate(inputs)}
     place_of = {id(array): places[first.id] for array, first in tracer.rewritten}
-    parts = in_parts(tracer.parts, tracer.rewritten)
+    parts, writes = in_parts(tracer.parts, tracer.rewritten)
     whole = {id(array): array.value for array, _ in tracer.rewritten if id(array) not in parts}
-    whole |= {n: base for n, (base, _) in parts.items() if base.id not in memory.first}
+    whole |= {array: base for array, base in parts.items() if base.id not in memory.first}
     arrays = {o.id for o in outputs if isinstance(o, Value)}
     if any(value.id in arrays for value in whole.values()):
         raise UnsupportedError("a result that an argument holds too")
     made = [*outputs, *whole.values()]
     written = [Written(len(outputs) + n, place_of[array]) for n, array in enumerate(whole)]
-    for write in tracer.parts:
-        if write.array in parts:
-            first = len(made) + 1
-            made += [memory.given(given, whole) for given in (write.value, *write.indices)]
-            part = tuple(
-                Index(first + i.output) if isinstance(i, Index) else i for i in write.part
-            )
-            written.append(Written(first - 1, place_of[write.array], part, write.by))
+    for write in writes:
+        first = len(made) + 1
+        made += [memory.given(given, whole) for given in (write.value, *write.indices)]
+        part = tuple(Index(first + i.output) if isinstance(i, Index) else i for i in write.part)
+        written.append(Written(first - 1, place_of[write.array], part, write.by))
     _forget_unknown(tracer, made)
     return tuple(made[len(outputs) :]), tuple(written)
 

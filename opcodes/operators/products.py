@@ -87,7 +87,7 @@ OPERATORS: tuple[Operator, ...] = (
         "matmul", Kind.CONTRACT,
         (
             OpCode("load_tile", Phase.LOAD, ("x", "y"),
-                   supplied="templates/product_macros.cu.j2: load_tile, of x and of y"),
+                   supplied="templates/tile_macros.cu.j2: load_tile, of x and of y"),
             OpCode("matmul", Phase.ACCUMULATE, ("acc", "x", "y"), rows(ACCUMULATE, ZERO)),
             OpCode("matmul", Phase.REDUCE, ("acc",), rows(RESULT)),
         ),

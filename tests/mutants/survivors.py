@@ -26,7 +26,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A fragment behind the last column, of which nothing is read or stored.",
     ),
     (
-        r"product\.cu\.j2:\d+: drop a condition: `if \(turn == 0 \|\| depth > BLOCK_K\)",
+        r"product_macros\.cu\.j2:\d+: drop a condition: `if \(turn == 0 \|\| depth > BLOCK_K\)",
         "The right tile is read again in every turn: the same numbers.",
     ),
     (

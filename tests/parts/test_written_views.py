@@ -142,6 +142,88 @@ def test_another_shape_of_what_is_computed_is_a_view():
     agree(in_rows_of_its_own, ow.fuse(in_rows_of_its_own), lambda: (U.copy(), V.copy()))
 
 
+I, PLACES = np.array([1, 2]), np.array([3, 0])
+
+
+def reshaped_part(u, v):
+    u *= 2
+    return u[1:3, 1:4].reshape(-1), u.T.reshape(-1)
+
+
+def reshaped_rows(u, v):
+    a = u[1:3].reshape(2, -1)
+    a += 1
+    return a
+
+
+def a_row_that_an_array_names(u, v):
+    a = u[PLACES[0]]
+    a += 1
+    u[v[:, 0].argmax()][:] = 9
+    u[v.argmax() // 6].fill(3)
+    return a
+
+
+def a_row_and_all(u, v):
+    x = u[v[0, 1:].argmin()]
+    u += 7
+    return x, x.sum()
+
+
+def a_row_that_is_taken(u, v):
+    a, b, c = np.take(u, 1, axis=0), u[np.array(0)], u.take(2, axis=1)
+    a += 1
+    b += 1
+    c += 1
+    u += 1
+    return a, b, c
+
+
+def turned_into_itself(u, v):
+    u[...] = u.T
+    a = v.T
+    v[...] = u
+    np.copyto(u, a)
+    return a
+
+
+def parts_before_the_whole(u, v):
+    u[0] = 1
+    u *= 2
+    u[I] += 1
+    v[I] = 1
+    v.fill(3)
+    v[PLACES] = 7
+
+
+def rows_of_more_dimensions(u, v):
+    u[I] = v[None, None, 0]
+    u[0] = v[None, :1]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [
+    reshaped_part, reshaped_rows, a_row_that_an_array_names, a_row_and_all, a_row_that_is_taken,
+    turned_into_itself, parts_before_the_whole, rows_of_more_dimensions,
+], ids=lambda f: f.__name__)  # fmt: skip
+def test_what_is_a_view_and_what_is_a_copy_is_numpys(function, layout):
+    def make():
+        return layout(U), laid_in_rows(V)
+
+    fused = ow.fuse(function)
+    for _ in range(2):
+        (u, v), (x, y) = make(), make()
+        found, expected = fused(u, v), function(x, y)
+        for one, other in zip(
+            found if isinstance(found, tuple) else (found,),
+            expected if isinstance(expected, tuple) else (expected,), strict=True,
+        ):  # fmt: skip
+            assert one is None if other is None else np.allclose(one, other)
+        np.testing.assert_allclose(u, x)
+        np.testing.assert_allclose(v, y)
+
+
 def spread(u, v):
     np.broadcast_to(u[0], (3, 6))[1] = 2
 
