@@ -42,6 +42,8 @@ def indexed(array: TracedArrayLike, key: Any) -> TracedArrayLike:
         view = _viewed(array, [slice(None) if _picks(i) else i for i in items], is_scalar=False)
         found = by_arrays(view, [i if _picks(i) else slice(None) for i in items])
         if found.ndim and all(_is_number(array, i) for i in items if _picks(i)):
+            if not array.tracer.selects:
+                raise UnsupportedError("a view at a place that is computed")
             array.tracer.relate(array, found)  # numbers pick a view, arrays a copy
         return found
     made = _viewed(array, items, is_scalar=is_scalar)

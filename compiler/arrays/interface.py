@@ -65,7 +65,7 @@ class TracerLike(Protocol):
         mapped: arguments that are files in memory.
         families: arrays that share memory, by the ids of their values when that was noted.
         holds_made, made: arrays that NumPy would make are traced; the function made one.
-        selects: what a mask selects may stay the whole array.
+        selects: what data select, by a mask or by a place, is traced.
         asks_truth: each comparison of numbers is part of the guard.
         catches, catches_index: the function may catch errors; an IndexError.
         may_warn: what NumPy warns of, for the extents of the call, is refused.

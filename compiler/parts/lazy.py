@@ -64,7 +64,7 @@ class LazyTracer(TracerOfGiven):
         run: runs a segment, returns its outputs.
     """
 
-    selects = False  # NumPy can count the elements that a mask selects
+    selects = False  # NumPy can count what a mask selects, and view a row
 
     def __init__(self, name: str, first_line: int, describe: Describe, run: Run):
         super().__init__(first_line, describe)

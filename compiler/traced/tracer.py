@@ -36,7 +36,7 @@ class Tracer(SharedMemory):
     """One trace: the builder, the scalar arguments' example values, and what became static.
 
     Attributes:
-        selects: what a mask selects may stay the whole array, see ``selection.py``.
+        selects: what data select is traced, by a mask (``selection.py``) or by a place.
         asks_truth: the function may ask whether something is True, and not only whether it is
             true: each comparison of numbers is part of the guard then.
         catches: the function may catch errors: those of empty reductions are raised inside of it.

@@ -164,6 +164,15 @@ def a_row_that_an_array_names(u, v):
     return a
 
 
+def a_row_in_parts(u, v):
+    np.median(v)
+    u[I[0]] -= v[0]
+    u[PLACES[1]] *= 2
+    a = u[PLACES[0]]
+    a += 1
+    return a
+
+
 def a_row_and_all(u, v):
     x = u[v[0, 1:].argmin()]
     u += 7
@@ -204,7 +213,7 @@ def rows_of_more_dimensions(u, v):
 @pytest.mark.host
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("function", [
-    reshaped_part, reshaped_rows, a_row_that_an_array_names, a_row_and_all, a_row_that_is_taken,
+    reshaped_part, reshaped_rows, a_row_that_an_array_names, a_row_in_parts, a_row_and_all, a_row_that_is_taken,
     turned_into_itself, parts_before_the_whole, rows_of_more_dimensions,
 ], ids=lambda f: f.__name__)  # fmt: skip
 def test_what_is_a_view_and_what_is_a_copy_is_numpys(function, layout):
