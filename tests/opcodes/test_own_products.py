@@ -102,7 +102,7 @@ def test_a_list_of_a_product_prints():
     assert str(own("common")).split("\n") == [
         "contract own_common(x, y)",
         "load       load_tile                          "
-        "(templates/product_macros.cu.j2: load_tile, of x and of y)",
+        "(templates/tile_macros.cu.j2: load_tile, of x and of y)",
         "accumulate own_common     int/uint            acc | (x & y)  (begins with 0)",
         "reduce     own_common     int/uint            acc",
     ]
