@@ -145,9 +145,9 @@ def long_rounds(x, n):
 
 def test_a_loop_that_runs_in_parts_has_few_different_segments(small):
     fused = ow.fuse(long_rounds)
-    result, _ = caught_from(fused, X, 120)
+    result, _ = caught_from(fused, X, 50)
 
-    np.testing.assert_allclose(result, long_rounds(X, 120), rtol=1e-9)
+    np.testing.assert_allclose(result, long_rounds(X, 50), rtol=1e-9)
     assert fused._parts.by_rounds
     assert fused._parts.compiled <= 4
 

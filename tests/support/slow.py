@@ -62,16 +62,10 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "docs/test_numpy_page.py": {
         "test_reductions_of_other_operands_are_those_of_numpy": only("kind", "empty"),
         "test_results_are_those_of_numpy": some("creation: arrays of a given shape, like another array, and from data",
-            "functional: functions that are applied to parts of an array",
             "linalg: norms, diagonals and traces",
-            "linalg_einsum: sums of products along axes, einsum and tensordot",
             "logic: truth of elements, and comparison of whole arrays",
-            "manipulation_joining: joining and splitting of arrays",
             "manipulation_shape: shape, order of axes, type and memory order",
-            "math_complex: parts and properties of complex numbers",
-            "sorting: search in a sorted table, places of extremes, and counts",
-            "Indexing and assignment", "ufuncs' methods and keywords",
-            "NumPy's own: it calls others, or runs in parts"),
+            "Indexing and assignment", "ufuncs' methods and keywords"),
     },
     "python/test_arguments.py": {
         "test_what_is_done_in_place_by_a_numpy_number": diagonal("function", "number", most=3),
@@ -278,6 +272,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
     "kernels/test_names_in_kernels.py": {
         "test_an_argument_may_have_any_name": diagonal("name", "target", most=3),
     },
+    "kernels/test_opted_shared_memory.py": {
+        "test_the_compiler_allocates_none_of_it": diagonal("name", "target"),
+    },
     "kernels/test_product_tiles.py": {
         "test_a_large_product_loads_wide_and_reads_its_tiles_wide": only("target", "sm_80",
             "sm_90a"),
@@ -333,7 +330,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_bounds_of_inverses_are_a_few_ulp_everywhere": diagonal("row", "name",
             "executor", most=3),
         "test_either_part_of_an_inverse_is_right_to_a_few_ulp_everywhere": diagonal("row",
-            "name", most=3),
+            "name", most=2),
         "test_functions_keep_their_bounds_and_numpys_wide_values_do_too": diagonal("row",
             "name", most=3),
     },
@@ -351,7 +348,7 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_results_are_those_of_numpy": every(2),
     },
     "opcodes/test_lists.py": {
-        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target"),
+        "test_a_list_has_the_bits_of_its_op_codes_as_operators": diagonal("dtype", "target", most=9),
         "test_a_list_has_the_same_bits_wherever_it_stands": diagonal("form", "target"),
     },
     "opcodes/test_operators.py": {
@@ -362,11 +359,11 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_unary_operators_agree_with_numpy_on_special_values": only("name", *_TYPES),
     },
     "opcodes/test_own_products.py": {
-        "test_a_list_is_a_product": diagonal("name", "target"),
+        "test_a_list_is_a_product": diagonal("name", "target", most=2),
         "test_max_plus_is_exact_but_for_the_sum_in_every_form": diagonal("form", "target"),
     },
     "opcodes/test_own_reductions.py": {
-        "test_a_list_is_a_reduction": diagonal("name", "target"),
+        "test_a_list_is_a_reduction": diagonal("name", "target", most=4),
         "test_a_list_is_a_scan": diagonal("name", "target"),
         "test_the_list_of_sum_has_the_bits_of_sum_in_every_form": diagonal("form", "target"),
     },
@@ -437,7 +434,9 @@ _TABLE: dict[str, dict[str, Slow]] = {
         "test_random_scripts_are_numpys": away("trust/test_fuzz.py::test_a_short_run_finds_nothing"),
     },
     "trust/test_fuzz_lists.py": {
-        "test_a_fault_in_lists_is_found_shrunk_and_written": every(3),
+        "test_a_fault_in_lists_is_found_shrunk_and_written": some("two stores of a name"),
+        "test_a_fault_is_found_in_one_of_a_few_programs": some("a reduction of another step than it means",
+            "a toggle whose other value computes another result", "a grid-stride loop that leaves its first element out"),
         "test_every_form_of_a_list_is_drawn": away("trust/test_fuzz_lists.py::test_random_lists_are_what_their_op_codes_are"),
     },
     "trust/test_mutants.py": {
