@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dis
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -32,15 +32,17 @@ class Loop(NamedTuple):
 
 def too_long(lowered: Lowered, name: str, fn: Callable[..., Any]) -> str:
     """What is to be said of a function that would compile for long; "" for any other."""
+    if whole_seconds(lowered.seconds) <= MOST_OF_WHOLE:
+        return ""  # as at nearly every call: which kernels are the same need not be known
     found = costs(lowered, "run")
     seconds = whole_seconds([each for *_, each in found])
     if seconds <= MOST_OF_WHOLE:
         return ""
-    spent: Counter[Where] = Counter()
+    spent: dict[Where, float] = defaultdict(float)
     for kernel, _, each in found:
         nodes = lowered.schedule.groups[kernel.group].nodes
         for node in nodes:
-            spent[lowered.graph.nodes[node].where] += each / len(nodes)  # type: ignore[assignment]
+            spent[lowered.graph.nodes[node].where] += each / len(nodes)
     return (
         f"{name}: {len(found)} different kernels, which compile for some {seconds:.0f} s, most of "
         f"that for {_place(spent, getattr(fn, '__code__', None))}"
@@ -53,9 +55,9 @@ def warn(text: str) -> None:
     warnings.warn_explicit(text, OpweaveWarning, where.file or "opweave", max(1, where.line))
 
 
-def _place(spent: Counter[Where], code: CodeType | None) -> str:
+def _place(spent: Mapping[Where, float], code: CodeType | None) -> str:
     """The innermost loop that has most of what is spent, or else the line."""
-    (most, _), *_ = spent.most_common(1)
+    most = max(spent, key=spent.__getitem__)
     loops = [*_loops(code)] if code is not None else []
 
     def inside(loop: Loop) -> float:

@@ -143,8 +143,9 @@ class Written(NamedTuple):
     by: str = ""
 
     def shown(self, inputs: Sequence[Input]) -> str:
-        """The part with the argument's name."""
-        return f"{inputs[self.place].name}[{shown(self.part)}]"
+        """The part with the argument's name, or the call that stores it."""
+        name, part = inputs[self.place].name, shown(self.part)
+        return f"np.{self.by}.at({name}, {part})" if self.by else f"{name}[{part}]"
 
 
 @dataclass(frozen=True)

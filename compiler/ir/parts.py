@@ -95,7 +95,7 @@ def shown(part: Part) -> str:
 
 def _item(item: Item) -> str:
     if isinstance(item, Index):
-        return f"out{item.output}"
+        return "indices"
     if not isinstance(item, Span):
         return "..." if item is ... else str(item)
     ends = ["" if end is None else str(end) for end in item]

@@ -13,11 +13,13 @@ from opweave.compiler.ir.graph import Graph
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.render import render
 from opweave.compiler.scheduling.accumulation_plans import plan
+from opweave.compiler.scheduling.compile_costs import group_seconds
 from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.compiler.scheduling.verify import verify_graph, verify_schedule
 from opweave.compiler.toggles.choose import check_overrides, override_plan
 from opweave.compiler.toggles.declared import Choices
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.structural import Structure
 
 
@@ -64,6 +66,12 @@ class Lowered:
     sources: tuple[str, ...]
     device: Device
     structure: Structure = ()
+
+    @cached_property
+    def seconds(self) -> tuple[float, ...]:
+        """What each kernel takes to compile, by constants."""
+        groups = self.schedule.groups
+        return tuple(group_seconds(self.graph, groups[k.group]) for k in self.kernels)
 
 
 def schedule_graph(

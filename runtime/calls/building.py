@@ -7,7 +7,6 @@ from typing import Any
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
-from opweave.compiler.scheduling.compile_costs import group_seconds
 from opweave.runtime.binaries.build import distinct
 from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.binaries.progress import Progress
@@ -24,16 +23,14 @@ def costs(lowered: Lowered, mode: str, extents: Extents | None = None) -> list[C
 
     ``extents`` leaves out those that are not started.
     """
+    seconds = dict(zip(map(id, lowered.kernels), lowered.seconds, strict=True))
     pairs = [
         (kernel, source)
         for kernel, source in zip(lowered.kernels, lowered.sources, strict=True)
         if not kernel.by_numpy and not (extents and kernel.is_empty(extents))
     ]
-    graph, groups = lowered.graph, lowered.schedule.groups
-    found = [
-        (kernel, source, group_seconds(graph, groups[kernel.group]))
-        for kernel, source in distinct(pairs, mode)
-    ]
+    kept = distinct(pairs, mode) if len(pairs) > 1 else pairs
+    found = [(kernel, source, seconds[id(kernel)]) for kernel, source in kept]
     return sorted(found, key=lambda each: -each[2])
 
 

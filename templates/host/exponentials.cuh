@@ -108,6 +108,7 @@ OW_INLINE float erfc(float x) {
         0.0008752320082463677, -0.0026424403142338835, -0.003993591787063603, 0.039922548513387245,
         -0.12503306027286187, 0.251713192879611, -0.3717367337793231, 0.2108063640622723);
     const double y = wide_exp(-near * near) * p;
-    return (float)(x < 0.0f ? 2.0 - y : y);
+    // of a NaN itself: which sign it has behind so many operations, the compiler decides
+    return x == x ? (float)(x < 0.0f ? 2.0 - y : y) : x;
 }
 OW_AS_BEFORE

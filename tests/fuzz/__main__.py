@@ -24,7 +24,7 @@ from typing import Any
 from .coverage import Coverage
 from .kinds import DRAW, alike, drawn, judge, kind_of, shrink, write
 from .oracles import Failure
-from .work import Outcome, cpus, judged_apart, outcomes, use_shared_binaries
+from .work import Outcome, cpus, judged_apart, outcomes
 
 # Failures of one oracle that are shrunk; more are counted and listed only.
 MOST_SHRUNK = 8
@@ -145,7 +145,6 @@ def page(summary: str, table: str, forms: str) -> str:
 def reported(run: Run) -> None:
     """Shrink what failed and write it as tests, a few of each oracle."""
     seed, seen = run.options.seed, Counter[str]()
-    use_shared_binaries()
     for number, failure in run.failed:
         seen[failure.oracle] += 1
         if seen[failure.oracle] > MOST_SHRUNK:
@@ -164,7 +163,6 @@ def reported(run: Run) -> None:
 
 def replayed(seed: int, number: int, only: str = "") -> int:
     """Judge one program and print all about it."""
-    use_shared_binaries()
     program, plan = drawn(seed, number, only)
     print(f"{program}{plan}")
     verdict = judge(program, plan)

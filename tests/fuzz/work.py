@@ -45,26 +45,13 @@ class Outcome:
     cpu: float = 0.0
 
 
-def use_shared_binaries() -> Any:
-    """Make this process look for kernels under other names; returns its builder."""
-    import opweave.runtime.binaries.build as build
-    import opweave.runtime.host.launcher as host
-    from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache
-    from opweave.runtime.process import environment
-
-    from .sharing import SharingBuilder
-
-    size = environment.cache_bytes(DEFAULT_BYTES)
-    made = SharingBuilder(DiskCache(environment.cache_folder(), size))
-    build.builder = host.builder = lambda: made
-    return made
-
-
-def outcome_of(seed: int, number: int, builder: Any = None, only: str = "") -> Outcome:
+def outcome_of(seed: int, number: int, only: str = "") -> Outcome:
     """Generate and judge one program."""
+    from opweave.runtime.binaries.build import builder
+
     from .coverage import cells
 
-    before, start = builder.compiled if builder is not None else 0, sum(os.times()[:4])
+    before, start = builder().compiled, sum(os.times()[:4])
     program, plan = drawn(seed, number, only)
     found = Outcome(number, judge(program, plan))
     arguments: Any = ()
@@ -77,20 +64,19 @@ def outcome_of(seed: int, number: int, builder: Any = None, only: str = "") -> O
     if isinstance(program, Lists):
         found.forms = program.forms
     found.layouts = [a.layout for a in arguments if isinstance(a, Array)]
-    found.compiled = builder.compiled - before if builder is not None else 0
+    found.compiled = builder().compiled - before
     found.cpu = sum(os.times()[:4]) - start
     return found
 
 
 def _serve(link: Connection, seed: int, only: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    builder = use_shared_binaries()
     while True:
         try:
             task = link.recv()
         except EOFError:
             return  # the run is over
-        made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, builder, only)
+        made = judge(*task) if isinstance(task, tuple) else outcome_of(seed, task, only)
         link.send(made)
 
 

@@ -1,8 +1,6 @@
 """Tiles of more shared memory than a kernel may declare: the launch opts in to it, no bit changes."""
 
 import re
-import sys
-import types
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 import opweave as ow
 from opweave.compiler.ir.device import DEVICES
 from opweave.opcodes import errors as e
-from tests.runtime.conftest import Array, launches  # noqa: F401
 from tests.support.factors import bits
 
 KIB = 1024
@@ -126,35 +123,6 @@ def test_no_kernel_of_the_host_opts_in():
     fused = ow.fuse(function).with_toggles(**toggles, USE_SHARED_MEMORY=1)
 
     assert fused.lower(*args, target="host").kernels[0].data.opted_bytes == 0
-
-
-@pytest.mark.nvrtc
-def test_the_executor_asks_for_it_at_each_launch(launches, monkeypatch):  # noqa: F811
-    asked = []
-    cuda = sys.modules["cupy"].cuda
-    found = {**cuda.runtime.getDeviceProperties(0), "sharedMemPerBlockOptin": 227 * KIB}
-    monkeypatch.setattr(cuda.runtime, "getDeviceProperties", lambda index: found)
-    monkeypatch.setattr(
-        cuda.driver, "funcSetAttribute", lambda *args: asked.append(args), raising=False
-    )
-
-    class Function:
-        ptr = 5
-
-        def __call__(self, grid, block, args, shared_mem=0):
-            launches.append((grid, block, shared_mem))
-
-    class Module:
-        load = staticmethod(lambda cubin: None)
-        get_function = staticmethod(lambda name: Function())
-
-    monkeypatch.setattr(cuda, "function", types.SimpleNamespace(Module=Module))
-    for name in ("product", "transpose"):
-        function, args, toggles, *_ = CASES[name]
-        ow.fuse(function).with_toggles(**toggles)(*map(Array, args))
-
-    assert launches == [((1, 1, 1), (256, 1, 1), 67584), ((1, 1, 1), (256, 1, 1), 66048)]
-    assert asked == [(5, 8, 67584), (5, 8, 66048)]
 
 
 def test_a_raw_kernel_says_it():

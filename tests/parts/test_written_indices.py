@@ -162,6 +162,15 @@ def test_what_at_cannot_do_is_numpys_to_say(ufunc, dtype):
 
 
 @pytest.mark.host
+def test_explain_says_what_is_stored_by_indices():
+    told = str(ow.fuse(at).explain(U.copy(), V.copy()))
+
+    assert "np.add.at(u, indices) alone is stored, when all kernels are done" in told
+    assert "np.subtract.at(v, indices, 1:3) alone is stored" in told
+    assert "u[indices] alone is stored" in str(ow.fuse(rows).explain(U.copy(), V.copy()))
+
+
+@pytest.mark.host
 def test_a_number_of_the_call_is_stored():
     def function(x, i, n):
         x[i] = n

@@ -8,8 +8,6 @@ import pytest
 
 import opweave as ow
 import opweave.compiler.pipeline.driver as driver
-import opweave.runtime.binaries.build as build
-import opweave.runtime.host.launcher as host
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.codes import Fragment
 from opweave.runtime.calls.arrays import layout_of
@@ -38,14 +36,6 @@ ON_HOST = Plan(True, "", (0,))
 AS_FIBRES = Plan(False, "sm_80", (0, 1, 7))
 
 
-@pytest.fixture
-def shared(monkeypatch):
-    """Binaries shared between kernels that differ in names only, in this test alone."""
-    for module in (build, host):
-        monkeypatch.setattr(module, "builder", module.builder)
-    return work.use_shared_binaries()
-
-
 def array_of(name):
     return Array(name, "float64", (4,), fill="whole", seed=5)
 
@@ -56,15 +46,15 @@ def on_a_copy(function):
 
 
 @pytest.mark.host
-def test_a_short_run_finds_nothing(shared):
+def test_a_short_run_finds_nothing():
     numbers = [n for n in range(13) if kinds.kind_of(n) != "python"]
-    found = {n: work.outcome_of(0, n, shared).verdict.failures for n in numbers}
+    found = {n: work.outcome_of(0, n).verdict.failures for n in numbers}
 
     assert {n: f for n, f in found.items() if f} == {}
 
 
 @pytest.mark.host
-def test_random_scripts_are_numpys(shared):
+def test_random_scripts_are_numpys():
     found = {n: judge_script(draw(0, n)).failures for n in range(60)}
 
     assert {n: (f, print(draw(0, n))) for n, f in found.items() if f} == {}
@@ -90,7 +80,7 @@ LOST_WRITE = Script(
 
 
 @pytest.mark.host
-def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeypatch):
+def test_a_script_that_loses_a_write_is_found_shrunk_and_written(monkeypatch):
     monkeypatch.setattr(judge_of_scripts.ow, "fuse", on_a_copy)
     monkeypatch.setitem(judge_of_scripts.MODES, "fuse", on_a_copy)
     (failure,) = judge_script(LOST_WRITE).failures
@@ -110,7 +100,7 @@ def test_a_script_that_loses_a_write_is_found_shrunk_and_written(shared, monkeyp
 
 
 @pytest.mark.host
-def test_random_python_does_what_python_does(shared):
+def test_random_python_does_what_python_does():
     found = {n: judge_python(draw_python(0, n)).failures for n in range(40)}
 
     assert {n: (f, print(draw_python(0, n))) for n, f in found.items() if f} == {}
@@ -118,7 +108,7 @@ def test_random_python_does_what_python_does(shared):
 
 @pytest.mark.host
 @pytest.mark.parametrize("row", KNOWN, ids=[row.why for row in KNOWN])
-def test_a_row_of_what_is_known_names_what_it_has(shared, row):
+def test_a_row_of_what_is_known_names_what_it_has(row):
     failures = judged(row.example).failures
 
     assert all(any(r.names(f, row.example) for r in KNOWN) for f in failures)
@@ -127,7 +117,7 @@ def test_a_row_of_what_is_known_names_what_it_has(shared, row):
 @pytest.mark.host
 @pytest.mark.xfail(reason="known to differ; one that passes is mended: remove its row")
 @pytest.mark.parametrize("row", KNOWN, ids=[row.why for row in KNOWN])
-def test_what_is_known_to_differ_from_python(shared, row):
+def test_what_is_known_to_differ_from_python(row):
     assert judged(row.example).failures == []
 
 
@@ -251,7 +241,7 @@ def test_a_program_of_python_that_differs_is_shrunk_and_written(monkeypatch):
 @pytest.mark.host
 @pytest.mark.parametrize("view", ["np.diag({0})", "{0}.diagonal()", "{0}[1:]"])
 @pytest.mark.parametrize("break_", [(), (Line("np.sort(a0)", "", ()),)], ids=["whole", "in parts"])
-def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(shared, view, break_):
+def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(view, break_):
     square = replace(array_of("a0"), shape=(3, 3))
     lines = (*break_, Line(f"v0 = {view.format('a0')}", "v0", ()))
 
@@ -259,7 +249,7 @@ def test_what_numpy_gives_out_to_read_may_be_an_array_of_its_own(shared, view, b
 
 
 @pytest.mark.host
-def test_an_index_made_of_a_rounded_sum_decides_nothing(shared):
+def test_an_index_made_of_a_rounded_sum_decides_nothing():
     a = replace(array_of("a0"), dtype="float32", shape=(40,), fill="normal")
     texts = ("a0 *= 1e7", "a0[int(a0.sum()) % 40] = -1")
     lines = tuple(Line(text, "", (("map", text),)) for text in texts)
@@ -272,14 +262,14 @@ def test_an_index_made_of_a_rounded_sum_decides_nothing(shared):
 
 @pytest.mark.host
 @pytest.mark.parametrize("line", ["a0 += 1", "v0 = np.array_equal(a0, a0).T"])
-def test_errors_whose_class_nobody_can_name_and_pythons_bool_are_no_difference(shared, line):
+def test_errors_whose_class_nobody_can_name_and_pythons_bool_are_no_difference(line):
     script = Script(((replace(array_of("a0"), dtype="bool"),),), (Line(line, "", ()),), "a0")
 
     assert judge_script(script).failures == []
 
 
 @pytest.mark.host
-def test_views_of_what_depends_on_no_argument_share_its_memory(shared):
+def test_views_of_what_depends_on_no_argument_share_its_memory():
     made = step("v0", "zeros_like", "np.zeros({0}.shape)", "a0")
     turned = step("v1", "transpose", "{0}.T", "v0")
     verdict = judge(Program((array("a0", (1, 1)),), (made, turned), ("v0", "v1")), ON_HOST)
@@ -427,7 +417,7 @@ STRIDED = Program(
 
 @pytest.mark.host
 @pytest.mark.parametrize("program", [REPEATED, STRIDED])
-def test_what_numpy_makes_of_a_layout_is_no_difference(shared, program):
+def test_what_numpy_makes_of_a_layout_is_no_difference(program):
     assert judge(program, AS_FIBRES).failures == []
 
 
@@ -444,7 +434,7 @@ FAULTS = [
     [f[1:] for f in FAULTS],
     ids=[f[0] for f in FAULTS],
 )
-def test_a_fault_is_found_and_shrunk(shared, monkeypatch, patch, program, plan, oracle, culprit):
+def test_a_fault_is_found_and_shrunk(monkeypatch, patch, program, plan, oracle, culprit):
     assert judge(program, plan).failures == []
     undo = patch(monkeypatch)
     try:
@@ -477,7 +467,7 @@ def test_a_written_argument_is_the_argument(layout, dtype):
 
 @pytest.mark.host
 @pytest.mark.parametrize("oracle", ["bound", "graph", "types", "out", "verify fused"])
-def test_a_written_test_runs_by_itself(shared, oracle):
+def test_a_written_test_runs_by_itself(oracle):
     made = text(CHAIN, Failure(oracle, "an example"), 1, 2, AS_FIBRES)
     scope = {"__name__": "written"}
     exec(compile(made, "<written>", "exec"), scope)

@@ -25,13 +25,13 @@ from tests.fuzz.lists.structure import restructured
 from tests.fuzz.lists.write import text
 from tests.fuzz.oracles import Plan
 from tests.fuzz.program import Array, Step
-from tests.trust.test_fuzz import fused_differences_turned, shared  # noqa: F401
+from tests.trust.test_fuzz import fused_differences_turned
 
 pytestmark = pytest.mark.host
 ON_HOST = Plan(True, "", (0,))
 
 
-def test_random_lists_are_what_their_op_codes_are(shared):  # noqa: F811
+def test_random_lists_are_what_their_op_codes_are():
     found = {n: kinds.judge(*kinds.drawn(0, n, "list")).failures for n in range(4)}
 
     assert {n: (f, print(draw(0, n))) for n, f in found.items() if f} == {}
@@ -83,7 +83,7 @@ LISTS = Lists(
 )  # fmt: skip
 
 
-def test_the_program_that_faults_are_put_into_has_none(shared):  # noqa: F811
+def test_the_program_that_faults_are_put_into_has_none():
     assert kinds.judge(replace(LISTS), ON_HOST).failures == []
 
 
@@ -106,7 +106,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("owner", "name", "fault", "oracle"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])  # fmt: skip
 def test_a_fault_in_lists_is_found_shrunk_and_written(
-    shared, monkeypatch, owner, name, fault, oracle  # noqa: F811
+    monkeypatch, owner, name, fault, oracle
 ):  # fmt: skip
     program = replace(LISTS)  # whose lists are not made yet
     monkeypatch.setattr(owner, name, fault(getattr(owner, name)))
@@ -194,7 +194,7 @@ def planted(monkeypatch, fault):
 
 
 @pytest.mark.parametrize(("program", "fault", "oracle"), WRONG.values(), ids=WRONG)
-def test_a_fault_of_an_op_code_is_found(shared, monkeypatch, program, fault, oracle):  # noqa: F811
+def test_a_fault_of_an_op_code_is_found(monkeypatch, program, fault, oracle):
     program = replace(program, bad=("", ""))  # whose lists are not made yet
     if fault is not None:
         planted(monkeypatch, fault)
@@ -233,7 +233,7 @@ MOST_JUDGED = 12
 
 
 @pytest.mark.parametrize(("fault", "has_it"), DRAWN.values(), ids=DRAWN)
-def test_a_fault_is_found_in_one_of_a_few_programs(shared, monkeypatch, fault, has_it):  # noqa: F811
+def test_a_fault_is_found_in_one_of_a_few_programs(monkeypatch, fault, has_it):
     planted(monkeypatch, fault)
     programs = (p for p in (draw(11, n) for n in range(3000)) if has_it(p))
 

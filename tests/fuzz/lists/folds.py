@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,12 @@ class Fold(Own):
 
     # What it means
 
-    @property
-    def kinds(self) -> set[str]:  # type: ignore[override]
+    @cached_property
+    def kinds(self) -> set[str]:
         return set(self.row.kinds)
 
-    @property
-    def is_smooth(self) -> bool:  # type: ignore[override]
+    @cached_property
+    def is_smooth(self) -> bool:
         return True  # bounds say how errors of sums and products grow
 
     def is_exact(self, dtype: np.dtype[Any]) -> bool:
