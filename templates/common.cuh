@@ -317,18 +317,6 @@ OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t insid
 OW_UNROLL
     for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l * stride) : outside;
 }
-// The same into shared memory, by copies that the thread does not wait for: elements as they are.
-template <int N, class T>
-OW_INLINE void copy_chunk(T* to, const T* from, index_t inside, typename Same<T>::type outside) {
-#if USE_VECTOR_IO
-    if (inside >= N) return copy_words<N>(to, from);
-#endif
-OW_UNROLL
-    for (int l = 0; l < N; ++l) {
-        if (l < inside) copy_words<1>(to + l, from + l);
-        else to[l] = outside;
-    }
-}
 // Runs of consecutive elements, `step` apart: from element `first` of all runs on.
 template <int N, class R, class S>
 OW_INLINE void load_runs(R (&r)[N], const S* p, index_t run, index_t step, index_t first, index_t inside) {
@@ -439,6 +427,19 @@ OW_INLINE void store_pixels_by(S* p, const R (&r)[C][N], index_t inside) {
 template <int BYTES> struct Access {
     enum { WHOLE = BYTES & -BYTES, BYTES_EACH = WHOLE < 16 ? WHOLE : 16 };
 };
+// One chunk from memory to shared memory, by copies that the thread does not wait for: elements as
+// they are.
+template <int N, class T>
+OW_INLINE void copy_chunk(T* to, const T* from, index_t inside, typename Same<T>::type outside) {
+#if USE_VECTOR_IO
+    if (inside >= N) return copy_words<Access<N * sizeof(T)>::BYTES_EACH, N>(to, from);
+#endif
+OW_UNROLL
+    for (int l = 0; l < N; ++l) {
+        if (l < inside) copy_words<alignof(T), 1>(to + l, from + l);  // half a complex number
+        else to[l] = outside;
+    }
+}
 
 // Partial results of reduction `k` for the row blockIdx.y: 16 bytes a part, reduction by reduction.
 template <class T> OW_INLINE typename Volatile<T>::type* part_results(void* partials, int k, int parts) {

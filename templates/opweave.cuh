@@ -50,7 +50,7 @@ template <class How, int EACH, int N, class R, class S>
 static __device__ __forceinline__ void load_words(R (&r)[N], const S* p);
 template <class How, int EACH, int N, class R, class S>
 static __device__ __forceinline__ void store_words(S* p, const R (&r)[N]);
-template <int N, class T> static __device__ __forceinline__ void copy_words(T* to, const T* from);
+template <int EACH, int N, class T> static __device__ __forceinline__ void copy_words(T* to, const T* from);
 
 #include "common.cuh"
 
@@ -85,16 +85,15 @@ static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
     store_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(p, r);
 }
 
-// Copies from memory to shared memory, of 4, 8 or 16 bytes.  From sm_80 on they are on their way when
+// Copies from memory to shared memory, of EACH bytes: 4, 8 or 16, which both are aligned to.  From sm_80 on they are on their way when
 // the function returns: those between two calls of copies_begun() are a group, and copies_done<N>()
 // waits for all groups of the thread but the last N.
-template <int N, class T> static __device__ __forceinline__ void copy_words(T* to, const T* from) {
+template <int EACH, int N, class T> static __device__ __forceinline__ void copy_words(T* to, const T* from) {
 #if __CUDA_ARCH__ >= 800
-    constexpr int bytes = N * sizeof(T), each = Access<bytes>::BYTES_EACH;
     const unsigned at = (unsigned)__cvta_generic_to_shared(to);
 #pragma unroll
-    for (int w = 0; w < bytes; w += each)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(at + w), "l"((const char*)from + w), "n"(each) : "memory");
+    for (int w = 0; w < N * (int)sizeof(T); w += EACH)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(at + w), "l"((const char*)from + w), "n"(EACH) : "memory");
 #else
     for (int l = 0; l < N; ++l) to[l] = from[l];
 #endif

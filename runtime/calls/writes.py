@@ -117,8 +117,8 @@ def store(outputs: Sequence[Any], arrays: Sequence[Any], stores: Sequence[Store]
     """Copy outputs to the arguments that hold them, unless kernels have written there."""
     for output, place, key, by in stores:
         array, value = arrays[place], outputs[output]
-        if value is array:
-            continue
+        if value is array and key is ...:
+            continue  # a kernel has written there
         if is_cupy(array) and is_cupy(value) and overlap(array, value):
             value = value.copy()  # NumPy looks whether memory overlaps, CuPy does not
         found = key(outputs) if callable(key) else key

@@ -44,7 +44,7 @@ template <int N, class R, class S> OW_INLINE void load_vector(R (&r)[N], const S
 template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r)[N]);
 template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p);
 template <class How, int EACH, int N, class R, class S> OW_INLINE void store_words(S* p, const R (&r)[N]);
-template <int N, class T> OW_INLINE void copy_words(T* to, const T* from);
+template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* from);
 
 #include "../common.cuh"
 
@@ -56,9 +56,9 @@ template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z,
 #endif
 
 // Copies are there when the function returns.
-template <int N, class T> OW_INLINE void copy_words(T* to, const T* from) {
-    ow_check_aligned(from, Access<N * sizeof(T)>::BYTES_EACH, __LINE__);
-    ow_check_aligned(to, Access<N * sizeof(T)>::BYTES_EACH, __LINE__);
+template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* from) {
+    ow_check_aligned(from, EACH, __LINE__);
+    ow_check_aligned(to, EACH, __LINE__);
     for (int l = 0; l < N; ++l) to[l] = from[l];
 }
 OW_INLINE void copies_begun() {}

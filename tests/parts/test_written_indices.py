@@ -161,6 +161,26 @@ def test_what_at_cannot_do_is_numpys_to_say(ufunc, dtype):
         assert len(texts) in (0, 2)
 
 
+WITH_ITSELF = {
+    "assigned": lambda x, i: x.__setitem__(i, x),
+    "a view of all": lambda x, i: x.__setitem__(i, x[:]),
+    "another view of all": lambda x, i: x.__setitem__(i, x[...]),
+    "indices of their own": lambda x, i: i.__setitem__(i, i),
+    "added": lambda x, i: np.add.at(x, i, x),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", WITH_ITSELF)
+def test_an_array_is_stored_in_itself(name):
+    function = WITH_ITSELF[name]
+
+    def stored(x, i):
+        function(x, i)
+
+    agree(stored, ow.fuse(stored), lambda: (np.arange(4.0) + 1, np.array([2, 0, 3, 1])))
+
+
 @pytest.mark.host
 def test_explain_says_what_is_stored_by_indices():
     told = str(ow.fuse(at).explain(U.copy(), V.copy()))
