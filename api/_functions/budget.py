@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.values import Where
+from opweave.compiler.ir.values import Extents, Where
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.scheduling.compile_costs import MOST_OF_WHOLE, whole_seconds
 from opweave.compiler.traced.made import users_line
@@ -30,11 +30,11 @@ class Loop(NamedTuple):
     lines: frozenset[int]
 
 
-def too_long(lowered: Lowered, name: str, fn: Callable[..., Any]) -> str:
+def too_long(lowered: Lowered, extents: Extents, name: str, fn: Callable[..., Any]) -> str:
     """What is to be said of a function that would compile for long; "" for any other."""
     if whole_seconds(lowered.seconds) <= MOST_OF_WHOLE:
         return ""  # as at nearly every call: which kernels are the same need not be known
-    found = costs(lowered, "run")
+    found = costs(lowered, "run", extents)
     seconds = whole_seconds([each for *_, each in found])
     if seconds <= MOST_OF_WHOLE:
         return ""

@@ -103,7 +103,7 @@ class Preparing:
         )  # fmt: skip
 
     def _check_length(self, found: Specialised, or_parts: bool) -> None:
-        text = too_long(found.lowered, self.signature.name, self.fn)
+        text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
         if text and or_parts:
             raise TooLongError(text)
         if text and not self._told_of_costs:

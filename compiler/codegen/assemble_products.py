@@ -65,12 +65,11 @@ class ProductAssembler(MatrixAssembler):
         aligned = self._is_aligned(width) and all(
             self._starts_aligned(f, width) for f in self.factors
         )
-        assert self.node.operator.accumulator is not None
-        accumulator = self.node.operator.accumulator(self.node.result.dtype)
+        accumulator = self._accumulator
         turning = self._turning_tile()
         columns = self._plan.columns if turning else 0
-        tile, copies = turning or self._tile(), self._may_copy(accumulator)
-        found = ProductFacts(tile, accumulator.register_bytes, columns, copies=copies)
+        tile = turning or self._tile()
+        found = ProductFacts(tile, accumulator.register_bytes, columns, copies=self._may_copy)
         return replace(
             super().facts(),
             itemsize=itemsize,
@@ -79,8 +78,15 @@ class ProductAssembler(MatrixAssembler):
             product=self._with_rows(found),
         )
 
-    def _may_copy(self, accumulator: DType) -> bool:
+    @property
+    def _accumulator(self) -> DType:
+        assert self.node.operator.accumulator is not None
+        return self.node.operator.accumulator(self.node.result.dtype)
+
+    @property
+    def _may_copy(self) -> bool:
         """Tiles may be copied without waiting, as memory has their elements."""
+        accumulator = self._accumulator
         plain = all(f.value.dtype.storage == accumulator.register for f in self.factors)
         repeats = self.graph.repeated and self.alone
         wide = accumulator.register_bytes >= 4  # bytes of the shortest copy
@@ -124,7 +130,7 @@ class ProductAssembler(MatrixAssembler):
         pairs = zip(self.factors, self._addresses(), strict=True)
         x, y = (Factor(f.name, f.value.dtype, address) for f, address in pairs)
         made = bind_product(self._origin(self.node), self._result_name(), x, y)
-        return replace(kernel, product=made)
+        return replace(kernel, product=replace(made, copies=self._may_copy))
 
     def _result_name(self) -> str:
         return self.names[self.node.result.id]

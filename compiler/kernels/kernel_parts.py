@@ -250,6 +250,7 @@ class Product:
         outside: what stands for elements outside of ``y``, with which and 0 a step changes
             nothing; "" is 0.
         padding: the same in words.
+        copies: tiles may be copied without waiting, so that the kernel can have stages.
     """
 
     x: Factor
@@ -262,8 +263,4 @@ class Product:
     depth: Extent
     outside: str
     padding: str
-
-    @property
-    def may_copy(self) -> bool:
-        """Both factors lie in memory as in tiles."""
-        return self.x.storage == self.ctype == self.y.storage
+    copies: bool = False

@@ -62,7 +62,6 @@ linear_relu_product_f32(
     // what lies outside is 0 * -0, which adds nothing, not even a sign of zero
     __shared__ __align__(16) float left_tile[STAGES * BLOCK_K][BLOCK_M + PAD];
     __shared__ __align__(16) float right_tile[STAGES * BLOCK_K][BLOCK_N + PAD];
-#if STAGES == 1
     for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
         // load: a tile of x
         for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
@@ -96,51 +95,6 @@ linear_relu_product_f32(
         }
         __syncthreads();  // the tiles may be written again
     }
-#else
-    const auto fetch = [&](const index_t k0, const int stage) {
-        float (*const left_to)[BLOCK_M + PAD] = left_tile + stage * BLOCK_K;
-        float (*const right_to)[BLOCK_N + PAD] = right_tile + stage * BLOCK_K;
-        // load: a tile of x
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_M * BLOCK_K; e += BLOCK * VECTOR) {
-            const int i = e / BLOCK_K, k = e % BLOCK_K;
-            const index_t inside = m0 + i < rows ? depth - k0 - k : 0;
-#pragma unroll
-            for (int l = 0; l < VECTOR; ++l) {
-                float* const to = &left_to[k + l][i];
-                copy_chunk<1>(to, x + batch * x_s0 + (m0 + i) * x_s1 + k0 + k + l, inside - l, float());
-            }
-        }
-        // load: a tile of w
-        for (int e = threadIdx.x * VECTOR; e < BLOCK_N * BLOCK_K; e += BLOCK * VECTOR) {
-            const int k = e / BLOCK_N, i = e % BLOCK_N;
-            const index_t inside = k0 + k < depth ? cols - col0 - i : 0;
-            copy_chunk<VECTOR>(&right_to[k][i], w + col0 + i + (k0 + k) * w_s0, inside, -0.0f);
-        }
-    };
-    for (int stage = 0; stage < STAGES - 1; ++stage) {
-        if (stage * BLOCK_K < depth) fetch(stage * BLOCK_K, stage);
-        copies_begun();
-    }
-    int stage = 0;
-    for (index_t k0 = 0; k0 < depth; k0 += BLOCK_K) {
-        copies_done<STAGES - 2>();  // all but those of later tiles
-        __syncthreads();  // by every thread; and the tiles that are copied next were read
-        if (depth - k0 > (STAGES - 1) * BLOCK_K) fetch(k0 + (STAGES - 1) * BLOCK_K, (stage + STAGES - 1) % STAGES);
-        copies_begun();
-#pragma unroll
-        for (int k = 0; k < BLOCK_K; ++k) {
-            float left[THREAD_M], right[FRAGMENTS][WIDTH];
-#pragma unroll
-            for (int i = 0; i < THREAD_M; ++i) left[i] = left_tile[stage * BLOCK_K + k][thread_m + i];
-#pragma unroll
-            for (int q = 0; q < FRAGMENTS; ++q)
-                for (int l = 0; l < WIDTH; ++l) right[q][l] = right_tile[stage * BLOCK_K + k][q * (BLOCK_N / FRAGMENTS) + thread_n + l];
-#pragma unroll
-            for (int q = 0; q < FRAGMENTS; ++q) accumulate(left, right, q);
-        }
-        stage = (stage + 1) % STAGES;
-    }
-#endif
 #else
     // straight from memory; a row behind the last reads the last one, and is not stored
     index_t left_row[THREAD_M];

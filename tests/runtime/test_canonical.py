@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.binaries.build import builder
+import opweave.runtime.binaries.build as build
+import opweave.runtime.host.launcher as launcher
+from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.canonical import FUNCTION, NAME, canonical
 from opweave.templates import TEMPLATES
 
@@ -79,13 +81,15 @@ def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most
 
 
 @pytest.mark.host
-def test_a_program_compiles_each_kind_of_kernel_once(tmp_path):
-    before = builder().compiled
+def test_a_program_compiles_each_kind_of_kernel_once(tmp_path, monkeypatch):
+    made = build.Builder(DiskCache(tmp_path, 1 << 30))
+    for module in (build, launcher):
+        monkeypatch.setattr(module, "builder", lambda: made)
     graph = ow.fuse(train)
     arguments = np.zeros(10, np.float32), X, Y, np.float32(0.1)
     first = graph(*arguments)
 
-    assert builder().compiled - before <= 6  # one may be the scheduler
+    assert 1 <= made.compiled <= 6  # one may be the scheduler
     np.testing.assert_allclose(first, train(*arguments), rtol=1e-4)
 
 
@@ -192,7 +196,7 @@ def test_no_template_and_no_header_has_the_canonical_names():
 @pytest.mark.host
 def test_a_cached_entry_is_the_readable_source(tmp_path):
     kernel = ow.fuse(lambda pressure: np.sinh(pressure) * 7.25).lower(X).kernels[0]
-    key, root = kernel.binary.key, builder().disk.root
+    key, root = kernel.binary.key, build.builder().disk.root
     folder = root / key[:2] / key
     manifest = json.loads((folder / "manifest.json").read_text())
 
