@@ -6,7 +6,7 @@ import dis
 import types
 from collections.abc import Iterator, Sequence, Set
 from dis import Instruction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeGuard
 
 READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -33,11 +33,16 @@ def nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested_codes(constant)
 
 
+@lru_cache(maxsize=64)  # each question below goes through the same code
+def _instructions(code: types.CodeType) -> tuple[Instruction, ...]:
+    return tuple(dis.get_instructions(code))
+
+
 def steps(code: types.CodeType) -> Iterator[tuple[Instruction | None, Instruction]]:
     """The instructions, nested functions' too, each with the one in front of it that matters."""
     for inner in nested_codes(code):
         before: Instruction | None = None
-        for instruction in dis.get_instructions(inner):
+        for instruction in _instructions(inner):
             yield before, instruction
             if instruction.opname not in BETWEEN:
                 before = instruction
@@ -114,7 +119,7 @@ def _reads(code: types.CodeType) -> tuple[tuple[Any, ...], ...]:
 
 def _read_in(code: types.CodeType) -> Iterator[Sequence[Any]]:
     path: list[Any] = []
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code):
         if path and instruction.opname in BETWEEN:
             continue
         if path and instruction.opname in ATTRIBUTES:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from opweave.compiler.codegen.assemble_columns import ColumnsAssembler, walks_columns
 from opweave.compiler.codegen.assemble_handwritten import HandwrittenAssembler
@@ -42,6 +43,10 @@ ASSEMBLERS: dict[str, type[Assembler]] = {
 }
 
 
+# Makes the assembler of a class for the group of a number.
+Make = Callable[[type[Assembler], int], Assembler]
+
+
 def assemble(setting: Setting) -> tuple[Kernel, ...]:
     """Make the kernels of all groups of a schedule.
 
@@ -49,29 +54,44 @@ def assemble(setting: Setting) -> tuple[Kernel, ...]:
         ToggleError: an override cannot hold.
         EditError, DTypeError: a structural op-code that does not fit.
     """
-    return tuple(
-        structured(made.kernel(), setting, number)
-        for number, made in enumerate(_assemblers(setting))
-    )
+    found = _assemblers(setting, lambda kind, number: kind(setting, number))
+    return tuple(structured(made.kernel(), setting, number) for number, made in enumerate(found))
 
 
-def shape_class(setting: Setting) -> tuple[tuple[Walk, Facts], ...]:
-    """What the kernels of a schedule depend on besides it: walk and facts of each group."""
-    return tuple((made.walk, made.facts()) for made in _assemblers(setting))
+class ShapeClasses:
+    """The shape classes of a schedule on a device, with the overrides of its function.
+
+    A call with other extents asks for one, so the assemblers are kept and moved to the extents.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[type[Assembler], int], Assembler] = {}
+
+    def of(self, setting: Setting) -> tuple[tuple[Walk, Facts], ...]:
+        """What the kernels depend on besides the schedule: walk and facts of each group."""
+        found = _assemblers(setting, partial(self._made, setting))
+        return tuple((made.walk, made.facts()) for made in found)
+
+    def _made(self, setting: Setting, kind: type[Assembler], number: int) -> Assembler:
+        known = self._kept.get((kind, number))
+        made = known and known.at(setting.extents, setting.spans)
+        if made is None:
+            made = self._kept[kind, number] = kind(setting, number)
+        return made
 
 
-def _assemblers(setting: Setting) -> Iterator[Assembler]:
+def _assemblers(setting: Setting, make: Make) -> Iterator[Assembler]:
     """The assembler of each group: that of its form, unless its operands lie across the loop.
 
     Then a map takes tiles, unless the user has given it an index or a guard, and a row group on
     the host bands of columns, unless it has any op-codes of the user's in its structure.
     """
     for number, group in enumerate(setting.schedule.groups):
-        made = ASSEMBLERS[group.form.kind](setting, number)
+        made = make(ASSEMBLERS[group.form.kind], number)
         if type(made) is RowAssembler and not made.placed and walks_columns(made):
-            made = ColumnsAssembler(setting, number)
+            made = make(ColumnsAssembler, number)
         elif type(made) is MapAssembler and _takes_tiles(made):
-            made = TileAssembler(setting, number)
+            made = make(TileAssembler, number)
         yield made
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opweave.compiler.codegen.assemble_rows import WIDE, WIDEST, MapAssembler
+from opweave.compiler.codegen.group_facts import LARGE
 from opweave.compiler.codegen.lines import CHANNEL
-from opweave.compiler.codegen.operands import LARGE, Key
+from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Value, count
 from opweave.compiler.kernels.kernel import Kernel

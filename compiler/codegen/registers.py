@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from opweave.compiler.codegen.operands import GroupOperands, Key, Setting
+from opweave.compiler.codegen.group_facts import GroupFacts
+from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.ir.expr import Expr, expr_key
 from opweave.compiler.ir.literals import c_literal
 from opweave.compiler.ir.values import Operand, Scalar
 from opweave.compiler.kernels.kernel_parts import Param
 
 
-class Registers(GroupOperands):
+class Registers(GroupFacts):
     """Names given so far: of values, of windows, and of scalar parameters."""
 
     # How the element at hand is taken from an operand's registers.

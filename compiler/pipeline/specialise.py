@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opweave.compiler.codegen.assemble import shape_class
+from opweave.compiler.codegen.assemble import ShapeClasses
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
@@ -46,7 +46,7 @@ class Variant:
     trace: Trace
     graph: Graph
     static: dict[str, Any]
-    schedules: dict[Any, Schedule] = field(default_factory=dict)
+    schedules: dict[Any, tuple[Schedule, ShapeClasses]] = field(default_factory=dict)
     lowered: dict[Any, Lowered] = field(default_factory=dict)
     with_sums: dict[tuple[int, ...], Graph] = field(default_factory=dict)
 
@@ -242,13 +242,14 @@ def lowered_for(
     overrides = options.overrides
     choices = choices_of(graph, extents, device, overrides)
     plans = (sums, plan_class(graph, extents, device, options.library), tuple(choices.items()))
-    schedule = variant.schedules.get((plans, device))
-    if schedule is None:
-        schedule = schedule_graph(graph, extents, device, options, choices)
-        variant.schedules[plans, device] = schedule
+    known = variant.schedules.get((plans, device))
+    if known is None:
+        known = schedule_graph(graph, extents, device, options, choices), ShapeClasses()
+        variant.schedules[plans, device] = known
+    schedule, classes = known
     structure = options.structure
     setting = Setting(schedule, extents, spans, device, overrides, structure)
-    shapes = shape_class(setting)
+    shapes = classes.of(setting)
     lowered = variant.lowered.get((plans, shapes, device))
     if lowered is None:
         lowered = finish(schedule, extents, spans, device, overrides, structure)

@@ -1,0 +1,131 @@
+"""The shape class of a group: what the toggles of its kernel are chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Self
+
+from opweave.compiler.codegen.operands import GroupOperands, Key
+from opweave.compiler.ir.values import Extents, count
+from opweave.compiler.kernels.layout import Access
+from opweave.compiler.kernels.walks import Operand as ArrayOperand
+from opweave.compiler.toggles.declared import declared_for
+from opweave.compiler.toggles.facts import Declared, Facts
+from opweave.opcodes.cached import cached_property
+
+# Elements from which each thread of a map takes several chunks.
+LARGE = 1 << 20
+# Head room below 2**31 for offsets inside the last block.
+LONG = (1 << 31) - (1 << 24)
+
+
+class GroupFacts(GroupOperands):
+    """The facts of a group at the extents of a call."""
+
+    def at(self, extents: Extents, spans: Mapping[int, int]) -> Self | None:
+        """The same group at other extents; None where it is walked in another way there.
+
+        Nothing but the walk and the facts follows from extents.
+        """
+        moved = copy(self)
+        moved.extents, moved.spans = extents, spans
+        return moved if moved._walk() == self.walk else None
+
+    def facts(self) -> Facts:
+        """The shape class of this kernel, as its toggles see it."""
+        cols = count(self.walk.cols, self.extents)
+        rows = count(self.walk.rows, self.extents)
+        plan = self.form.plan
+        itemsize = self._itemsize()
+        width = plan.lanes if plan else self._line()
+        chunks = -(-cols // (plan.lanes * plan.threads)) if plan else 1
+        return Facts(
+            self.device,
+            itemsize,
+            self._is_aligned(width),
+            rows * cols >= LARGE,
+            self._longest() >= LONG,
+            plan,
+            1 << max(0, chunks - 1).bit_length(),
+            held=self._held(),
+            slots=sum(node.operator.cost.slots for node in self.nodes),
+            moved=sum(self._itemsizes()),
+            in_chunks=len(self._chunked),
+            one_by_one=self._one_by_one(),
+            joined=self._joined(),
+            declared=self._declared(),
+        )
+
+    def _declared(self) -> tuple[Declared, ...]:
+        """The toggles of the user's operators."""
+        nodes = [self.graph.nodes[i] for i in self.group.nodes]  # those of a product, too
+        return declared_for(nodes, self.extents, self.device, self.overrides)
+
+    def _joined(self) -> tuple[int, ...]:
+        """Bytes of one running value of each reduction and scan."""
+        kinds = [
+            n.operator.accumulator(n.result.dtype)
+            for n in self.nodes
+            if (n.is_reduction or n.is_scan) and n.operator.accumulator is not None
+        ]
+        return tuple(kind.register_bytes for kind in kinds)
+
+    def _one_by_one(self) -> int:
+        """Operands that are read element by element, at strides or at computed places."""
+        kinds = [self.access[key].kind for key in self.operands]
+        gathers = sum(len(node.tables) for node in self.nodes)
+        return sum(kind in ("strided", "gather", "runs") for kind in kinds) + gathers
+
+    def _held(self) -> int:
+        """32-bit registers that the loaded operands of one element take, at least one."""
+        loaded = (
+            o
+            for key, o in self.operands.items()
+            if not key.is_output and self.access[key].kind != "splat"
+        )
+        return max(1, sum(-(-o.value.dtype.register_bytes // 4) for o in loaded))
+
+    @cached_property
+    def _chunked(self) -> list[tuple[ArrayOperand, Access]]:
+        """Operands that are read and written in chunks of consecutive elements."""
+        return [
+            (o, self.access[key])
+            for key, o in self.operands.items()
+            if self.access[key].kind == "chunk" and self._is_element(key)
+        ]
+
+    def _itemsizes(self) -> list[int]:
+        return [o.value.dtype.itemsize for o, _ in self._chunked]
+
+    def _itemsize(self) -> int:
+        """Bytes of the widest element that is read or written in chunks."""
+        return max(self._itemsizes(), default=4)
+
+    def _line(self) -> int:
+        """Elements from which every line of them starts on 16 bytes, whatever an access takes."""
+        return max(1, 16 // min(self._itemsizes(), default=4))
+
+    def _is_aligned(self, width: int) -> bool:
+        """Every chunk of ``width`` elements starts on a boundary of its size, up to 16 bytes."""
+        cols = count(self.walk.cols, self.extents)
+        dense = self.walk.dense_row()
+        return all(
+            o.aligned and (a.rows_aligned or (a.base == dense and cols % width == 0))
+            for o, a in self._chunked
+        )
+
+    def _longest(self) -> int:
+        """Largest offset that the kernel computes, in elements."""
+        walked = count((*self.walk.batch, *self.walk.rows, *self.walk.cols), self.extents)
+        shapes = [count(o.value.shape, self.extents) for o in self._in_memory()]
+        return max([walked, *shapes, *self._spans()])
+
+    def _in_memory(self) -> list[ArrayOperand]:
+        return [*self.operands.values(), *self.tables.values()]
+
+    def _spans(self) -> list[int]:
+        return [self.spans.get(self.graph.base(o.value).id, 0) for o in self._in_memory()]
+
+    def _is_element(self, key: Key) -> bool:
+        return not (key.is_output and key.value in self.form.row_values) and not key.kept
