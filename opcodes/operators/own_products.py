@@ -64,7 +64,8 @@ def product(
 
     Returns:
         The operator: ``op(x, y)`` with x: [..., m, k] and y: [..., k, n], or vectors as for ``@``,
-        on arrays, inside fused functions, or in an op-code list.  Its kernels are those of products, without libraries.
+        on arrays, inside fused functions, or in an op-code list.  Its kernels are those of
+        products, without libraries.
 
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
