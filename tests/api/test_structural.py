@@ -289,6 +289,8 @@ CONTRACTS = [
     ("index", "blockIdx.x * BLOCK", "binds no name"),
     ("index", "first = row", "'row'.*none of its operands"),
     ("index", "for (index_t first = 0; first < 10; first += 1)", "guard is left out.*'cols'"),
+    ("index", "for (index_t first = 0; ; first += 1)", "guard is left out.*'cols'"),
+    ("index", "for (index_t first = 0; first < cols; )", "step that changes 'first'"),
     ("index", "for (index_t first = 0; first < cols; cols)", "changes 'first'.*never ends"),
     ("index", "for (int i = 0; i < cols; i += 1)", "binds 'first'.*found 'int i = 0'"),
     ("index", "for (index_t first = 0; first < cols; first += 1) {}", "head of a loop"),
