@@ -178,8 +178,8 @@ def _named(kernel: Kernel, setting: Setting, placed: Placed) -> list[str]:
     elif placed.group == EACH:
         views = {n.result.id: graph.base(n.result).id for n in graph.nodes if n.is_view}
         read = {p.name: views.get(p.source, p.source) for p in kernel.params if p.kind == "input"}
-        found = [n for n, base in read.items()
-                 if base in graph.arguments and graph.arguments[base].name == placed.of]  # fmt: skip
+        given = {base: item.name for base, item in graph.arguments.items()}
+        found = [name for name, base in read.items() if given.get(base) == placed.of]
     else:
         found = [placed.of]
     found = [name for name in found if name in known]
