@@ -163,7 +163,6 @@ def test_copies_that_nobody_waits_for_are_not_there(line):
     assert not ow.sanitize(changed, x, w, schedules=1).ok
 
 
-
 @pytest.mark.host
 def test_an_op_code_of_a_load_is_kept_beside_copies():
     x, w = array(40, 70), array(70, 48)
