@@ -25,7 +25,7 @@ def product_of_two(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> None:
 @numpy_function(np.matmul, arrays=("x1", "x2"), like=product_of_two)
 @numpy_function(np.linalg.matmul, arrays=("x1", "x2"))
 def matmul(x1: Any, x2: Any, /) -> Any:
-    """``@``; what vectors are in it, is in ``arrays/vectors.py``."""
+    """``@``; what vectors are in it, is in ``compiler/arrays/vectors.py``."""
     ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
     if 0 in ranks:
         kinds = " and ".join(type(a).__name__.removeprefix("Traced") for a in (x1, x2))

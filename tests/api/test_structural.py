@@ -453,6 +453,15 @@ def test_a_store_that_adds_does_so_unfused_too():
         assert np.array_equal(total, x * 2 + 1 + 5)
 
 
+def test_a_result_that_is_added_to_is_not_read_by_another_kernel():
+    k = ow.kernel([ow.load("x"), o.multiply(2).named("y"), ow.store("y", by=o.accumulate),
+                   o.add(1), ow.store("z")])  # fmt: skip
+
+    assert len(k.fused.lower(X, target="sm_80").kernels) == 1
+    with pytest.raises(e.EditError, match="begins as zeros .* found a value that .* reads"):
+        k.fused.unfused().lower(X, target="sm_80")
+
+
 @host
 def test_a_load_of_an_argument_reads_its_views_too():
     k = ow.kernel([ow.load("x", by=o.read_only), ow.load("w", by=o.read_only),
