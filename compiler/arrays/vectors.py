@@ -35,6 +35,6 @@ def applied(
         if is_vector[n]:
             given[n] = tracer.hidden_view(given[n], axes)
     product = tracer.apply(operator, given, attrs)
-    axes = list(range(product.ndim))
-    del axes[product.ndim - 2 + (not is_vector[0]) : product.ndim - (not is_vector[1])]
-    return tracer.hidden_view(product, tuple(axes))
+    kept = list(range(product.ndim))
+    del kept[product.ndim - 2 + (not is_vector[0]) : product.ndim - (not is_vector[1])]
+    return tracer.hidden_view(product, tuple(kept))
