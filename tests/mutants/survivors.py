@@ -22,7 +22,7 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "One more tile on its way before the loop, which copies it again, to the same place.",
     ),
     (
-        r"stage \* BLOCK_K <= depth",
+        r"stage \* BLOCK_K <= depth|if \(depth \+ k0 > \(STAGES - 1\)|if \(true\) fetch\(stage \* BLOCK_K, stage\)",
         "A tile behind the last is filled with what adds nothing, and no step takes it.",
     ),
     (
