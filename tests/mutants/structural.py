@@ -115,8 +115,11 @@ def offset(values):
 
 
 LARGE = {"BLOCK_M": 128, "BLOCK_N": 128, "THREAD_M": 8, "THREAD_N": 8}
-# Tiles on their way, by copies; the last has more shared memory than a kernel may declare.
+# Whole chunks up to the last element; tiles on their way, by copies; the last has more shared memory than a kernel may declare.
 STAGED = {
+    "whole chunks element by element": (lambda x: x * 2 + 1, [array((1024,))],
+                                        {"USE_VECTOR_IO": 0}),
+    "whole runs": (lambda x: x.sum(axis=(0, 2)), [array((9, 3, 36))], {}),
     "stages": (product, OPERANDS, {"STAGES": 2, "BLOCK_K": 8}),
     "three stages": (product, [array((40, 70)), array((70, 48)), array((40, 1))], {"STAGES": 3}),
     "stages of transposed": (product, TURNED, {"STAGES": 3, "BLOCK_K": 8}),
@@ -137,4 +140,8 @@ STAGED = {
 }  # fmt: skip
 CASES |= {name: (function, given, toggles) for name, (function, given, toggles, _) in
           REPLACED.items()} | STAGED  # fmt: skip
-HELPER_CASES += [*REPLACED, *STAGED]
+# Of these alone helpers are called that no other kernel calls: a few, for each is tried.
+HELPER_CASES += [
+    "pixels by words", "stages of transposed", "stages element by element", "stages of one tile",
+    "stages of complex numbers", "whole chunks element by element", "whole runs",
+]  # fmt: skip
