@@ -26,9 +26,9 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "A tile behind the last is filled with what adds nothing, and no step takes it.",
     ),
     (
-        r"policies\.cuh:\d+: .*static constexpr int bytes|How::bytes\(N \+ sizeof",
-        "Words of another width, which have the same elements; "
-        "tests/api/test_structural_templates.py -k words holds the width to the machine's code.",
+        r"policies\.cuh:\d+: .*static constexpr int bytes|How::bytes\(N \+ sizeof|Access<N \+ sizeof\(T\)>::BYTES_EACH, N>",
+        "Words of another width, which have the same elements; the machine's code is held to it "
+        "by tests/api/test_structural_templates.py -k words and tests/kernels/test_product_stages.py.",
     ),
     (
         r"product_macros\.cu\.j2:\d+: widen a bound: `if \(cols - j0 >= WIDTH\)",
