@@ -24,11 +24,12 @@ KEPT = ((1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 1), (1, 0, 0), (0, 1, 0))
 # Why results have no arrays to be written to: one is an argument, or two are one.
 NO_OUT = ("returns one of its arguments", "out=: expected")
 # Why a list may not be unfused: a template takes no index, or a result that is added to is read.
-NO_UNFUSED = ("from outside", "expected a result of the function, which begins as zeros")
+IS_READ = "expected a result of the function, which begins as zeros"
+NO_UNFUSED = ("from outside", IS_READ)
 # Why a list may not have them, in the words of the error.
 REFUSED = (
     "does not fit one kernel", "from outside", "has no such array", "stored twice", "is an argument",
-    "view of an argument", "by a helper of its own",
+    "view of an argument", "by a helper of its own", IS_READ,
 )  # fmt: skip
 
 
