@@ -137,9 +137,6 @@ def _check_loop(at: str, text: str) -> None:
             f"{at}: expected a loop that binds 'first', {CONTRACTS[Phase.INDEX].says}: write "
             f"'for (index_t first = ...', found {shown(begin)}"
         )
-    known = ("first", *CONTRACTS[Phase.INDEX].may)
-    for part in (begin.partition("=")[2].strip(), condition, step):
-        check_fragment(at, part, known, 1, KNOWN_BY)
     if not {"first", "cols"} <= {*tokens(condition)}:
         raise FragmentError(
             f"{at}: the guard is left out: expected a condition that holds 'first' against "
@@ -150,6 +147,9 @@ def _check_loop(at: str, text: str) -> None:
             f"{at}: expected a step that changes 'first', else the loop never ends; found "
             f"{shown(step)}"
         )
+    known = ("first", *CONTRACTS[Phase.INDEX].may)
+    for part in (begin.partition("=")[2].strip(), condition, step):
+        check_fragment(at, part, known, 1, KNOWN_BY)
 
 
 def _head(at: str, text: str) -> tuple[str, str, str]:

@@ -155,6 +155,8 @@ def sliced_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
 
 
 def _matrices(shapes: Sequence[Shape]) -> None:
+    if len(shapes) != 2:
+        raise ShapeError("expected two arrays of at least one dimension, found a number")
     for shape in shapes:
         if len(shape) < 2:
             raise ShapeError(f"operands need at least 2 dimensions, found {len(shape)}")

@@ -17,6 +17,7 @@ from opweave.opcodes.errors import EditError
 from opweave.opcodes.tokens import rename
 
 MOST_BLOCKS = 2**31 - 1
+EACH = -1  # every kernel
 # What to do about a store of an argument.
 COPIED = "put an op-code in between, such as ow.opcodes.copy, or store it without by="
 
@@ -99,17 +100,21 @@ def _check_blocks(at: str, code: Structural) -> None:
 
 
 class Placed(NamedTuple):
-    """A structural op-code in a kernel.
+    """A structural op-code in a kernel, or in each of a list's.
 
     Attributes:
-        group: number of the kernel.
-        of: the kernel's name for what is loaded or stored, or the number of a result; "" for what
-            a kernel has once.
+        group: number of the kernel; EACH for every one that loads or stores this.
+        of: the kernel's name for what is loaded or stored; of a list the argument's name, or the
+            number of a result; "" for what a kernel has once.
     """
 
     code: Structural
     group: int = 0
     of: str | int = ""
+
+    def is_in(self, number: int) -> bool:
+        """Whether it may stand in a kernel of this number."""
+        return self.group in (number, EACH)
 
     @property
     def place(self) -> str:

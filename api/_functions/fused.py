@@ -288,8 +288,8 @@ class Fused(LikeGiven):
         return Fused(self.given, self.static, changed)
 
     def unfused(self) -> Fused:
-        """The same with every operator a kernel of its own, without a list's structural ones."""
-        return Fused(self.given, self.static, replace(self.options, fused=False, structure=()))
+        """The same with every operator a kernel of its own; a list's structural op-codes stay."""
+        return Fused(self.given, self.static, replace(self.options, fused=False))
 
     def clear_cache(self) -> None:
         """Forget every compilation of this function in this process."""

@@ -76,7 +76,7 @@ class RawKernel(CudaKernel):
     """A kernel of one's own: call it on arrays, or inside of fused functions."""
 
     def __call__(self, *operands: Any, **named: Any) -> Any:
-        """Run the kernel, or add it to the graph of the function that is traced.
+        """Run the kernel, or add it to the graph of the function that is traced, or to a Graph.
 
         Raises:
             OpweaveError: a subclass says what is wrong, where, and what to do.
@@ -84,7 +84,7 @@ class RawKernel(CudaKernel):
         try:
             given = self._bound(operands, named)
             for operand in given:
-                if is_traced(operand):
+                if hasattr(type(operand), "__opweave_apply__"):  # of a trace, or of an ow.Graph
                     return operand.__opweave_apply__(self, given, {})
             return self.fused(*given)
         except Exception as error:

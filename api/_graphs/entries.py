@@ -42,7 +42,7 @@ class GraphLike(Protocol):
     def function(self) -> GraphFunction:
         """The program as a function of its inputs."""
 
-    def node(self, operator: str, *operands: Any, **attrs: Any) -> Ref:
+    def node(self, operator: str | CudaKernel, *operands: Any, **attrs: Any) -> Ref:
         """A node, added to the program."""
 
 
@@ -63,6 +63,8 @@ class Ref:
         """
         if self.graph is None:
             raise GraphError(f"{operator.name}: {self.name!r} belongs to no graph")
+        if isinstance(operator, CudaKernel):
+            return self.graph.node(operator, *operands)
         if OPERATORS.get(operator.name) is not operator:
             raise GraphError(f"{operator.name} is no registered operator: a graph's nodes are")
         defaults = dict(operator.attrs)

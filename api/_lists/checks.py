@@ -16,7 +16,8 @@ from opweave._lists.codes import (
     refused,
 )
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.errors import EditError
+from opweave.opcodes.defines import Define, shared
+from opweave.opcodes.errors import EditError, ToggleError
 
 
 def check_list(found: ListLike) -> None:
@@ -30,6 +31,7 @@ def check_list(found: ListLike) -> None:
     if not any(isinstance(c, Store) for c in found.codes):
         raise EditError(f"{found.name}: the list stores nothing; end with store(){at(found)}")
     check_names(found)
+    check_toggles(found)
     known: set[str] = set()
     has_running = False
     for number, code in enumerate(found.codes):
@@ -62,6 +64,31 @@ def check_names(found: ListLike) -> None:
                 text = f"{label!r} names two values, {other} has the name, too; pick another"
                 raise refused(found, number, text)
             named[label] = number
+
+
+def check_toggles(found: ListLike) -> None:
+    """Check that no toggle is declared in two ways.
+
+    Raises:
+        ToggleError: names both op-codes.
+    """
+    declared: list[tuple[str, Define]] = []
+    for number, code in enumerate(found.codes):
+        who = f"op-code {number}" if declared else f"op-code {number} of {found.name}"
+        declared += [(who, toggle) for toggle in _toggles_in(code)]
+        try:
+            shared(declared)
+        except ToggleError as error:
+            text = f"{found.name}: op-code {number}, {code.name}: {error}{at(found)}"
+            raise ToggleError(text) from None
+
+
+def _toggles_in(code: Code) -> tuple[Define, ...]:
+    if isinstance(code, Load | Store):
+        return ()
+    if isinstance(code, Called):
+        return tuple(toggle for inner in code.kernel.codes for toggle in _toggles_in(inner))
+    return code.operator.toggles
 
 
 def _check_bound(found: ListLike, number: int, known: set[str]) -> None:

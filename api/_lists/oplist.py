@@ -67,6 +67,7 @@ def kernel(codes: Sequence[Any], name: str = "kernel") -> OpcodeKernel:
         EditError: the list has no load or no store, names something that is not there, or uses
             it too early; names the op-code, the list and its line.
         NameRefusedError: a name may not enter source.
+        ToggleError: two op-codes declare a toggle differently.
     """
     if not isinstance(codes, list | tuple):
         raise EditError(f"expected a list of op-codes, found {type(codes).__name__}")

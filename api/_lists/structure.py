@@ -28,7 +28,7 @@ from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import ORDER, Phase
 from opweave.opcodes.contracts import CONTRACTS
 from opweave.opcodes.errors import EditError, FragmentError
-from opweave.opcodes.structural import COPIED, Placed, Structural, Structure, refuse_removal
+from opweave.opcodes.structural import COPIED, EACH, Placed, Structural, Structure, refuse_removal
 
 ONCE = (Phase.INDEX, Phase.GUARD)  # in a list
 
@@ -135,14 +135,14 @@ def check_structure(found: ListLike) -> None:
 
 
 def structure_of(found: ListLike) -> Structure:
-    """The structural op-codes of a list, by the names that its kernel has for arrays."""
+    """The structural op-codes of a list, by the names of its arguments and numbers of results."""
     names = dict(zip(found.arguments, c_names(found.arguments), strict=True))
     results = list(dict.fromkeys(value for _, value in _stored(found)))
     loads = {c.label: c.by for c in found.codes if isinstance(c, Load) and c.by}
     return (
-        *(Placed(code) for code in found.once),
-        *(Placed(code, 0, names[label]) for label, code in loads.items()),
-        *(Placed(c.by, 0, results.index(value)) for c, value in _stored(found) if c.by),
+        *(Placed(code, EACH) for code in found.once),
+        *(Placed(code, EACH, names[label]) for label, code in loads.items()),
+        *(Placed(c.by, EACH, results.index(value)) for c, value in _stored(found) if c.by),
     )
 
 

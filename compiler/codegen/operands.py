@@ -63,7 +63,7 @@ class GroupOperands:
         self.form = self.group.form
         self.extents, self.spans = setting.extents, setting.spans
         self.device, self.overrides = setting.device, setting.overrides
-        self.placed = [p.code for p in setting.structure if p.group == number]
+        self.placed = [p.code for p in setting.structure if p.is_in(number)]
         self.pointers: dict[int, str] = {}
         self.nodes = [self.graph.nodes[i] for i in self.group.nodes]
         toggles = (t.name for node in self.nodes for t in node.operator.toggles)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from opweave.compiler.codegen.operands import Setting
+from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
@@ -17,7 +18,7 @@ from opweave.compiler.kernels.kernel_parts import Load, Pass, Store
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import DTypeError, EditError
-from opweave.opcodes.structural import COPIED, Placed, Structural
+from opweave.opcodes.structural import COPIED, EACH, Placed, Structural
 
 # The phases that a template takes from a user, and why it takes no others.
 ACCESSES = (Phase.LOAD, Phase.STORE)
@@ -87,13 +88,13 @@ def structured(kernel: Kernel, setting: Setting, number: int) -> Kernel:
         EditError: its template does not take one, or the kernel has nothing of that name.
         DTypeError: a store that adds, of a type that has no meaning for it.
     """
-    placed = [p for p in setting.structure if p.group == number]
+    placed = [p for p in setting.structure if p.is_in(number)]
     if not placed:
         return kernel
     for one in placed:
         _check_template(kernel, one)
     once = {p.code.phase: p.code for p in placed if p.of == ""}
-    others = {_name(kernel, setting, p): p.code for p in placed if p.of != ""}
+    others = {n: p.code for p in placed if p.of != "" for n in _named(kernel, setting, p)}
     index = once.get(Phase.INDEX)
     _check_carried(kernel, others)
     made = replace(
@@ -164,29 +165,46 @@ def _has(kernel: Kernel, phase: Phase) -> str:
     return f"those of {kernel.name}: {names or f'no {phase.value}'}"
 
 
-def _name(kernel: Kernel, setting: Setting, placed: Placed) -> str:
-    """The kernel's name for what an op-code loads or stores.
+def _named(kernel: Kernel, setting: Setting, placed: Placed) -> list[str]:
+    """The kernel's names for what an op-code loads or stores: of an argument all its views.
 
     Raises:
-        EditError: it does neither.
+        EditError: it does neither; of several kernels of a list another one may.
     """
-    phase, name = placed.code.phase, placed.of
-    if isinstance(name, int):
-        graph = setting.schedule.graph
-        output = graph.outputs[name]
-        base = graph.base(output).id if isinstance(output, Value) else -1
-        if base in {i.value.id for i in graph.inputs}:
-            raise EditError(
-                f"{placed.place}: {placed.code.name} writes what a kernel makes, and this is a "
-                f"view of an argument, which no kernel writes anew; {COPIED}"
-            )
-        name = next((p.name for p in kernel.params if p.kind == "output" and p.source == base), "")
-    if name not in _names(kernel, phase):
+    known, graph = _names(kernel, placed.code.phase), setting.schedule.graph
+    if isinstance(placed.of, int):
+        base = _stored_base(graph, placed)
+        found = [p.name for p in kernel.params if p.kind == "output" and p.source == base]
+    elif placed.group == EACH:
+        views = {n.result.id: graph.base(n.result).id for n in graph.nodes if n.is_view}
+        read = {p.name: views.get(p.source, p.source) for p in kernel.params if p.kind == "input"}
+        given = {base: item.name for base, item in graph.arguments.items()}
+        found = [name for name, base in read.items() if given.get(base) == placed.of]
+    else:
+        found = [placed.of]
+    found = [name for name in found if name in known]
+    if not found and (placed.group != EACH or len(setting.schedule.groups) == 1):
         raise EditError(
             f"{placed.place}: {kernel.name} has no such array for {placed.code.name}; expected "
-            f"one of {_has(kernel, phase)}"
+            f"one of {_has(kernel, placed.code.phase)}"
         )
-    return name
+    return found
+
+
+def _stored_base(graph: Graph, placed: Placed) -> int:
+    """The value in memory that a store writes.
+
+    Raises:
+        EditError: it is an argument.
+    """
+    output = graph.outputs[int(placed.of)]
+    base = graph.base(output).id if isinstance(output, Value) else -1
+    if base in {i.value.id for i in graph.inputs}:
+        raise EditError(
+            f"{placed.place}: {placed.code.name} writes what a kernel makes, and this is a "
+            f"view of an argument, which no kernel writes anew; {COPIED}"
+        )
+    return base
 
 
 def _replaced(items: Iterable[Access], codes: Mapping[str, Structural]) -> tuple[Access, ...]:

@@ -25,22 +25,14 @@ def product_of_two(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> None:
 @numpy_function(np.matmul, arrays=("x1", "x2"), like=product_of_two)
 @numpy_function(np.linalg.matmul, arrays=("x1", "x2"))
 def matmul(x1: Any, x2: Any, /) -> Any:
-    """``@``: a vector on the left is a matrix of one row, on the right one of one column.
-
-    The result does not have that axis.
-    """
+    """``@``; what vectors are in it, is in ``compiler/arrays/vectors.py``."""
     ranks = [getattr(a, "ndim", 0) for a in (x1, x2)]
     if 0 in ranks:
         kinds = " and ".join(type(a).__name__.removeprefix("Traced") for a in (x1, x2))
         raise ShapeError(
             f"matmul: expected arrays of at least one dimension, found a scalar among {kinds}"
         )
-    x1 = x1.tracer.hidden_view(x1, (None, 0)) if ranks[0] == 1 else x1
-    x2 = x2.tracer.hidden_view(x2, (0, None)) if ranks[1] == 1 else x2
-    product = apply(OPERATORS["matmul"], x1, x2)
-    axes = list(range(product.ndim))
-    del axes[product.ndim - 2 + (ranks[0] != 1) : product.ndim - (ranks[1] != 1)]
-    return product if 1 not in ranks else product.tracer.hidden_view(product, tuple(axes))
+    return apply(OPERATORS["matmul"], x1, x2)
 
 
 @numpy_function(np.dot, arrays=("a", "b"), numbers=True, like=lambda a, b, out=None: 0)

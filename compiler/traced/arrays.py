@@ -1,7 +1,6 @@
 """Traced arrays: what a user's function computes with while it is traced.
 
-A ``TracedArray`` answers to NumPy's protocols and to Python's operators by adding nodes to the
-graph.
+A ``TracedArray`` answers to NumPy's protocols and Python's operators by adding nodes of a graph.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.interface import TracerLike
 from opweave.compiler.arrays.lifting import has_arrays, lifted, lists_lifted
 from opweave.compiler.arrays.traced_operators import POWERS, ArrayOperators
+from opweave.compiler.arrays.vectors import applied
 from opweave.compiler.ir.values import Value
 from opweave.compiler.numpy_api.dispatch import (
     FUNCTIONS,
@@ -97,7 +97,7 @@ class TracedArray(Refused, ArrayOperators):
         return total
 
     def __opweave_apply__(self, operator: Operator, operands: Any, attrs: Any) -> Any:
-        return self.tracer.apply(operator, operands, attrs)
+        return applied(self.tracer, operator, operands, attrs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         generalised = FUNCTIONS.get(ufunc) if ufunc.signature is not None else None

@@ -63,8 +63,9 @@ def product(
         replace: overwrite a user's operator of that name.
 
     Returns:
-        The operator: ``op(x, y)`` with x: [..., m, k] and y: [..., k, n], on arrays, inside fused
-        functions, or in an op-code list.  Its kernels are those of products, without libraries.
+        The operator: ``op(x, y)`` with x: [..., m, k] and y: [..., k, n], or vectors as for ``@``,
+        on arrays, inside fused functions, or in an op-code list.  Its kernels are those of
+        products, without libraries.
 
     Raises:
         NameRefusedError: the name cannot stand in source or is taken.
@@ -118,7 +119,10 @@ def _asked(name: str, numpy: Any, rule: TypeRule, rows: tuple[Fragment, ...]) ->
 
 @dataclass(frozen=True)
 class Multiplied:
-    """``join`` of ``combine`` of pairs, as the product of x: [..., m, k] and y: [..., k, n]."""
+    """``join`` of ``combine`` of pairs, as the product of x: [..., m, k] and y: [..., k, n].
+
+    A vector is a matrix of one row on the left, of one column on the right, as for ``@``.
+    """
 
     combine: Callable[..., Any]
     join: Callable[..., Any]
@@ -126,6 +130,11 @@ class Multiplied:
     rows: tuple[Fragment, ...]
 
     def __call__(self, x: Any, y: Any) -> Any:
+        if x.ndim == 1:
+            made = self(x[None], y)
+            return made[..., 0, :] if y.ndim > 1 else made[0]
+        if y.ndim == 1:
+            return self(x, y[:, None])[..., 0]
         if np.longdouble in (x.dtype, y.dtype):  # error bounds compute in it
             wide = to = np.dtype(np.longdouble)
         else:

@@ -55,14 +55,25 @@ template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z,
 }
 #endif
 
-// Copies are there when the function returns.
+// Copies of a fibre are under way until it waits for them; where a block is one thread, they are
+// there when the function returns.
 template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* from) {
     ow_check_aligned(from, EACH, __LINE__);
     ow_check_aligned(to, EACH, __LINE__);
+#ifdef OW_VERIFY
+    for (int w = 0; w < N * (int)sizeof(T); w += EACH)
+        ow_host->copy_async((char*)to + w, (const char*)from + w, EACH, EACH, __LINE__);
+#else
     for (int l = 0; l < N; ++l) to[l] = from[l];
+#endif
 }
+#ifdef OW_VERIFY
+OW_INLINE void copies_begun() { ow_host->commit_async(); }
+template <int N> OW_INLINE void copies_done() { ow_host->wait_async(N); }
+#else
 OW_INLINE void copies_begun() {}
 template <int N> OW_INLINE void copies_done() {}
+#endif
 
 // Wide accesses mean narrow ones here, but must be aligned as a GPU asks.
 template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p) {

@@ -148,7 +148,7 @@ def test_in_loops_parts_and_graphs():
     )
     graph = ow.Graph("graph")
     x, y = graph.host_to_device("x", X.shape), graph.host_to_device("y", X.shape)
-    made = graph.node(saxpy, 2.0, graph.node("exp", x), y)
+    made = saxpy(2.0, graph.node("exp", x), y)  # or graph.node(saxpy, ...)
     graph.device_to_host(graph.node("sqrt", graph.node("absolute", made)), "root")
     assert "saxpy(2.0, exp_0, y)" in graph.source
     runner = ow.fuse(graph.function())

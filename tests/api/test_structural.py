@@ -289,6 +289,8 @@ CONTRACTS = [
     ("index", "blockIdx.x * BLOCK", "binds no name"),
     ("index", "first = row", "'row'.*none of its operands"),
     ("index", "for (index_t first = 0; first < 10; first += 1)", "guard is left out.*'cols'"),
+    ("index", "for (index_t first = 0; ; first += 1)", "guard is left out.*'cols'"),
+    ("index", "for (index_t first = 0; first < cols; )", "step that changes 'first'"),
     ("index", "for (index_t first = 0; first < cols; cols)", "changes 'first'.*never ends"),
     ("index", "for (int i = 0; i < cols; i += 1)", "binds 'first'.*found 'int i = 0'"),
     ("index", "for (index_t first = 0; first < cols; first += 1) {}", "head of a loop"),
@@ -410,3 +412,63 @@ def test_the_hints_reach_the_instructions():
     assert "STG.E.EF.128" in made
     assert "RED.E.ADD" in ADDS.lower(X, target="sm_80").sass
     assert "LDG.E.EF.128" in kernel.replace("load x", o.streaming_load).sass
+
+
+# A list, every operator a kernel of its own
+
+UNFUSED = {
+    "an index": ([o.grid_stride, ow.load("x"), o.exp, o.multiply(2.0), ow.store()], "gridDim", 2),
+    "a guard": ([ow.structural("guard", "end = cols / 1"), ow.load("x"), o.exp, o.add(1.0),
+                 ow.store()], "cols / 1;", 2),
+    "a load, where the argument is read": (
+        [ow.load("x", by=o.read_only), o.exp, o.add(1.0), o.add("x"), ow.store()], "ReadOnly>(", 2),
+    "a store, where the result is made": (
+        [ow.load("x"), o.exp, o.add(1.0), ow.store(by=o.streaming_store)], "Streaming>(", 1),
+    "of rows": ([ow.load("x", by=o.read_only), o.sum(axis=-1, keepdims=True).named("s"),
+                 o.divide("x", "s"), ow.store(by=o.streaming_store)], "ReadOnly>(", 2),
+}  # fmt: skip
+
+
+@host
+@pytest.mark.parametrize(("codes", "text", "count"), UNFUSED.values(), ids=list(UNFUSED))
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_a_list_that_is_unfused_keeps_its_structural_op_codes(codes, text, count, target):
+    k, x = ow.kernel(codes), np.linspace(-1, 1, 700, dtype=np.float32)
+    program = k.fused.unfused().lower(x, target=target)
+
+    assert len(program.kernels) > 1
+    assert sum(text in kernel.flat for kernel in program.kernels) == count
+    assert np.array_equal(program(x), k.lower(x, target=target)(x))
+    assert program.check(x).ok
+
+
+@host
+def test_a_store_that_adds_does_so_unfused_too():
+    k = ow.kernel([ow.load("x"), o.multiply(2), o.add(1), ow.store(by=o.accumulate)])
+    x = np.arange(12, dtype=np.int32)
+    totals = [np.full(12, 5, np.int32) for _ in range(2)]
+
+    for f, total in zip((k, k.fused.unfused()), totals, strict=True):
+        f(x, out=total)
+        assert np.array_equal(total, x * 2 + 1 + 5)
+
+
+def test_a_result_that_is_added_to_is_not_read_by_another_kernel():
+    k = ow.kernel([ow.load("x"), o.multiply(2).named("y"), ow.store("y", by=o.accumulate),
+                   o.add(1), ow.store("z")])  # fmt: skip
+
+    assert len(k.fused.lower(X, target="sm_80").kernels) == 1
+    with pytest.raises(e.EditError, match="begins as zeros .* found a value that .* reads"):
+        k.fused.unfused().lower(X, target="sm_80")
+
+
+@host
+def test_a_load_of_an_argument_reads_its_views_too():
+    k = ow.kernel([ow.load("x", by=o.read_only), ow.load("w", by=o.read_only),
+                   o.matmul("x", "w"), ow.store()])  # fmt: skip
+    m, v = np.arange(12, dtype=np.float32).reshape(3, 4), np.ones(4, np.float32)
+
+    for args in ((m, v), (v[:3], m), (v, v)):
+        view = k.lower(*args, target="sm_80")
+        assert view.flat.count("ReadOnly") >= 2
+        assert np.array_equal(view(*args), np.matmul(*args))

@@ -287,3 +287,24 @@ def test_nvrtc_takes_them(template):
     kernel = lowered(function, *args, target="sm_80")
     for load, store in ((o.read_only, o.streaming_store), (OWN_LOAD, OWN_STORE)):
         kernel.replace("load", load).replace("store", store).program.compile()
+
+
+# Policies that keep every bit differ in the widths of words alone, which a CPU does not show.
+WIDTHS = {
+    "float32": ("LDG.E.128.CONSTANT", "STG.E.EF.128", ("LDG.E.64", 2)),
+    "float16": ("LDG.E.128.CONSTANT", "STG.E.EF.128", ("LDG.E.CONSTANT", 4)),
+    "float64": ("LDG.E.128.CONSTANT", "STG.E.EF.128", ("LDG.E.128", 1)),
+}
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_the_words_of_a_policy_are_as_wide_as_it_says(dtype):
+    read, written, (pairs, count) = WIDTHS[dtype]
+    kernel = lowered(lambda x: x * 2 + 1, np.zeros(4096, dtype), target="sm_80")
+
+    sass = kernel.replace("load", o.read_only).replace("store", o.streaming_store).sass
+    assert (sass.count(read), sass.count(written)) == (1, 1)
+    assert kernel.replace("load", o.packed_pairs).sass.count(pairs) == count
+    pixels = lowered(lambda x: o.saturation(x, 0.5), PICTURE, target="sm_80")
+    assert pixels.replace("load", o.read_only).sass.count("LDG.E.128.CONSTANT") == 3

@@ -152,6 +152,18 @@ def test_a_barrier_that_is_left_out_is_a_race():
 
 
 @pytest.mark.host
+@pytest.mark.parametrize("line", ["copies_done<STAGES - 2>();", "copies_begun();"])
+def test_copies_that_nobody_waits_for_are_not_there(line):
+    function, (x, w) = FORMS["unaligned"]
+    program = ow.fuse(function).with_toggles(STAGES=3).lower(x, w, target="sm_80")
+    assert line in program.source
+    changed = program.compile(source=program.source.replace(line, ";"))
+
+    assert bits(changed(x, w)) != bits(program(x, w))
+    assert not ow.sanitize(changed, x, w, schedules=1).ok
+
+
+@pytest.mark.host
 def test_an_op_code_of_a_load_is_kept_beside_copies():
     x, w = array(40, 70), array(70, 48)
     fused = ow.fuse(lambda x, w: x @ w).with_toggles(STAGES=3)

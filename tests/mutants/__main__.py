@@ -1,6 +1,10 @@
 """Make mutants of every template and helper, and count what dies.
 
     python -m tests.mutants [--only TEXT] [--every N] [--first K] [--jobs 2] [--write docs/mutants.md]
+                            [--keep FILE]
+
+With ``--keep`` a run that was stopped goes on where it was: verdicts are those of the same text of
+a mutant, so of a file that has changed since none is taken.
 
 Exit status 1 if a mutant survives that tests/mutants/survivors.py does not explain.
 """
@@ -8,11 +12,14 @@ Exit status 1 if a mutant survives that tests/mutants/survivors.py does not expl
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.mutants.cases import CASES
@@ -37,7 +44,10 @@ def main() -> int:
     work = [(m, lambda m=m: judged(m)) for m in (*of_templates(), *of_helpers())]
     work += [(m, lambda p=pairs: verdict(p)) for m, pairs in swapped()]
     work = [w for w in work if options.only in str(w[0])][options.first :: options.every]
-    verdicts = run_all(work, options.jobs)
+    kept = Kept(options.keep)
+    left = [w for w in work if not kept.verdict(w[0])]
+    run_all(left, options.jobs, kept.add)
+    verdicts = [(m, kept.verdict(m)) for m, _ in work]
     text = report(verdicts)
     print(text)
     if options.write:
@@ -54,31 +64,51 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="the first of these, from 0")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--write", help="write the report, as Markdown")
+    parser.add_argument("--keep", default="", help="a file of verdicts, to go on from")
     parser.add_argument("--cache", default=str(Path(".pytest_cache") / "mutants"))
     return parser.parse_args()
 
 
-def run_all(work, jobs: int) -> list[tuple[Mutant, str]]:
+class Kept:
+    """Verdicts of mutants, by what the mutant's text is; in a file, if one is given."""
+
+    def __init__(self, file: str):
+        self.file = Path(file) if file else None
+        lines = self.file.read_text().splitlines() if self.file and self.file.exists() else []
+        self.made: dict[str, str] = dict(map(json.loads, lines))
+
+    @staticmethod
+    def key(mutant: Mutant) -> str:
+        text = f"{mutant}\n{mutant.text}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def verdict(self, mutant: Mutant) -> str:
+        return self.made.get(self.key(mutant), "")
+
+    def add(self, mutant: Mutant, verdict_of_it: str) -> None:
+        self.made[self.key(mutant)] = verdict_of_it
+        if self.file is not None:
+            with self.file.open("a") as out:
+                out.write(json.dumps([self.key(mutant), verdict_of_it]) + "\n")
+
+
+def run_all(work, jobs: int, keep: Callable[[Mutant, str], None]) -> None:
     """Judge mutants in child processes: one that crashes or hangs takes nothing with it."""
-    waiting, running, made = list(enumerate(work)), {}, {}
+    waiting, running, done = list(work), {}, 0
     begun = time.monotonic()
     while waiting or running:
         while waiting and len(running) < jobs:
-            number, (_, judge) = waiting.pop(0)
-            running[start(judge)] = number
+            mutant, judge = waiting.pop(0)
+            running[start(judge)] = mutant
         pid, status = os.wait()
-        number = running.pop(pid)
-        mutant, _ = work[number]
-        made[number] = (mutant, ended(pid, status))
-        if made[number][1] == "survives" and not reason_of(mutant):
+        mutant, found = running.pop(pid), ended(pid, status)
+        keep(mutant, found)
+        done += 1
+        if found == "survives" and not reason_of(mutant):
             print(f"survives: {mutant}", flush=True)
-        if len(made) % 50 == 0:
-            print(
-                f"{len(made)} of {len(work)} in {time.monotonic() - begun:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-    return [made[number] for number in sorted(made)]
+        if done % 50 == 0:
+            took = f"{time.monotonic() - begun:.0f} s"
+            print(f"{done} of {len(work)} in {took}", file=sys.stderr, flush=True)
 
 
 _pipes: dict[int, int] = {}

@@ -319,6 +319,7 @@ HOST_CASES = {
     ),
     "bands of short rows": (lambda x: x * 3 - x.min(axis=1, keepdims=True), [array((70, 5))], {}),
     "bands of few rows": (lambda x: x.prod(axis=0), [array((16, 45))], {}),
+    "rows on the host": (lambda x: (x.sum(axis=-1), x.max(axis=-1)), [array((5, 133)) - 10], {}),
     "bands of no rows": (lambda x: x.prod(axis=0), [array((0, 45))], {}),
 }
 CASES |= HOST_CASES

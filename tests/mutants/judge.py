@@ -21,6 +21,7 @@ from opweave.runtime.simt.executors import SanitizeExecutor, VerifyExecutor
 from opweave.templates import TEMPLATES
 from tests.mutants.cases import CASES, COMPLEX_CASES, HELPER_CASES, HOST_CASES, REPEATED_CASES
 from tests.mutants.make import SWAPS, Mutant, mutants
+from tests.mutants.structural import REPLACED
 from tests.support.simt import flattened
 
 SCHEDULES = (1, 0, 2)
@@ -36,6 +37,8 @@ def program(case: str):
     fused = ow.repeat(fused, SEEN_TURNS) if case in REPEATED_CASES else fused
     made = fused.lower(*arguments, target=target)
     assert len(made.kernels) == 1, case
+    for place, code in REPLACED[case][3] if case in REPLACED else ():
+        made = made.kernels[0].replace(place, code).program
     return made
 
 
@@ -136,6 +139,8 @@ def with_helper(mutant: Mutant):
     changed = mutant.text.replace("#pragma once", "")
     if mutant.file == "complex.cuh":
         plain, cases = '#include "complex.cuh"', COMPLEX_CASES
+    elif mutant.file == "policies.cuh":
+        plain, cases = '#include "policies.cuh"', list(REPLACED)
     else:
         plain = (TEMPLATES / "common.cuh").read_text().replace("#pragma once", "")
         cases = HELPER_CASES

@@ -23,6 +23,9 @@ CHANGES = (
     ("drop a barrier", r"__sync(?:threads|warp)\(\);", ";"),
     ("drop a fence", r"__threadfence\(\);", ";"),
     ("drop a shuffle", r"__shfl_\w*sync\(FULL_WARP, (\w+), [^()]*\)", r"\1"),
+    ("drop a wait", r"copies_done<.*?>\(\);", ";"),
+    ("wait for too few", r"copies_done<(STAGES) - 2>\(\);", r"copies_done<\1 - 1>();"),
+    ("drop a group", r"copies_begun\(\);", ";"),
     ("widen a bound", r" < ", " <= "),
     ("widen a bound", r" >= ", " > "),
     ("flip a comparison", r" < ", " >= "),
@@ -112,6 +115,6 @@ def of_helpers() -> list[Mutant]:
     """Mutants of the device helpers that are plain C++."""
     return [
         mutant
-        for file in ("common.cuh", "complex.cuh", "rows.cuh")
+        for file in ("common.cuh", "complex.cuh", "policies.cuh", "rows.cuh")
         for mutant in mutants(file, (TEMPLATES / file).read_text())
     ]

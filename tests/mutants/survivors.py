@@ -18,6 +18,19 @@ EXPLAINED: tuple[tuple[str, str], ...] = (
         "What lies behind a row of the tile is read into registers that no store takes.",
     ),
     (
+        r"product_macros\.cu\.j2:\d+: widen a bound: `for \(int stage = 0; stage < STAGES - 1",
+        "One more tile on its way before the loop, which copies it again, to the same place.",
+    ),
+    (
+        r"stage \* BLOCK_K <= depth|if \(depth \+ k0 > \(STAGES - 1\)|if \(true\) fetch\(stage \* BLOCK_K, stage\)",
+        "A tile behind the last is filled with what adds nothing, and no step takes it.",
+    ),
+    (
+        r"policies\.cuh:\d+: .*static constexpr int bytes|How::bytes\(N \+ sizeof|Access<N \+ sizeof\(T\)>::BYTES_EACH, N>",
+        "Words of another width, which have the same elements; the machine's code is held to it "
+        "by tests/api/test_structural_templates.py -k words and tests/kernels/test_product_stages.py.",
+    ),
+    (
         r"product_macros\.cu\.j2:\d+: widen a bound: `if \(cols - j0 >= WIDTH\)",
         "A whole fragment by the path for a part of one, which gives the same.",
     ),

@@ -137,6 +137,16 @@ def test_two_that_declare_a_toggle_differently_are_refused():
     with pytest.raises(e.ToggleError, match=rf"toggled_swish \(.*:\d+\) and of_three \(.*{found}"):
         ow.fuse(lambda x: three(swish(x))).lower(X)
 
+    k = [ow.load("x"), swish, three, ow.store()]
+    within = ow.kernel([ow.load("x"), swish, ow.store()], name="within")
+    found = rf"op-code 2, of_three: op-code 1 of {{}} and op-code 2 {found}.* \(.*:\d+\)"
+    with pytest.raises(e.ToggleError, match="both: " + found.format("both")):
+        ow.kernel(k, name="both")
+    with pytest.raises(e.ToggleError, match="both: " + found.format("both")):
+        ow.kernel([k[0], within, *k[2:]], name="both")
+    with pytest.raises(e.ToggleError, match="declare FLIPPED differently"):
+        within + ow.kernel([ow.load("x"), three, ow.store()], name="behind")
+
     found = r"declare FLIPPED differently: its doc"
     with pytest.raises(e.ToggleError, match=f"the list refused and op-code s {found}"):
         own("refused", [ow.toggle("FLIPPED", 0, 1), swish.opcodes[0], "s + FLIPPED"], abs)

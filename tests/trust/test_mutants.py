@@ -32,11 +32,15 @@ NOT_NEEDED = {
     # the totals of parts are joined once
     "scan of parts": {1},
     "scan of parts through memory": {4},
+    "a scan of parts by elements": {1},
+    # the only row of a block is joined once
+    "stages of rows": {4},
     # between the two joins stands the barrier before the early return
     "reduce": {1},
     "complex reduce": {1},
     "reduce runs": {1},
     "reduce through memory": {4},
+    "a reduction by elements": {1},
 }
 
 

@@ -163,12 +163,13 @@ class ListMaker(CodeMaker):
         return made
 
     def factors_beside(self, name: str) -> tuple[str, str]:
-        """Two values of which one can be multiplied by the other."""
+        """Two values of which one can be multiplied by the other; a few are vectors."""
         shape = np.shape(self.held[name])
-        if len(shape) < 2 or not 0 < shape[-1] < 100:
+        if not shape or not 0 < shape[-1] < 100:
             name = self.array((self.choice(SMALL), self.choice((3, 4, 33))), self.matching(name))
             shape = np.shape(self.held[name])
-        other = self.array((shape[-1], self.choice(SMALL)), self.held[name].dtype.name)
+        columns = () if self.chance(0.15) else (self.choice(SMALL),)
+        other = self.array((shape[-1], *columns), self.held[name].dtype.name)
         return name, other
 
     def before(self) -> Step:
