@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
-from opweave.opcodes.conditions import Choice, condition, directive, parsed, resolved, value
+from opweave.opcodes.conditions import Conditional, condition, directive, parsed, resolved, value
 from opweave.opcodes.defines import Define, shared
 from opweave.opcodes.errors import (
     FragmentError,
@@ -29,7 +29,7 @@ MOST_KEPT = 1024  # fragments that were read before
 Values = Mapping[str, int]
 
 
-class Leaf(NamedTuple):
+class FragmentLeaf(NamedTuple):
     """What a fragment is with some values of its toggles, and the first such values."""
 
     text: str
@@ -55,18 +55,18 @@ def together(toggles: Sequence[Define]) -> list[Values]:
 
 
 @lru_cache(MOST_KEPT)
-def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[Leaf, ...]:
+def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[FragmentLeaf, ...]:
     """What a fragment is, for all values of its toggles; its lines stay lines."""
     items = parsed(_lines(text))
-    found: dict[str, Leaf] = {}
+    found: dict[str, FragmentLeaf] = {}
     for values in together(toggles):
         left = "\n".join(resolved(items, values))
-        found.setdefault(left, Leaf(left, values))
+        found.setdefault(left, FragmentLeaf(left, values))
     return tuple(found.values())
 
 
 @lru_cache(MOST_KEPT)
-def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | Leaf, ...]:
+def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | FragmentLeaf, ...]:
     """An expression as whole expressions, one in each branch, between the lines that choose.
 
     x *              ->  #if TWICE
@@ -79,15 +79,17 @@ def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | Leaf, ...]:
     return tuple(_spread(parsed(_lines(text)), together(toggles)))
 
 
-def _spread(items: Sequence[Choice | str], reaching: Sequence[Values]) -> Iterator[str | Leaf]:
+def _spread(
+    items: Sequence[Conditional | str], reaching: Sequence[Values]
+) -> Iterator[str | FragmentLeaf]:
     """The same of lines that only some values reach."""
-    at = next((n for n, item in enumerate(items) if isinstance(item, Choice)), None)
+    at = next((n for n, item in enumerate(items) if isinstance(item, Conditional)), None)
     if at is None:
         lines = (str(item).strip() for item in items)
-        yield Leaf(" ".join(line for line in lines if line), reaching[0])
+        yield FragmentLeaf(" ".join(line for line in lines if line), reaching[0])
         return
     choice = items[at]
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, Conditional)
     taken = _taken(choice, reaching)
     for number, (line, body, those) in enumerate(taken):
         if len(taken) > 1:
@@ -99,8 +101,8 @@ def _spread(items: Sequence[Choice | str], reaching: Sequence[Values]) -> Iterat
 
 
 def _taken(
-    choice: Choice, reaching: Sequence[Values]
-) -> list[tuple[str, list[Choice | str], list[Values]]]:
+    choice: Conditional, reaching: Sequence[Values]
+) -> list[tuple[str, list[Conditional | str], list[Values]]]:
     """The branches that any values take, with these values; no branch is an empty one."""
     left, found = list(reaching), []
     for line, body in (*choice.branches, ("#else", [])):
@@ -111,19 +113,19 @@ def _taken(
     return found
 
 
-def leaves_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[Leaf, ...]:
+def leaves_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[FragmentLeaf, ...]:
     """The expressions of a fragment, each with values that lead to it; see ``branches_of``."""
-    return tuple(p for p in branches_of(name, text, toggles) if isinstance(p, Leaf))
+    return tuple(p for p in branches_of(name, text, toggles) if isinstance(p, FragmentLeaf))
 
 
-def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | Leaf, ...]:
+def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | FragmentLeaf, ...]:
     """A fragment as ``spread`` has it; one without preprocessor lines as it is.
 
     Raises:
         FragmentError: see ``check_branches``.
     """
     if type(text) is not str or "#" not in text:
-        return (Leaf(text, {}),)
+        return (FragmentLeaf(text, {}),)
     found = tested(text, toggles)
     check_branches(name, text, found)
     return spread(text, found)
@@ -180,7 +182,7 @@ def check_declared(operator: str, declared: Sequence[Define], codes: Sequence[Op
             )
 
 
-def _ends(leaf: Leaf) -> str:
+def _ends(leaf: FragmentLeaf) -> str:
     return "statements" if ";" in tokens(leaf.text) else "an expression"
 
 
@@ -276,7 +278,9 @@ def _check_condition(name: str, line: str, rest: str, known: set[str]) -> None:
         )
 
 
-def _check_reached(name: str, items: Sequence[Choice | str], reaching: Sequence[Values]) -> None:
+def _check_reached(
+    name: str, items: Sequence[Conditional | str], reaching: Sequence[Values]
+) -> None:
     """Every branch is there for some values; its condition comes to a number with all of them."""
     for item in items:
         if isinstance(item, str):

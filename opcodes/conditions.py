@@ -104,10 +104,10 @@ def value(text: str, known: Mapping[str, int]) -> int | None:
 
 
 @dataclass
-class Choice:
+class Conditional:
     """``#if`` to ``#endif``: each branch's directive and its body."""
 
-    branches: list[tuple[str, list[Choice | str]]] = field(default_factory=list)
+    branches: list[tuple[str, list[Conditional | str]]] = field(default_factory=list)
     end: str = ""
 
 
@@ -117,14 +117,14 @@ def directive(line: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else ("", "")
 
 
-def parsed(lines: Sequence[str]) -> list[Choice | str]:
+def parsed(lines: Sequence[str]) -> list[Conditional | str]:
     """Lines, and choices between lines."""
-    top: list[Choice | str] = []
+    top: list[Conditional | str] = []
     bodies, choices = [top], []
     for line in lines:
         word, _ = directive(line)
         if word in OPENS:
-            choices.append(Choice([(line, [])]))
+            choices.append(Conditional([(line, [])]))
             bodies[-1].append(choices[-1])
             bodies.append(choices[-1].branches[-1][1])
         elif choices and (word == "else" or word.startswith("elif")):
@@ -138,7 +138,7 @@ def parsed(lines: Sequence[str]) -> list[Choice | str]:
     return top
 
 
-def resolved(items: Sequence[Choice | str], known: Mapping[str, int]) -> Iterator[str]:
+def resolved(items: Sequence[Conditional | str], known: Mapping[str, int]) -> Iterator[str]:
     """The lines that are left: of a choice one branch, or all where a condition is not known."""
     for item in items:
         if isinstance(item, str):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.branches import Leaf, branches_of, check_declared
+from opweave.opcodes.branches import FragmentLeaf, branches_of, check_declared
 from opweave.opcodes.codes import ORDER, Fragment, OpCode, Phase
 from opweave.opcodes.defines import Define, shared
 from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError
@@ -90,7 +90,7 @@ def _parsed(
     if isinstance(item, OpCode):
         return (operator if is_last else item.name), item
     parts = branches_of(at, item, declared)
-    names = [(_bound(p.text), p) for p in parts if isinstance(p, Leaf)]
+    names = [(_bound(p.text), p) for p in parts if isinstance(p, FragmentLeaf)]
     bound, first = next(((name, p) for name, p in names if name), ("", names[0][1]))
     if is_last and bound:
         raise FragmentError(

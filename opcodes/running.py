@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.branches import Leaf, check_declared, leaves_of, tested
+from opweave.opcodes.branches import FragmentLeaf, check_declared, leaves_of, tested
 from opweave.opcodes.codes import KINDS, Fragment, OpCode, Phase, rows
 from opweave.opcodes.defines import Define
 from opweave.opcodes.errors import FragmentError
@@ -227,12 +227,12 @@ def _check_rows(
             _refuse(operator, opcodes, number, expected, row.start or "none")
 
 
-def _leaves(operator: str, code: OpCode) -> Iterator[Leaf]:
+def _leaves(operator: str, code: OpCode) -> Iterator[FragmentLeaf]:
     for row in code.rows:
         yield from leaves_of(operator, row.text, code.toggles)
 
 
-def _shown(leaf: Leaf) -> str:
+def _shown(leaf: FragmentLeaf) -> str:
     return f"{shown(leaf.text)}{leaf.with_values}"
 
 

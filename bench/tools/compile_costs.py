@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import opweave as ow
-from opweave.compiler.scheduling.compile_costs import SECONDS, Constants, Size, kind_of, size_of
+from opweave.compiler.scheduling.compile_costs import (
+    SECONDS,
+    Constants,
+    KernelSize,
+    kind_of,
+    size_of,
+)
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.runtime.binaries.build import build_kernel
@@ -30,7 +36,7 @@ class Sample(NamedTuple):
     """A kernel that was compiled."""
 
     form: str
-    size: Size
+    size: KernelSize
     seconds: float
 
 
@@ -102,7 +108,7 @@ def programs() -> Iterator[tuple[Function, int, Any]]:
 
 def measured(rounds: int) -> list[Sample]:
     """Every kernel of the programs, compiled anew."""
-    found: dict[tuple[str, Size], float] = {}
+    found: dict[tuple[str, KernelSize], float] = {}
     for function, count, dtype in programs():
         arrays = [np.ones(SHAPE, dtype) for _ in range(count)]
         program = ow.fuse(function).lower(*arrays, target="host")

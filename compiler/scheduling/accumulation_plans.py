@@ -21,7 +21,7 @@ from opweave.compiler.ir.accumulation import (
     ScanPlan,
 )
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes
+from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.scheduling.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
@@ -113,12 +113,12 @@ def plan_product(
 
 
 def plan(
-    graph: Graph,
+    graph: FunctionGraph,
     extents: Extents,
     device: Device,
     override: Callable[[Plan], Plan] = lambda p: p,
     library: bool = True,
-) -> Graph:
+) -> FunctionGraph:
     """Give every reduction, scan and product its plan.
 
     ``override`` is the user's change to plans, through the toggles.  ``library`` allows products
@@ -141,7 +141,7 @@ def plan(
 
 
 def plan_class(
-    graph: Graph, extents: Extents, device: Device, library: bool = True
+    graph: FunctionGraph, extents: Extents, device: Device, library: bool = True
 ) -> tuple[RowClass | ScanPlan | ProductPlan, ...]:
     """The classes of all reductions, scans and products: what the schedule depends on."""
     found: list[RowClass | ScanPlan | ProductPlan] = []

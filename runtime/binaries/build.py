@@ -80,7 +80,7 @@ def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
     return tuple(sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()))
 
 
-class Builder:
+class BinaryBuilder:
     """Builds each source once per process; concurrent requests for one key wait for each other."""
 
     def __init__(self, disk: DiskCache):
@@ -197,10 +197,10 @@ def _common(
 
 
 @locks.Once
-def builder() -> Builder:
+def builder() -> BinaryBuilder:
     """The builder of this process, over the cache folder of the environment."""
     folder = environment.cache_folder()
-    return Builder(DiskCache(folder, environment.cache_bytes(DEFAULT_BYTES)))
+    return BinaryBuilder(DiskCache(folder, environment.cache_bytes(DEFAULT_BYTES)))
 
 
 def build_kernel(

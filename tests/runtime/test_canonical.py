@@ -82,7 +82,7 @@ def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most
 
 @pytest.mark.host
 def test_a_program_compiles_each_kind_of_kernel_once(tmp_path, monkeypatch):
-    made = build.Builder(DiskCache(tmp_path, 1 << 30))
+    made = build.BinaryBuilder(DiskCache(tmp_path, 1 << 30))
     for module in (build, launcher):
         monkeypatch.setattr(module, "builder", lambda: made)
     graph = ow.fuse(train)
