@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
-from math import prod
 from typing import Any, NamedTuple
 
-from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
-from opweave.opcodes.conditions import Conditional, condition, directive, parsed, resolved, value
-from opweave.opcodes.defines import Define, shared
-from opweave.opcodes.errors import (
-    FragmentError,
-    NameRefusedError,
-    OpweaveError,
-    ToggleError,
+from opweave.opcodes.conditions import (
+    Conditional,
+    Values,
+    check_branches,
+    condition,
+    directive,
+    lines_of,
+    parsed,
+    resolved,
+    together,
 )
+from opweave.opcodes.defines import Define, shared
+from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError, ToggleError
 from opweave.opcodes.fragments import check_fragment
-from opweave.opcodes.tokens import is_c_name, tokens, without_comments
+from opweave.opcodes.tokens import tokens
 
-WORDS = ("if", "elif", "else", "endif")
-# Values of all toggles of a fragment together: each is looked at.
-MOST_TOGETHER = 1024
 MOST_KEPT = 1024  # fragments that were read before
-
-Values = Mapping[str, int]
 
 
 class FragmentLeaf(NamedTuple):
@@ -48,16 +45,10 @@ def tested(text: str, toggles: Sequence[Define]) -> tuple[Define, ...]:
     return tuple(t for t in toggles if t.name in found)
 
 
-def together(toggles: Sequence[Define]) -> list[Values]:
-    """All values that toggles may have together."""
-    names = [t.name for t in toggles]
-    return [dict(zip(names, v, strict=True)) for v in product(*(t.values for t in toggles))]
-
-
 @lru_cache(MOST_KEPT)
 def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[FragmentLeaf, ...]:
     """What a fragment is, for all values of its toggles; its lines stay lines."""
-    items = parsed(_lines(text))
+    items = parsed(lines_of(text))
     found: dict[str, FragmentLeaf] = {}
     for values in together(toggles):
         left = "\n".join(resolved(items, values))
@@ -76,7 +67,7 @@ def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | FragmentLeaf, 
     3                    #endif
     #endif
     """
-    return tuple(_spread(parsed(_lines(text)), together(toggles)))
+    return tuple(_spread(parsed(lines_of(text)), together(toggles)))
 
 
 def _spread(
@@ -129,10 +120,6 @@ def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | 
     found = tested(text, toggles)
     check_branches(name, text, found)
     return spread(text, found)
-
-
-def _lines(text: str) -> list[str]:
-    return without_comments(text).split("\n")
 
 
 # The rules
@@ -209,96 +196,3 @@ def check_tested(code: OpCode) -> None:
                 f"{code.name}: no fragment tests {toggle.name}: write '#if {toggle.name}' into "
                 "one, or take the toggle out"
             )
-
-
-def check_branches(name: str, text: str, toggles: Sequence[Define]) -> None:
-    """Hold the preprocessor lines of a fragment to the rules.
-
-    Raises:
-        FragmentError: another line than those four, one that opens or closes nothing, a name that
-            nothing declares, or a branch that no value takes.
-    """
-    known = {t.name for t in toggles}
-    depth: list[str] = []
-    for line in _lines(text):
-        word, rest = directive(line)
-        if not word:
-            continue
-        if word not in WORDS:
-            raise FragmentError(
-                f"{name}: a fragment has no preprocessor lines but #if, #elif, #else and #endif, "
-                f"found #{word}"
-            )
-        if word in ("else", "endif") and rest.strip():
-            raise FragmentError(f"{name}: expected #{word} alone in its line, found {shown(line)}")
-        if word in ("if", "elif"):
-            _check_condition(name, line, rest, known)
-        _check_place(name, word, depth)
-    if depth:
-        raise FragmentError(f"{name}: an #if is not closed: end it with #endif")
-    if (count := prod(len(t.values) for t in toggles)) > MOST_TOGETHER:
-        raise FragmentError(
-            f"{name}: expected at most {MOST_TOGETHER} values of its toggles together, found "
-            f"{count}: put some into an op-code of their own"
-        )
-    _check_reached(name, parsed(_lines(text)), together(toggles))
-
-
-def _check_place(name: str, word: str, depth: list[str]) -> None:
-    """Hold a line to those before it; ``depth`` has the last one of each that is open."""
-    if word == "if":
-        depth.append(word)
-    elif not depth:
-        raise FragmentError(f"{name}: #{word} without an #if before it")
-    elif word == "endif":
-        depth.pop()
-    elif depth[-1] == "else":
-        raise FragmentError(f"{name}: #{word} behind #else: an #else is the last branch")
-    else:
-        depth[-1] = word
-
-
-def _check_condition(name: str, line: str, rest: str, known: set[str]) -> None:
-    found = tokens(rest)
-    if found and not any(map(is_c_name, found)):
-        raise FragmentError(
-            f"{name}: {shown(line.strip())} tests no toggle: take what it leaves out away, or "
-            "declare one with ow.toggle"
-        )
-    strange = next((t for t in found if is_c_name(t) and t not in known), None)
-    if strange == "defined":
-        raise FragmentError(
-            f"{name}: {shown(line.strip())}: a toggle is always defined: test its value, as in "
-            "'#if USE_TABLE'"
-        )
-    if strange is not None:
-        raise FragmentError(
-            f"{name}: {shown(line.strip())} tests {strange!r}, which nothing declares: put "
-            f"ow.toggle({strange!r}, 0, 1) into the list"
-        )
-
-
-def _check_reached(
-    name: str, items: Sequence[Conditional | str], reaching: Sequence[Values]
-) -> None:
-    """Every branch is there for some values; its condition comes to a number with all of them."""
-    for item in items:
-        if isinstance(item, str):
-            continue
-        left = list(reaching)
-        for line, body in item.branches:
-            word, rest = directive(line)
-            found = [1 if word == "else" else value(rest, values) for values in left]
-            if None in found:
-                raise FragmentError(
-                    f"{name}: {shown(line.strip())} is no condition of whole numbers: expected "
-                    "toggles and numbers, with ! && || == != < > <= >= + - * / %"
-                )
-            those = [values for values, holds in zip(left, found, strict=True) if holds]
-            if not those and word != "else":
-                raise FragmentError(
-                    f"{name}: {shown(line.strip())} holds with no value of its toggles: take the "
-                    "branch out, or declare the value"
-                )
-            left = [values for values in left if values not in those]
-            _check_reached(name, body, those)
