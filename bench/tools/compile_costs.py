@@ -121,7 +121,7 @@ def measured(rounds: int) -> list[Sample]:
             key = kind_of(group.form), size
             for _ in range(rounds):
                 start = time.perf_counter()
-                build_kernel(view.data, view.source, arch="host", cached=False)
+                build_kernel(view.data, view.source, cached=False)
                 found[key] = min(found.get(key, np.inf), time.perf_counter() - start)
     return [Sample(*key, took) for key, took in found.items()]
 
@@ -166,7 +166,7 @@ def long_operators(length: int = 16) -> Iterator[tuple[str, str, float]]:
                 least = SECONDS["map"]
                 slots = sum(node.operator.cost.slots for node in nodes)
                 start = time.perf_counter()
-                build_kernel(view.data, view.source, arch="host", cached=False)
+                build_kernel(view.data, view.source, cached=False)
                 over = time.perf_counter() - start - least.kernel
                 if slots and over > 0.15 and over > 2 * least.slot * slots:
                     yield name, np.dtype(dtype).name, over / (least.slot * slots)

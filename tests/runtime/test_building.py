@@ -162,6 +162,17 @@ def test_in_a_terminal_it_is_a_bar_with_an_end(loud, capsys, monkeypatch):
     assert told.endswith("\n")
 
 
+@pytest.mark.host
+def test_a_long_kernel_alone_is_told_of_too(loud, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
+    monkeypatch.setattr(builder(), "disk", DiskCache(tmp_path / "cache"))
+    ow.fuse(lambda x: x * 1.0625)(X)  # the library of the host is made by now
+    capsys.readouterr()
+    ow.fuse(lambda alone: np.cosh(alone) * 3.8125)(X)
+
+    assert "of 1 binaries in" in capsys.readouterr().err
+
+
 def test_quiet_leaves_it_out(capsys, monkeypatch):
     monkeypatch.setenv("OPWEAVE_LOGS", "quiet")
     monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
