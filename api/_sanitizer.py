@@ -32,7 +32,7 @@ SEEN_TURNS = 3
 
 
 @dataclass(frozen=True)
-class Report:
+class SanitizerReport:
     """What the checker found.
 
     Attributes:
@@ -65,6 +65,9 @@ class Report:
         return "\n".join([*lines, *note, f"{self.schedules} schedules"])
 
 
+Report = SanitizerReport  # its name in pickles of earlier versions
+
+
 def uninitialised(shape: int | Sequence[int], dtype: Any) -> Uninitialised:
     """An array argument that nobody has written yet: reading it before writing is a finding.
 
@@ -90,7 +93,7 @@ def uninitialised(shape: int | Sequence[int], dtype: Any) -> Uninitialised:
 def sanitize_source(
     source: str, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],
     args: Sequence[Any], shared_bytes: int = 0, schedules: int = 8,
-) -> Report:  # fmt: skip
+) -> SanitizerReport:  # fmt: skip
     """Run a hand-written CUDA kernel on the host and report what is wrong with it.
 
     Args:
@@ -120,13 +123,13 @@ def sanitize_source(
         contents.append(arrays)
     made = findings(faults, kernel, launched.config, source)
     _refuse_stopped(made)
-    return Report(made, contents[0], schedules, _varying(contents), complete)
+    return SanitizerReport(made, contents[0], schedules, _varying(contents), complete)
 
 
 def sanitize(
     fused: Any, *args: Any, schedules: int = 8,
     target: str = "sm_80", **kwargs: Any,
-) -> Report:  # fmt: skip
+) -> SanitizerReport:  # fmt: skip
     """Check every kernel of a fused function, as lowered for a GPU, under several schedules.
 
     A kernel that repeats a step by itself takes three turns.
@@ -158,7 +161,7 @@ def sanitize(
             complete = complete and len(launch.faults) < MOST_FAULTS
     made = _findings_of(program, seen.values())
     outputs = [[leaf for _, leaf in flatten(r)[0]] for r in results]
-    return Report(made, list(args), schedules, _varying(outputs), complete, results[0])
+    return SanitizerReport(made, list(args), schedules, _varying(outputs), complete, results[0])
 
 
 def _findings_of(program: Program, launches: Iterable[tuple[Any, list[Any]]]) -> list[Finding]:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
-from math import prod
 from typing import Any, NamedTuple
 
-from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
-from opweave.opcodes.conditions import Choice, condition, directive, parsed, resolved, value
-from opweave.opcodes.defines import Define, shared
-from opweave.opcodes.errors import (
-    FragmentError,
-    NameRefusedError,
-    OpweaveError,
-    ToggleError,
+from opweave.opcodes.conditions import (
+    Conditional,
+    Values,
+    check_branches,
+    condition,
+    directive,
+    lines_of,
+    parsed,
+    resolved,
+    together,
 )
+from opweave.opcodes.defines import Define, shared
+from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError, ToggleError
 from opweave.opcodes.fragments import check_fragment
-from opweave.opcodes.tokens import is_c_name, tokens, without_comments
+from opweave.opcodes.tokens import tokens
 
-WORDS = ("if", "elif", "else", "endif")
-# Values of all toggles of a fragment together: each is looked at.
-MOST_TOGETHER = 1024
 MOST_KEPT = 1024  # fragments that were read before
 
-Values = Mapping[str, int]
 
-
-class Leaf(NamedTuple):
+class FragmentLeaf(NamedTuple):
     """What a fragment is with some values of its toggles, and the first such values."""
 
     text: str
@@ -48,25 +45,19 @@ def tested(text: str, toggles: Sequence[Define]) -> tuple[Define, ...]:
     return tuple(t for t in toggles if t.name in found)
 
 
-def together(toggles: Sequence[Define]) -> list[Values]:
-    """All values that toggles may have together."""
-    names = [t.name for t in toggles]
-    return [dict(zip(names, v, strict=True)) for v in product(*(t.values for t in toggles))]
-
-
 @lru_cache(MOST_KEPT)
-def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[Leaf, ...]:
+def leaves(text: str, toggles: tuple[Define, ...]) -> tuple[FragmentLeaf, ...]:
     """What a fragment is, for all values of its toggles; its lines stay lines."""
-    items = parsed(_lines(text))
-    found: dict[str, Leaf] = {}
+    items = parsed(lines_of(text))
+    found: dict[str, FragmentLeaf] = {}
     for values in together(toggles):
         left = "\n".join(resolved(items, values))
-        found.setdefault(left, Leaf(left, values))
+        found.setdefault(left, FragmentLeaf(left, values))
     return tuple(found.values())
 
 
 @lru_cache(MOST_KEPT)
-def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | Leaf, ...]:
+def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | FragmentLeaf, ...]:
     """An expression as whole expressions, one in each branch, between the lines that choose.
 
     x *              ->  #if TWICE
@@ -76,18 +67,20 @@ def spread(text: str, toggles: tuple[Define, ...]) -> tuple[str | Leaf, ...]:
     3                    #endif
     #endif
     """
-    return tuple(_spread(parsed(_lines(text)), together(toggles)))
+    return tuple(_spread(parsed(lines_of(text)), together(toggles)))
 
 
-def _spread(items: Sequence[Choice | str], reaching: Sequence[Values]) -> Iterator[str | Leaf]:
+def _spread(
+    items: Sequence[Conditional | str], reaching: Sequence[Values]
+) -> Iterator[str | FragmentLeaf]:
     """The same of lines that only some values reach."""
-    at = next((n for n, item in enumerate(items) if isinstance(item, Choice)), None)
+    at = next((n for n, item in enumerate(items) if isinstance(item, Conditional)), None)
     if at is None:
         lines = (str(item).strip() for item in items)
-        yield Leaf(" ".join(line for line in lines if line), reaching[0])
+        yield FragmentLeaf(" ".join(line for line in lines if line), reaching[0])
         return
     choice = items[at]
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, Conditional)
     taken = _taken(choice, reaching)
     for number, (line, body, those) in enumerate(taken):
         if len(taken) > 1:
@@ -99,8 +92,8 @@ def _spread(items: Sequence[Choice | str], reaching: Sequence[Values]) -> Iterat
 
 
 def _taken(
-    choice: Choice, reaching: Sequence[Values]
-) -> list[tuple[str, list[Choice | str], list[Values]]]:
+    choice: Conditional, reaching: Sequence[Values]
+) -> list[tuple[str, list[Conditional | str], list[Values]]]:
     """The branches that any values take, with these values; no branch is an empty one."""
     left, found = list(reaching), []
     for line, body in (*choice.branches, ("#else", [])):
@@ -111,26 +104,22 @@ def _taken(
     return found
 
 
-def leaves_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[Leaf, ...]:
+def leaves_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[FragmentLeaf, ...]:
     """The expressions of a fragment, each with values that lead to it; see ``branches_of``."""
-    return tuple(p for p in branches_of(name, text, toggles) if isinstance(p, Leaf))
+    return tuple(p for p in branches_of(name, text, toggles) if isinstance(p, FragmentLeaf))
 
 
-def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | Leaf, ...]:
+def branches_of(name: str, text: Any, toggles: Sequence[Define]) -> tuple[str | FragmentLeaf, ...]:
     """A fragment as ``spread`` has it; one without preprocessor lines as it is.
 
     Raises:
         FragmentError: see ``check_branches``.
     """
     if type(text) is not str or "#" not in text:
-        return (Leaf(text, {}),)
+        return (FragmentLeaf(text, {}),)
     found = tested(text, toggles)
     check_branches(name, text, found)
     return spread(text, found)
-
-
-def _lines(text: str) -> list[str]:
-    return without_comments(text).split("\n")
 
 
 # The rules
@@ -180,7 +169,7 @@ def check_declared(operator: str, declared: Sequence[Define], codes: Sequence[Op
             )
 
 
-def _ends(leaf: Leaf) -> str:
+def _ends(leaf: FragmentLeaf) -> str:
     return "statements" if ";" in tokens(leaf.text) else "an expression"
 
 
@@ -207,94 +196,3 @@ def check_tested(code: OpCode) -> None:
                 f"{code.name}: no fragment tests {toggle.name}: write '#if {toggle.name}' into "
                 "one, or take the toggle out"
             )
-
-
-def check_branches(name: str, text: str, toggles: Sequence[Define]) -> None:
-    """Hold the preprocessor lines of a fragment to the rules.
-
-    Raises:
-        FragmentError: another line than those four, one that opens or closes nothing, a name that
-            nothing declares, or a branch that no value takes.
-    """
-    known = {t.name for t in toggles}
-    depth: list[str] = []
-    for line in _lines(text):
-        word, rest = directive(line)
-        if not word:
-            continue
-        if word not in WORDS:
-            raise FragmentError(
-                f"{name}: a fragment has no preprocessor lines but #if, #elif, #else and #endif, "
-                f"found #{word}"
-            )
-        if word in ("else", "endif") and rest.strip():
-            raise FragmentError(f"{name}: expected #{word} alone in its line, found {shown(line)}")
-        if word in ("if", "elif"):
-            _check_condition(name, line, rest, known)
-        _check_place(name, word, depth)
-    if depth:
-        raise FragmentError(f"{name}: an #if is not closed: end it with #endif")
-    if (count := prod(len(t.values) for t in toggles)) > MOST_TOGETHER:
-        raise FragmentError(
-            f"{name}: expected at most {MOST_TOGETHER} values of its toggles together, found "
-            f"{count}: put some into an op-code of their own"
-        )
-    _check_reached(name, parsed(_lines(text)), together(toggles))
-
-
-def _check_place(name: str, word: str, depth: list[str]) -> None:
-    """Hold a line to those before it; ``depth`` has the last one of each that is open."""
-    if word == "if":
-        depth.append(word)
-    elif not depth:
-        raise FragmentError(f"{name}: #{word} without an #if before it")
-    elif word == "endif":
-        depth.pop()
-    elif depth[-1] == "else":
-        raise FragmentError(f"{name}: #{word} behind #else: an #else is the last branch")
-    else:
-        depth[-1] = word
-
-
-def _check_condition(name: str, line: str, rest: str, known: set[str]) -> None:
-    found = tokens(rest)
-    if found and not any(map(is_c_name, found)):
-        raise FragmentError(
-            f"{name}: {shown(line.strip())} tests no toggle: take what it leaves out away, or "
-            "declare one with ow.toggle"
-        )
-    strange = next((t for t in found if is_c_name(t) and t not in known), None)
-    if strange == "defined":
-        raise FragmentError(
-            f"{name}: {shown(line.strip())}: a toggle is always defined: test its value, as in "
-            "'#if USE_TABLE'"
-        )
-    if strange is not None:
-        raise FragmentError(
-            f"{name}: {shown(line.strip())} tests {strange!r}, which nothing declares: put "
-            f"ow.toggle({strange!r}, 0, 1) into the list"
-        )
-
-
-def _check_reached(name: str, items: Sequence[Choice | str], reaching: Sequence[Values]) -> None:
-    """Every branch is there for some values; its condition comes to a number with all of them."""
-    for item in items:
-        if isinstance(item, str):
-            continue
-        left = list(reaching)
-        for line, body in item.branches:
-            word, rest = directive(line)
-            found = [1 if word == "else" else value(rest, values) for values in left]
-            if None in found:
-                raise FragmentError(
-                    f"{name}: {shown(line.strip())} is no condition of whole numbers: expected "
-                    "toggles and numbers, with ! && || == != < > <= >= + - * / %"
-                )
-            those = [values for values, holds in zip(left, found, strict=True) if holds]
-            if not those and word != "else":
-                raise FragmentError(
-                    f"{name}: {shown(line.strip())} holds with no value of its toggles: take the "
-                    "branch out, or declare the value"
-                )
-            left = [values for values in left if values not in those]
-            _check_reached(name, body, those)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from opweave.opcodes.allowed import check_flag, check_name, shown
-from opweave.opcodes.conditions import COMMENT
 from opweave.opcodes.errors import NameRefusedError, ToggleError
 from opweave.opcodes.fragments import NAMED
+from opweave.opcodes.tokens import COMMENT
 from opweave.templates import TEMPLATES
 
 UPPER = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -122,6 +122,13 @@ def _made(
     known = DECLARED.get(name, ())
     DECLARED[name] = (*known, *(v for v in made.values if v not in known))
     return made
+
+
+def without_toggles(given: Any) -> tuple[list[Any], list[Define]]:
+    """The items of a list, or of one alone, and the toggles that it declares."""
+    whole = list(given) if isinstance(given, list | tuple) else [given]
+    declared = [item for item in whole if isinstance(item, Define)]
+    return [item for item in whole if not isinstance(item, Define)], declared
 
 
 def shared(pairs: Iterable[tuple[str, Define]]) -> dict[str, Define]:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import check_name, shown
-from opweave.opcodes.branches import Leaf, branches_of, check_declared
+from opweave.opcodes.branches import FragmentLeaf, branches_of, check_declared
 from opweave.opcodes.codes import ORDER, Fragment, OpCode, Phase
-from opweave.opcodes.defines import Define, shared
+from opweave.opcodes.defines import Define, shared, without_toggles
 from opweave.opcodes.errors import FragmentError, NameRefusedError, OpweaveError
 from opweave.opcodes.fragments import NAMED
 from opweave.opcodes.tokens import is_c_name, tokens
@@ -36,9 +36,7 @@ def listed(
         NameRefusedError: a name may not enter generated source.
         ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    whole: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-    items = [item for item in whole if not isinstance(item, Define)]
-    declared = [item for item in whole if isinstance(item, Define)]
+    items, declared = without_toggles(given)
     if not items:
         raise FragmentError(f"{operator}: expected a fragment, or a list of them; found none")
     parsed = [_parsed(operator, items, number, declared) for number in range(len(items))]
@@ -90,7 +88,7 @@ def _parsed(
     if isinstance(item, OpCode):
         return (operator if is_last else item.name), item
     parts = branches_of(at, item, declared)
-    names = [(_bound(p.text), p) for p in parts if isinstance(p, Leaf)]
+    names = [(_bound(p.text), p) for p in parts if isinstance(p, FragmentLeaf)]
     bound, first = next(((name, p) for name, p in names if name), ("", names[0][1]))
     if is_last and bound:
         raise FragmentError(

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from opweave.opcodes.allowed import shown
-from opweave.opcodes.branches import Leaf, check_declared, leaves_of, tested
+from opweave.opcodes.branches import FragmentLeaf, check_declared, leaves_of, tested
 from opweave.opcodes.codes import KINDS, Fragment, OpCode, Phase, rows
-from opweave.opcodes.defines import Define
+from opweave.opcodes.defines import Define, without_toggles
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.lists import check_order
 from opweave.opcodes.tokens import tokens
@@ -43,7 +43,7 @@ def running_list(
         FragmentError: what stands there is no such list.
         ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    items, declared = _parted(given)
+    items, declared = without_toggles(given)
     if items and all(isinstance(item, OpCode) for item in items):
         codes = tuple(code.named(operator) for code in items)
     else:
@@ -73,7 +73,7 @@ def product_list(
         FragmentError: what stands there is no such list.
         ToggleError: a toggle that no op-code tests, or that one declares otherwise.
     """
-    items, declared = _parted(given)
+    items, declared = without_toggles(given)
     load, accumulate, result = (code.named(operator) for code in old)
     if items and all(isinstance(item, OpCode) for item in items):
         codes = tuple(code.named(operator) for code in items)
@@ -88,13 +88,6 @@ def product_list(
     if declared:
         check_declared(operator, declared, codes)
     return (codes[0].named(old[0].name), *codes[1:])
-
-
-def _parted(given: Any) -> tuple[list[Any], list[Define]]:
-    """The items of a list, and the toggles that it declares."""
-    whole = list(given) if isinstance(given, list | tuple) else [given]
-    declared = [item for item in whole if isinstance(item, Define)]
-    return [item for item in whole if not isinstance(item, Define)], declared
 
 
 def _tested(texts: Mapping[str, str], declared: Sequence[Define]) -> tuple[Define, ...]:
@@ -227,12 +220,12 @@ def _check_rows(
             _refuse(operator, opcodes, number, expected, row.start or "none")
 
 
-def _leaves(operator: str, code: OpCode) -> Iterator[Leaf]:
+def _leaves(operator: str, code: OpCode) -> Iterator[FragmentLeaf]:
     for row in code.rows:
         yield from leaves_of(operator, row.text, code.toggles)
 
 
-def _shown(leaf: Leaf) -> str:
+def _shown(leaf: FragmentLeaf) -> str:
     return f"{shown(leaf.text)}{leaf.with_values}"
 
 

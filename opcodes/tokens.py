@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+COMMENT = r"//[^\n]*|/\*.*?\*/"  # with DOTALL
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 C_KEYWORDS = frozenset(

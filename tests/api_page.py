@@ -54,7 +54,7 @@ CHAPTERS: dict[str, dict[str, Any]] = {
               **{f"ow.bounds.{n}": getattr(ow.bounds, n) for n in sorted(ow.bounds.__all__)}},
     "Check any CUDA kernel": {"ow.sanitize": ow.sanitize, "ow.sanitize_source": ow.sanitize_source,
                               "ow.uninitialised": ow.uninitialised,
-                              "SanitizerReport": _sanitizer.Report},
+                              "SanitizerReport": _sanitizer.SanitizerReport},
     "Graphs": {"ow.Graph": ow.Graph, "Runner": Runner},
     "Operators of your own": {"ow.operator": ow.operator, "ow.cuda": ow.cuda,
                               "ow.toggle": ow.toggle, "ow.reduction": ow.reduction, "ow.scan": ow.scan,

@@ -85,7 +85,9 @@ def pytest_sessionfinish(session):
     if hasattr(config, "workeroutput"):
         config.workeroutput["left out"] = config.stash.get(tiers.LEFT_OUT, 0)
         config.workeroutput["cells"] = sorted(cells.CELLS)
-    elif cells.held(config) and session.exitstatus == 0:
+        return
+    cells.keep(config, session.exitstatus)
+    if cells.lacking(config) and session.exitstatus == 0:
         session.exitstatus = 1
 
 
@@ -97,7 +99,7 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for line in (*tiers.summary(config), *cells.held(config)):
+    for line in (*tiers.summary(config), *cells.lacking(config)):
         terminalreporter.write_line(line)
 
 

@@ -75,11 +75,11 @@ class Signature(Parameters):
     def note_looked_up(self, names: Sequence[tuple[Any, str, bool]]) -> None:
         """Names that the function has looked up while it was traced."""
         if self.own is not None:
-            facts = self.own.now.found.facts
-            before = facts.added
+            assumptions = self.own.now.found.assumptions
+            before = assumptions.added
             for scope, name, is_steady in names:
-                facts.add_looked_up(scope, name, is_steady)
-            if facts.added != before:
+                assumptions.add_looked_up(scope, name, is_steady)
+            if assumptions.added != before:
                 self._forget_kept()
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -99,7 +99,7 @@ class Signature(Parameters):
             return self._apart(values)
         if not self._are_plain(values):
             return self._apart(values)
-        self.kept = Kept(self.plain, (own.now.found.facts,))
+        self.kept = Kept(self.plain, (own.now.found.assumptions,))
         return Call(self.plain, values)
 
     def _are_plain(self, values: Sequence[Any]) -> bool:
@@ -190,8 +190,9 @@ class Signature(Parameters):
             names, tuple(apart.static), (*self.names, *places), tuple(apart.trees), same,
             numbers if any(numbers) else None,
         )  # fmt: skip
-        facts = [definition.now.found.facts for definition in apart.used]
-        return Kept(layout, facts, apart.reads), Call(layout, flat, list(apart.seen.values()))
+        assumptions = [definition.now.found.assumptions for definition in apart.used]
+        call = Call(layout, flat, list(apart.seen.values()))
+        return Kept(layout, assumptions, apart.reads), call
 
     def _add_captured(self, apart: Apart) -> tuple[Place, ...]:
         """Add what the function reads from outside, and what functions and classes there do.

@@ -8,8 +8,8 @@ from typing import Any
 
 from opweave._functions.apart import LEAVES, Apart, Read, is_searched
 from opweave._functions.layout import Layout
+from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.checks import Check, Checked, of_place
-from opweave.compiler.captures.facts import Facts
 from opweave.compiler.captures.structure import Identity
 
 
@@ -23,13 +23,15 @@ class Kept(Checked):
         values: if so, its leaves, which follow those of the arguments.
     """
 
-    def __init__(self, layout: Layout, facts: Sequence[Facts], reads: Sequence[Read] = ()):
+    def __init__(
+        self, layout: Layout, assumptions: Sequence[Assumptions], reads: Sequence[Read] = ()
+    ):
         self.layout = layout
         self.reads = [read if read.is_steady else read.without_arrays() for read in reads]
         self.is_steady = all(read.is_steady for read in reads)
         self.values = [leaf for read in self.reads for _, leaf in read.leaves]
-        # facts, and that steady places have the very same objects still
-        self._checks = [check for found in facts for check in found.all]
+        # assumptions, and that steady places have the very same objects still
+        self._checks = [check for found in assumptions for check in found.all]
         self._checks += [of_place(r.place, r.value) for r in self.reads if r.is_steady]
         self.join()
 

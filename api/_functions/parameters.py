@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave._functions.layout import Layout
+from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.binding import function_behind, renew_signature
-from opweave.compiler.captures.facts import Facts
 from opweave.compiler.tracing.calling import signature_of
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
@@ -28,7 +28,7 @@ class Parameters:
 
     def describe(self, state: tuple[int, ...] | None) -> None:
         """Look at parameters and defaults; ``state`` says how the function is defined."""
-        self.defaults, behind = Facts(), function_behind(self.fn)
+        self.defaults, behind = Assumptions(), function_behind(self.fn)
         if behind is not self.fn:
             self.defaults.add_given(function_behind, self.fn)
         if behind is not None:

@@ -32,7 +32,7 @@ from opweave._graphs.entries import (
 )  # fmt: skip
 from opweave._tracebacks import folded
 from opweave.compiler.arrays.traced_operators import is_traced_array
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.traced.made import users_line
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.arguments import ArrayType
@@ -215,7 +215,7 @@ class Graph:
         Raises:
             GraphError: names the first node that is wrong, its line, and why.
         """
-        builder = Builder({})
+        builder = GraphBuilder({})
         tracer = Tracer(builder, {})
         held: dict[str, Any] = {}
         for name in self.order:

@@ -12,13 +12,16 @@ from opweave.opcodes.errors import EditError
 from opweave.opcodes.structural import Structural
 
 
-class Row(NamedTuple):
+class PickledOperator(NamedTuple):
     """A ``BoundOperator``, its operator by name."""
 
     operator: str
     operands: tuple[Any, ...]
     attrs: tuple[tuple[str, Any], ...]
     label: str
+
+
+Row = PickledOperator  # its name in pickles of earlier versions
 
 
 def rows_of(found: ListLike) -> tuple[Any, ...]:
@@ -35,7 +38,7 @@ def _row(code: Code) -> Any:
         return code
     if OPERATORS.get(code.name) is not code.operator:
         raise EditError(f"{code.name}: another operator is registered under this name by now")
-    return Row(code.name, code.operands, code.attrs, code.label)
+    return PickledOperator(code.name, code.operands, code.attrs, code.label)
 
 
 def restored(
@@ -50,7 +53,7 @@ def restored(
 
 
 def _code(row: Any) -> Code:
-    if not isinstance(row, Row):
+    if not isinstance(row, PickledOperator):
         code: Code = row
         return code
     if row.operator not in OPERATORS:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from opweave._programs.interface import Arguments, ProgramLike
 from opweave._programs.report import run_judged
 from opweave.bounds import Judgement, judge
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.simplify import drop_dead
 from opweave.compiler.pipeline.specialise import Variant, lowered_for
@@ -93,7 +93,7 @@ def bisect(program: ProgramLike, call: Arguments) -> Bisection:
 
 
 def _judged(
-    program: ProgramLike, call: Arguments, graph: Graph, values: Sequence[Value]
+    program: ProgramLike, call: Arguments, graph: FunctionGraph, values: Sequence[Value]
 ) -> list[Judgement]:
     none = frozenset[int]()
     shown = replace(graph, outputs=tuple(values), boxed=none, truths=none, written=())

@@ -101,7 +101,7 @@ class KernelView:
                 f"{self.name} is computed by a library or by NumPy: it has no binary"
             )
         fast = self.program.fused.options.fast
-        return build_kernel(self.data, self.source, arch=self.program.target, fast=fast)
+        return build_kernel(self.data, self.source, fast=fast)
 
     def _cubin(self) -> bytes:
         if self.binary.kind != "cubin":

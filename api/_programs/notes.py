@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.tracing.arguments import Trace
 from opweave.opcodes.dtypes import DType
@@ -24,7 +24,7 @@ def notes_of(trace: Trace) -> list[str]:
     return list(dict.fromkeys(_widenings(trace.graph, trace.scalar_types)))
 
 
-def _widenings(graph: Graph, kinds: Mapping[str, Any]) -> Iterator[str]:
+def _widenings(graph: FunctionGraph, kinds: Mapping[str, Any]) -> Iterator[str]:
     made = {r.id: n for n in graph.nodes for r in n.results}
     for node in graph.nodes:
         floats = [v for v in node.values if v.shape and v.dtype.is_float]

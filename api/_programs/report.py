@@ -11,7 +11,7 @@ import numpy as np
 from opweave.bounds import Bound, Judgement, judge
 from opweave.compiler.bounds.bounds import run_bounded
 from opweave.compiler.bounds.handwritten_bounds import boundaries
-from opweave.compiler.ir.graph import Graph, Output
+from opweave.compiler.ir.graph import FunctionGraph, Output
 from opweave.compiler.ir.values import Value
 from opweave.compiler.pipeline.driver import Lowered
 from opweave.opcodes.errors import CheckError
@@ -112,7 +112,7 @@ def run_judged(lowered: Lowered, call: Any, executor: Any) -> tuple[list[Bound],
     return bounds, [outputs[n] for n in names]
 
 
-def output_names(graph: Graph) -> dict[int, str]:
+def output_names(graph: FunctionGraph) -> dict[int, str]:
     """What outputs are called, by their places: ``out``, or numbered.
 
     What an argument holds afterwards has its name, and no other output that lies in it has one.

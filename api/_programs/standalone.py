@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Extents, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Param
@@ -61,7 +61,7 @@ class Standalone:
         return raw_kernel(self.source, self.name, self.options)
 
 
-def standalone(kernel: Kernel, source: str, graph: Graph, extents: Extents) -> Standalone:
+def standalone(kernel: Kernel, source: str, graph: FunctionGraph, extents: Extents) -> Standalone:
     """A kernel of a program for somebody else's.
 
     Raises:
@@ -102,7 +102,7 @@ def inlined(source: str) -> str:
 
 
 def _launcher(
-    kernel: Kernel, graph: Graph, extents: Extents, grid: tuple[int, int, int], shared: int
+    kernel: Kernel, graph: FunctionGraph, extents: Extents, grid: tuple[int, int, int], shared: int
 ) -> Iterator[str]:
     """Lines that make the kernel, its results, and launch it."""
     values = {o.id: o for n in graph.nodes for o in (*n.values, *n.results)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opweave._sanitizer import Report, sanitize, sanitize_source, uninitialised
+from opweave._sanitizer import SanitizerReport, sanitize, sanitize_source, uninitialised
 from opweave.cli.arguments import BY_NAME, is_plain, plain
 from opweave.cli.inspecting import requested
 from opweave.cli.loading import users_code
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
     return 0 if report.ok else FOUND
 
 
-def of_function(options: Namespace) -> Report:
+def of_function(options: Namespace) -> SanitizerReport:
     """Check the kernels of a Python function.
 
     Raises:
@@ -109,7 +109,7 @@ def _filled(array: np.ndarray[Any, Any], fill: str) -> np.ndarray[Any, Any]:
     return np.asfortranarray(made) if is_fortran else made
 
 
-def of_file(options: Namespace) -> Report:
+def of_file(options: Namespace) -> SanitizerReport:
     """Check a kernel of a CUDA file.
 
     Raises:

@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import opweave as ow
-from opweave.compiler.scheduling.compile_costs import SECONDS, Constants, Size, kind_of, size_of
+from opweave.compiler.scheduling.compile_costs import (
+    SECONDS,
+    Constants,
+    KernelSize,
+    kind_of,
+    size_of,
+)
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
 from opweave.runtime.binaries.build import build_kernel
@@ -30,7 +36,7 @@ class Sample(NamedTuple):
     """A kernel that was compiled."""
 
     form: str
-    size: Size
+    size: KernelSize
     seconds: float
 
 
@@ -102,7 +108,7 @@ def programs() -> Iterator[tuple[Function, int, Any]]:
 
 def measured(rounds: int) -> list[Sample]:
     """Every kernel of the programs, compiled anew."""
-    found: dict[tuple[str, Size], float] = {}
+    found: dict[tuple[str, KernelSize], float] = {}
     for function, count, dtype in programs():
         arrays = [np.ones(SHAPE, dtype) for _ in range(count)]
         program = ow.fuse(function).lower(*arrays, target="host")
@@ -115,7 +121,7 @@ def measured(rounds: int) -> list[Sample]:
             key = kind_of(group.form), size
             for _ in range(rounds):
                 start = time.perf_counter()
-                build_kernel(view.data, view.source, arch="host", cached=False)
+                build_kernel(view.data, view.source, cached=False)
                 found[key] = min(found.get(key, np.inf), time.perf_counter() - start)
     return [Sample(*key, took) for key, took in found.items()]
 
@@ -160,7 +166,7 @@ def long_operators(length: int = 16) -> Iterator[tuple[str, str, float]]:
                 least = SECONDS["map"]
                 slots = sum(node.operator.cost.slots for node in nodes)
                 start = time.perf_counter()
-                build_kernel(view.data, view.source, arch="host", cached=False)
+                build_kernel(view.data, view.source, cached=False)
                 over = time.perf_counter() - start - least.kernel
                 if slots and over > 0.15 and over > 2 * least.slot * slots:
                     yield name, np.dtype(dtype).name, over / (least.slot * slots)

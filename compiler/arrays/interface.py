@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.opcodes.core import Operator
@@ -73,7 +73,7 @@ class TracerLike(Protocol):
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
     """
 
-    builder: Builder
+    builder: GraphBuilder
     env: dict[str, Any]
     inputs: set[int]
     borrowed: set[int]

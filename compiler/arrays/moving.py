@@ -12,7 +12,7 @@ from typing import Any
 
 from opweave.compiler.arrays.interface import TracedArrayLike
 from opweave.compiler.arrays.replacing import replaced_along
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, Value
 
@@ -69,7 +69,7 @@ def moved(array: TracedArrayLike, view: TracedArrayLike) -> Moved | None:
     return Moved(tuple(nodes))
 
 
-def repeated(builder: Builder, node: Node, value: Value) -> Value:
+def repeated(builder: GraphBuilder, node: Node, value: Value) -> Value:
     """Append a node that moves elements once more, for another value of the same shape.
 
     Its extents may have other names, of which it is known that they are equal.

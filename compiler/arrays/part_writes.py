@@ -33,7 +33,7 @@ MOST_PARTS = 8
 
 
 @dataclass(frozen=True)
-class Given:
+class WriteOperand:
     """A number, or a value that was assigned or indexed by.
 
     Attributes:
@@ -57,8 +57,8 @@ class PartWrite:
 
     array: int
     part: Part
-    value: Given
-    indices: tuple[Given, ...]
+    value: WriteOperand
+    indices: tuple[WriteOperand, ...]
     before: Value
     by: str = ""
     after: int = -1
@@ -85,7 +85,7 @@ def scatter(target: TracedArrayLike, key: Any, value: Any, by: str = "") -> Part
         BoundsError, ShapeError: see ``indexed``, and what is assigned does not fit.
         UnsupportedError: an index that is a mask.
     """
-    tracer, indices = target.tracer, list[Given]()
+    tracer, indices = target.tracer, list[WriteOperand]()
     items = list(key) if isinstance(key, tuple) else [key]
     arrays = [item for item in items if isinstance(item, list) or _rank(item)]
     if not arrays or any(getattr(item, "dtype", None) == np.bool_ for item in arrays):
@@ -115,13 +115,13 @@ def _rank(item: Any) -> Any:
     return getattr(item, "ndim", 0)
 
 
-def _given(tracer: TracerLike, item: Any) -> Given:
+def _given(tracer: TracerLike, item: Any) -> WriteOperand:
     if not is_traced_array(item):
-        return Given(tracer.concrete(item))
+        return WriteOperand(tracer.concrete(item))
     arguments = [array for array, _ in tracer.writable.values()]
     found = ((id(array), moved(array, item)) for array in arguments)
     views = ((n, how) for n, how in found if how is not None and not how.reshaped)
-    return Given(item.value, next(views, None))
+    return WriteOperand(item.value, next(views, None))
 
 
 def in_parts(

@@ -26,10 +26,10 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import BoundsError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
-    from opweave.compiler.ir.builder import Builder
+    from opweave.compiler.ir.builder import GraphBuilder
 
 
-def agree(builder: Builder, shape: Shape, other: Shape) -> bool:
+def agree(builder: GraphBuilder, shape: Shape, other: Shape) -> bool:
     """Whether two shapes are the same; the answer becomes part of the guard."""
     return len(shape) == len(other) and all(
         builder.find(a) == builder.find(b)

@@ -17,12 +17,12 @@ import numpy as np
 
 from opweave.compiler.bounds.accumulated_bounds import accumulated, multiplied
 from opweave.compiler.bounds.complex_bounds import expanded
-from opweave.compiler.bounds.complex_parts import Parts
+from opweave.compiler.bounds.complex_parts import BoundedParts
 from opweave.compiler.bounds.error_propagation import Bounded, carried_errors
 from opweave.compiler.bounds.handwritten_bounds import by_meaning
 from opweave.compiler.bounds.rounding import largest, spacing
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Scalar, Value
@@ -43,7 +43,7 @@ TERMS_OF_CHANNELS = 9
 
 
 def run_bounded(
-    graph: Graph,
+    graph: FunctionGraph,
     arrays: Mapping[int, Array],
     env: Mapping[str, Any],
     extents: Mapping[str, int],
@@ -61,7 +61,7 @@ def run_bounded(
 class _Bounds:
     def __init__(
         self,
-        graph: Graph,
+        graph: FunctionGraph,
         arrays: Mapping[int, Array],
         env: Mapping[str, Any],
         extents: Mapping[str, int],
@@ -82,7 +82,7 @@ class _Bounds:
             array, dtype = np.asarray(arrays[item.value.id]), item.value.dtype
             if dtype.is_complex:
                 parts = (self._widened(p, dtype.part) for p in (array.real, array.imag))
-                self.held[item.value.id] = Parts(*(Bounded(p, _zero(p)) for p in parts))
+                self.held[item.value.id] = BoundedParts(*(Bounded(p, _zero(p)) for p in parts))
             else:
                 self.held[item.value.id] = Bounded(self._widened(array, dtype), _zero(array))
 
@@ -108,8 +108,8 @@ class _Bounds:
         ]
 
     def _whole(self, value: Value) -> Bounded:
-        held: Bounded | Parts = self.judged.get(value.id) or self.held[value.id]
-        return held.whole() if isinstance(held, Parts) else held
+        held: Bounded | BoundedParts = self.judged.get(value.id) or self.held[value.id]
+        return held.whole() if isinstance(held, BoundedParts) else held
 
     def _node(self, node: Node) -> list[Any]:
         if node.is_handwritten:

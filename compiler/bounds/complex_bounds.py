@@ -20,7 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.bounds.complex_parts import ARITHMETIC, Bounds, Pair, Parts, Real, computed
+from opweave.compiler.bounds.complex_parts import (
+    ARITHMETIC,
+    BoundedParts,
+    Bounds,
+    Pair,
+    Real,
+    computed,
+)
 from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.bounds.rounding import gamma, largest, spacing
 from opweave.compiler.ir.expr import Expr
@@ -134,7 +141,7 @@ def expanded(bounds: Bounds, node: Node) -> list[Any]:
     if name == "join":
         parts = [part_of(bounds, o, "re").bounded for o in node.operands]
         shape = np.broadcast_shapes(*(np.shape(p.value) for p in parts))
-        return [Parts(*(Bounded(*(np.broadcast_to(a, shape) for a in (p.value, p.error)))
+        return [BoundedParts(*(Bounded(*(np.broadcast_to(a, shape) for a in (p.value, p.error)))
                         for p in parts))]  # fmt: skip
     if name in EXPANSIONS:
         made = EXPANSIONS[name](*(pair_of(bounds, o) for o in node.operands))
@@ -143,7 +150,7 @@ def expanded(bounds: Bounds, node: Node) -> list[Any]:
         pairs = [pair_of(bounds, o) for o in node.operands]
         value = np.asarray(node.operator.numpy(*(p.parts.value for p in pairs)))
         return [Bounded(value, np.where(TESTS[name](*pairs), np.inf, np.zeros(value.shape)))]
-    return [Parts(*(_of_parts(bounds, node, part) for part in ("re", "im")))]
+    return [BoundedParts(*(_of_parts(bounds, node, part) for part in ("re", "im")))]
 
 
 def part_of(bounds: Bounds, operand: Operand, part: str) -> Real:
@@ -157,7 +164,7 @@ def part_of(bounds: Bounds, operand: Operand, part: str) -> Real:
         full = Node(OPERATORS["full"], (), (), attrs)
         return Real(bounds, dtype, computed(bounds, full, [Scalar(expr, dtype)], dtype))
     held = bounds.held[operand.id]
-    bounded = getattr(held, part) if isinstance(held, Parts) else held
+    bounded = getattr(held, part) if isinstance(held, BoundedParts) else held
     return Real(bounds, dtype, bounded, operand.shape)
 
 
@@ -186,11 +193,11 @@ def _cast(bounds: Bounds, node: Node) -> Any:
     if not target.is_complex:
         return re
     if operand.dtype.is_complex:
-        return Parts(re, _of_parts(bounds, node, "im"))
-    return Parts(re, Bounded(np.zeros_like(re.value), np.zeros(np.shape(re.value))))
+        return BoundedParts(re, _of_parts(bounds, node, "im"))
+    return BoundedParts(re, Bounded(np.zeros_like(re.value), np.zeros(np.shape(re.value))))
 
 
-def _product(bounds: Bounds, node: Node) -> Parts:
+def _product(bounds: Bounds, node: Node) -> BoundedParts:
     """Each part is a real product of twice the depth, such as [re, -im] by [re, im]."""
     x, y = (pair_of(bounds, o) for o in node.operands)
 
@@ -210,10 +217,10 @@ def _product(bounds: Bounds, node: Node) -> Parts:
         made.append(computed(bounds, node, operands, x.re.dtype))
     # which parts of an infinity meet is the order's; libraries scale by 1 + 0i, of which NaN comes
     unclear = np.logical_or.reduce([~np.isfinite(m.value) | np.isinf(m.error) for m in made])
-    return Parts(*(Bounded(m.value, np.where(unclear, np.inf, m.error)) for m in made))
+    return BoundedParts(*(Bounded(m.value, np.where(unclear, np.inf, m.error)) for m in made))
 
 
-def _prod(bounds: Bounds, node: Node) -> Parts:
+def _prod(bounds: Bounds, node: Node) -> BoundedParts:
     """By magnitude; undecided if not finite, since an infinite part may make both parts NaN."""
     found = pair_of(bounds, node.operands[0]).parts
     dtype, over = node.result.dtype.part, _over(node)
@@ -226,14 +233,14 @@ def _prod(bounds: Bounds, node: Node) -> Parts:
     error = np.prod(size, **over) * (1 + growth) - np.abs(value) + lost
     is_open = ~(2 * above * (1 + growth) < largest(dtype)) | ~np.isfinite(value)
     error = np.where(is_open | np.isnan(error), np.inf, np.maximum(error, lost))
-    return Parts(Bounded(value.real, error), Bounded(value.imag, error))
+    return BoundedParts(Bounded(value.real, error), Bounded(value.imag, error))
 
 
 def _over(node: Node) -> dict[str, Any]:
     return {"axis": reduced_axes(node), "keepdims": bool(node.attr("keepdims"))}
 
 
-def _extreme(bounds: Bounds, node: Node) -> Parts:
+def _extreme(bounds: Bounds, node: Node) -> BoundedParts:
     """The imaginary part may be that of any element whose real part may be the extreme one."""
     found, over = pair_of(bounds, node.operands[0]).parts, _over(node)
     kept = over | {"keepdims": True}
@@ -255,9 +262,9 @@ def _extreme(bounds: Bounds, node: Node) -> Parts:
     for value, error in ((whole.real, error_re), (whole.imag, error_im)):
         error = np.where(single, 0.0, np.where(is_open | np.isnan(error), np.inf, error))
         made.append(Bounded(value.reshape(shape), error.reshape(shape)))
-    return Parts(*made)
+    return BoundedParts(*made)
 
 
-REDUCTIONS: dict[str, Callable[[Bounds, Node], Parts]] = {
+REDUCTIONS: dict[str, Callable[[Bounds, Node], BoundedParts]] = {
     "prod": _prod, "max": _extreme, "min": _extreme,
 }  # fmt: skip

@@ -24,7 +24,7 @@ from opweave.opcodes.operators.complexes import joined
 Array = np.ndarray[Any, Any]
 
 
-class Parts(NamedTuple):
+class BoundedParts(NamedTuple):
     """The bounds of a complex value's real and imaginary part."""
 
     re: Bounded
@@ -111,8 +111,8 @@ class Pair(NamedTuple):
     im: Real
 
     @property
-    def parts(self) -> Parts:
-        return Parts(self.re.bounded, self.im.bounded)
+    def parts(self) -> BoundedParts:
+        return BoundedParts(self.re.bounded, self.im.bounded)
 
     def where(self, other: Pair, condition: Bounded) -> Pair:
         re, im = (a.where(b, condition) for a, b in zip(self, other, strict=True))

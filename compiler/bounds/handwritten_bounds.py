@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.bounds.complex_parts import Parts
+from opweave.compiler.bounds.complex_parts import BoundedParts
 from opweave.compiler.bounds.error_propagation import Bounded
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Operand, Value
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Widened = Callable[[Any, DType], Array]
 
 
-def boundaries(graph: Graph) -> dict[int, tuple[str, Value]]:
+def boundaries(graph: FunctionGraph) -> dict[int, tuple[str, Value]]:
     """What kernels that someone wrote take and make, by its id: a name for it, and the value.
 
     An argument, or a view of one, is known without.
@@ -77,12 +77,14 @@ def by_meaning(
     return out
 
 
-def _is_exact(found: Bounded | Parts) -> bool:
-    whole = found.whole() if isinstance(found, Parts) else found
+def _is_exact(found: Bounded | BoundedParts) -> bool:
+    whole = found.whole() if isinstance(found, BoundedParts) else found
     return not np.any(whole.error)
 
 
 def _bounded(array: Any, dtype: DType, error: Array, widened: Widened) -> Any:
     if not dtype.is_complex:
         return Bounded(widened(array, dtype), error)
-    return Parts(*(Bounded(widened(p, dtype.part), error) for p in (array.real, array.imag)))
+    return BoundedParts(
+        *(Bounded(widened(p, dtype.part), error) for p in (array.real, array.imag))
+    )

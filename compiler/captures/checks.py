@@ -26,7 +26,8 @@ CODE, DEFAULTS, KEYWORDS = (
 GIVES = "{}({}) is {}"
 # A function without arguments, or a cell, and its value.
 READS, IN_CELL = "{}() is {}", "{}.cell_contents is {}"
-# What has a ``version`` in a ``field`` that is another where it was changed, see ``facts.py``.
+# What has a ``version`` in a ``field``; the version of what was changed is another, see
+# ``assumptions.py``.
 STILL = "({0}.field[0] == {0}.version or {0}.still())"
 SCOPE: dict[str, Any] = {"Missing": Missing}
 # After so many times checks are joined; at once where such a function is there already.

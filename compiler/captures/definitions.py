@@ -1,6 +1,7 @@
 """The states of functions and classes: a number for each way in which they were found defined.
 
-Before each call the facts of a function and of what it uses are looked at, see ``facts.py``.
+Before each call what was assumed of a function and of what it uses is looked at, see
+``assumptions.py``.
 Where one has changed (a method is replaced, a mock is set, code is reloaded, a class gains an
 attribute), what is read from outside is searched again, and the function or class has another
 state, whose number is part of the guard.  When all is as it was once, so is the number, and
@@ -15,9 +16,9 @@ from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple
 
+from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.binding import function_behind
 from opweave.compiler.captures.capture import places_of, places_of_class
-from opweave.compiler.captures.facts import Facts
 from opweave.compiler.captures.owners import Function, is_of_library, is_own_class
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import Identity, Tree
@@ -28,10 +29,10 @@ _numbers = count(1)
 
 
 class Found(NamedTuple):
-    """What a search has found: places that are read, and facts."""
+    """What a search has found: places that are read, and assumptions."""
 
     places: tuple[Place, ...]
-    facts: Facts
+    assumptions: Assumptions
 
 
 class State(NamedTuple):
@@ -56,9 +57,9 @@ class Definition:
 
     def renewed(self) -> bool:
         """Look at it again; whether it has changed."""
-        if self.now.found.facts.hold():
+        if self.now.found.assumptions.hold():
             return False
-        known = (state for state in self.states if state.found.facts.hold())
+        known = (state for state in self.states if state.found.assumptions.hold())
         found = next(known, None)
         if found is None:
             found = State(next(_numbers), self.search())
@@ -71,12 +72,12 @@ def search_function(fn: Any, is_called: bool = True) -> Found:
     """What a function, and those that it calls, read, and what they are made of."""
     seen: dict[int, Function] = {}
     places = places_of(fn, seen)
-    facts = Facts()
+    assumptions = Assumptions()
     for function in seen.values():
-        facts.add_function(function, is_called or function is not fn)
+        assumptions.add_function(function, is_called or function is not fn)
     if hasattr(fn, "__opweave_given__"):
-        facts.add_given(function_behind, fn)
-    return Found(places, facts)
+        assumptions.add_given(function_behind, fn)
+    return Found(places, assumptions)
 
 
 def search_class(cls: type, of_objects: bool, asks_types: bool) -> Found:
@@ -85,18 +86,18 @@ def search_class(cls: type, of_objects: bool, asks_types: bool) -> Found:
     places = places_of_class(cls, of_objects, seen)
     if asks_types:  # and may make objects of them
         places = (*places, *places_of_class(cls, of_objects=False))
-    facts = Facts()
-    facts.add_class(cls)
+    assumptions = Assumptions()
+    assumptions.add_class(cls)
     for function in seen.values():
-        facts.add_function(function)
-    return Found(places, facts)
+        assumptions.add_function(function)
+    return Found(places, assumptions)
 
 
 def search_methods(cls: type) -> Found:
     """The same of a class of which only the methods may be replaced."""
-    facts = Facts()
-    facts.add_class(cls)
-    return Found((), facts)
+    assumptions = Assumptions()
+    assumptions.add_class(cls)
+    return Found((), assumptions)
 
 
 def other_classes(leaves: Sequence[Any], trees: Sequence[Any]) -> Iterator[type]:

@@ -10,7 +10,7 @@ from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.values import extent_of
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Load, Param
+from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
 from opweave.compiler.kernels.layout import MatrixAddress, matrix_address
 from opweave.compiler.kernels.walks import MatrixWalk, Stride, Walk, walk_matrices
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
@@ -111,7 +111,7 @@ class TileAssembler(MatrixAssembler, MapAssembler):
     def _itemsizes(self) -> list[int]:
         return [*super()._itemsizes(), *(o.value.dtype.itemsize for o, _ in self._across())]
 
-    def _load(self, key: Key) -> Load:
+    def _load(self, key: Key) -> OperandLoad:
         found = super()._load(key)
         names = {o.name for o, _ in self._across()}
         if found.name in names and not key.is_output:

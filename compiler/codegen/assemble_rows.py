@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.ir.values import count
-from opweave.compiler.kernels.kernel_parts import Load, Pass
+from opweave.compiler.kernels.kernel_parts import OperandLoad, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.structural import Structural
@@ -45,7 +45,7 @@ class MapAssembler(Assembler):
         """The step of a loop leads beyond the last element by as much again at most."""
         return super()._longest() * (2 if self._index else 1)
 
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+    def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()
 
 
@@ -54,5 +54,5 @@ class ReduceAssembler(Assembler):
 
     SHARES_ROWS = True
 
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+    def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()

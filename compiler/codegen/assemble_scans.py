@@ -16,7 +16,7 @@ from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Keep, Line, Load, Pass, Reduction
+from opweave.compiler.kernels.kernel_parts import Keep, Line, OperandLoad, Pass, Reduction
 from opweave.compiler.kernels.walks import MatrixWalk, Walk, collapse
 from opweave.compiler.toggles.facts import Facts
 from opweave.opcodes.codes import Phase
@@ -89,7 +89,7 @@ class ScanAssembler(Assembler):
         *lines, _ = super()._title()
         return (*lines, f"accumulation plan: {self.form.plan}")
 
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+    def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         return ()
 
 
@@ -103,7 +103,7 @@ class ScanPartsAssembler(ScanAssembler):
         self.totals: list[Reduction] = []
         self.early: set[str] = set()
 
-    def _loads(self, needs: Needs) -> tuple[Load, ...]:
+    def _loads(self, needs: Needs) -> tuple[OperandLoad, ...]:
         self.early = {
             self._load(key).register
             for key in self.operands

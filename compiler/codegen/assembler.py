@@ -16,11 +16,11 @@ from opweave.compiler.codegen.lines import (
 from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
-from opweave.compiler.codegen.signature import Signature
+from opweave.compiler.codegen.signature import KernelSignature
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Line, Load, Pass, Reduction, Store
+from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStore, Pass, Reduction
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.toggles.choose import choose
 from opweave.opcodes.codes import Phase
@@ -29,7 +29,7 @@ from opweave.opcodes.dtypes import DType
 NARROW = ("int8", "uint8", "int16", "uint16")  # registers
 
 
-class Assembler(Signature):
+class Assembler(KernelSignature):
     """State while one group becomes a kernel: names given so far, and parameters found."""
 
     # How the running value at hand is taken from those of a reduction, and a row value from its.
@@ -148,7 +148,7 @@ class Assembler(Signature):
             for line in self._bind(n, phases[needs.is_reduced(n)])
         )
 
-    def _loads(self, needs: Needs) -> tuple[Load, ...]:
+    def _loads(self, needs: Needs) -> tuple[OperandLoad, ...]:
         """What passes read in chunks."""
         keys = [k for k in self.operands if k == Key(k.value) and k.value in needs.first]
         loads = (self._load(key) for key in keys if not self._is_row_load(key))
@@ -186,23 +186,25 @@ class Assembler(Signature):
         """An operand is read once a row."""
         return self.access[key].kind == "splat"
 
-    def _load(self, key: Key) -> Load:
+    def _load(self, key: Key) -> OperandLoad:
         operand = self.operands[key]
-        return Load(operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key])
+        return OperandLoad(
+            operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key]
+        )
 
-    def _store(self, value: Value) -> Store:
+    def _store(self, value: Value) -> OperandStore:
         key = Key(value.id, value.id in self.form.kept, True)
         found: Access = self.access[key]
         if value.id not in self.form.row_values and found.kind == "splat":
             found = replace(found, kind="chunk")
         text = self.names.get(value.id) or self.text(value, False)  # a window has no name
-        return Store(self.operands[key].name, text, value.dtype, found)
+        return OperandStore(self.operands[key].name, text, value.dtype, found)
 
-    def _row_loads(self) -> tuple[Load, ...]:
+    def _row_loads(self) -> tuple[OperandLoad, ...]:
         keys = [k for k in self.operands if not k.is_output and self._is_row_load(k)]
         return tuple(map(self._load, keys))
 
-    def _row_stores(self) -> tuple[Store, ...]:
+    def _row_stores(self) -> tuple[OperandStore, ...]:
         values = [v for v in self.group.outputs if v.id in self.form.row_values]
         return tuple(map(self._store, values))
 
@@ -243,7 +245,7 @@ class Assembler(Signature):
         )
         return self._repeated(_with_functions(self._completed(made)))
 
-    def _cached(self, passes: Sequence[Pass]) -> tuple[Load, ...]:
+    def _cached(self, passes: Sequence[Pass]) -> tuple[OperandLoad, ...]:
         """Operands of several passes."""
         uses = [load for p in passes for load in p.loads if not load.late]
         return tuple({load.register: load for load in uses if uses.count(load) > 1}.values())

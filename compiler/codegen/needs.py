@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
-from opweave.compiler.kernels.kernel_parts import Load
+from opweave.compiler.kernels.kernel_parts import OperandLoad
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Needs:
     last: dict[int, int] = field(default_factory=dict)
     reduced: set[int] = field(default_factory=set)
     nodes: dict[int, list[Node]] = field(default_factory=dict)
-    windows: list[Load] = field(default_factory=list)
+    windows: list[OperandLoad] = field(default_factory=list)
 
     @classmethod
     def of(cls, stored: Iterable[tuple[Value, int]], reduced: Iterable[tuple[Node, int]]) -> Needs:

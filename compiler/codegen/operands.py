@@ -9,7 +9,7 @@ from itertools import count as count_from
 from typing import NamedTuple
 
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph, Input, Node
+from opweave.compiler.ir.graph import FunctionGraph, Input, Node
 from opweave.compiler.ir.values import Extents, Value
 from opweave.compiler.ir.views import View
 from opweave.compiler.kernels.layout import Access, access, viewed_layout
@@ -57,7 +57,7 @@ class GroupOperands:
 
     def __init__(self, setting: Setting, number: int):
         schedule = self.schedule = setting.schedule
-        self.graph: Graph = schedule.graph
+        self.graph: FunctionGraph = schedule.graph
         self.group: Group = schedule.groups[number]
         self.number, self.alone = number, len(schedule.groups) == 1
         self.form = self.group.form

@@ -8,19 +8,19 @@ from itertools import count
 
 from opweave.compiler.codegen.operands import Key
 from opweave.compiler.ir.accumulation import ProductPlan
-from opweave.compiler.ir.graph import Graph, Output
+from opweave.compiler.ir.graph import FunctionGraph, Output
 from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Carried, Carry, Load, Store
+from opweave.compiler.kernels.kernel_parts import Carried, Carry, OperandLoad, OperandStore
 from opweave.compiler.kernels.walks import Operand
 from opweave.compiler.passes.simplify import simplify
 
 Operands = Mapping[Key, Operand]
 
 
-def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
+def carried(graph: FunctionGraph, operands: Operands, kernel: Kernel) -> Carried:
     """What a kernel reads of each state, with the result that takes its place in the next turn.
 
     Nothing, where a turn would read what another thread has computed, or what no kernel computes:
@@ -45,14 +45,14 @@ def carried(graph: Graph, operands: Operands, kernel: Kernel) -> Carried:
     return tuple(pairs)
 
 
-def may_carry(graph: Graph) -> bool:
+def may_carry(graph: FunctionGraph) -> bool:
     """Every state is read as it lies, if at all, and its result is an array like it."""
     return len(graph.outputs) <= len(graph.inputs) and all(
         _may_become(state, output, graph) for state, output in _states(graph)
     )
 
 
-def _may_become(state: Value, output: Output, graph: Graph) -> bool:
+def _may_become(state: Value, output: Output, graph: FunctionGraph) -> bool:
     if not isinstance(output, Value):
         return False
     read = _read_as(state, graph)
@@ -60,18 +60,18 @@ def _may_become(state: Value, output: Output, graph: Graph) -> bool:
     return not read or (read == {state.id} and state.type == output.type and not is_table)
 
 
-def _states(graph: Graph) -> list[tuple[Value, Output]]:
+def _states(graph: FunctionGraph) -> list[tuple[Value, Output]]:
     """The arguments that results take the place of, each with its result."""
     return [(i.value, o) for i, o in zip(graph.inputs, graph.outputs, strict=False)]
 
 
-def _read_as(state: Value, graph: Graph) -> set[int]:
+def _read_as(state: Value, graph: FunctionGraph) -> set[int]:
     """Ids of the values that the step reads in a state's memory: it, or views of it."""
     values = [v for node in graph.nodes if not node.is_view for v in node.values]
     return {v.id for v in values if graph.base(v).id == state.id}
 
 
-def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
+def multiplies_state(graph: FunctionGraph, left: Value, right: Value) -> bool:
     """A product of a state, as it lies in memory, with what is none.
 
     Then a row of the result follows from that row of the state.
@@ -82,7 +82,7 @@ def multiplies_state(graph: Graph, left: Value, right: Value) -> bool:
     return is_dense and left.id in states and graph.base(right).id not in states
 
 
-def _holds_rows(graph: Graph, kernel: Kernel) -> bool:
+def _holds_rows(graph: FunctionGraph, kernel: Kernel) -> bool:
     """A product of a state finds all that it reads of it in rows that its block computes."""
     states = {state.id for state, _ in _states(graph)}
     for node in graph.nodes:
@@ -95,15 +95,15 @@ def _holds_rows(graph: Graph, kernel: Kernel) -> bool:
     return True
 
 
-def _store(output: Value, operands: Operands, kernel: Kernel) -> Store | None:
+def _store(output: Value, operands: Operands, kernel: Kernel) -> OperandStore | None:
     """The store of an output's elements, if this kernel has one."""
     names = {o.name for key, o in operands.items() if key.is_output and key.value == output.id}
     return next((s for step in kernel.passes for s in step.stores if s.name in names), None)
 
 
 def _load(
-    state: Value, graph: Graph, operands: Operands, kernel: Kernel, store: Store
-) -> Load | Factor | None:
+    state: Value, graph: FunctionGraph, operands: Operands, kernel: Kernel, store: OperandStore
+) -> OperandLoad | Factor | None:
     """What reads a state; None where it would find other elements than its thread has stored."""
     names = {o.name for key, o in operands.items() if not key.is_output and key.value == state.id}
     if any(load.name in names for load in kernel.row_loads):
@@ -122,7 +122,7 @@ def _load(
     return loads[0][1] if loads else None
 
 
-def written_out(graph: Graph, steps: int) -> Graph | None:
+def written_out(graph: FunctionGraph, steps: int) -> FunctionGraph | None:
     """So many steps, one behind the other, the outputs of each the first inputs of the next.
 
     None where an output is not of the type and, by its symbols, the shape of what it becomes.

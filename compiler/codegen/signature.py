@@ -22,7 +22,7 @@ TURNS_PARAM = Param("scalar", "turns", "int", Scalar(Expr("argument", (TURNS,)),
 MEETING = (Param("partials", "partials", "void*"), Param("counter", "counter", "unsigned*"))
 
 
-class Signature(TableReads):
+class KernelSignature(TableReads):
     """The names at the top of a kernel, from the operands that its group has."""
 
     # Where a kernel that repeats a step finds what its last turn has made: "registers" or

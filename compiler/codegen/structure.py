@@ -14,7 +14,7 @@ from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Load, Pass, Store
+from opweave.compiler.kernels.kernel_parts import OperandLoad, OperandStore, Pass
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import DTypeError, EditError
@@ -57,7 +57,7 @@ BY_ELEMENT = ("chunk", "strided", "gather", "runs", "splat", "pixels", "across")
 # per Compute Capability"; 1024 on sm_75, where blocks of a second wave are short of work.
 RESIDENT_THREADS = 2048
 
-Access = TypeVar("Access", Load, Store)
+Access = TypeVar("Access", OperandLoad, OperandStore)
 
 
 def placed(kernel: Kernel, name: str, code: Structural) -> list[Placed]:
@@ -223,11 +223,11 @@ def _replaced(items: Iterable[Access], codes: Mapping[str, Structural]) -> tuple
     return tuple(replace(item, by=codes.get(item.name)) for item in items)
 
 
-def loads_of(kernel: Kernel) -> list[Load]:
+def loads_of(kernel: Kernel) -> list[OperandLoad]:
     return [*kernel.row_loads, *(load for step in kernel.passes for load in step.loads)]
 
 
-def stores_of(kernel: Kernel) -> list[Store]:
+def stores_of(kernel: Kernel) -> list[OperandStore]:
     return [*kernel.row_stores, *(store for step in kernel.passes for store in step.stores)]
 
 

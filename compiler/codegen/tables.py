@@ -11,7 +11,7 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Operand, Scalar, Symbol, Value
-from opweave.compiler.kernels.kernel_parts import Load, Param
+from opweave.compiler.kernels.kernel_parts import OperandLoad, Param
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.kernels.walks import Operand as ArrayOperand
 from opweave.compiler.kernels.walks import Stride
@@ -66,7 +66,7 @@ class TableReads(Registers):
         self.table_extents[str(extent)] = Param("extent", str(extent), "index_t", (extent,))
         return str(extent)
 
-    def _window(self, node: Node) -> Load | None:
+    def _window(self, node: Node) -> OperandLoad | None:
         """The load of a gather whose places along one axis follow the columns, else None."""
         if not node.tables:
             return None
@@ -95,7 +95,7 @@ class TableReads(Registers):
         )
         register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
         late = any(self.form.levels.get(v.id, 0) for v in node.pointwise)
-        return Load(table.pointer, register, node.result.dtype, found, late)
+        return OperandLoad(table.pointer, register, node.result.dtype, found, late)
 
     def _run(self, operand: Operand) -> str | None:
         """The place in column 0 of places that rise with the columns one by one, else None."""

@@ -58,7 +58,7 @@ def _check_rows(operator: Operator, loop: Sequence[DType], results: Sequence[DTy
             number_of(row.start, operator.accumulator(results[0]))
 
 
-class Builder:
+class GraphBuilder:
     """Collects nodes; ``extents`` are the example extents that decide which symbols unify."""
 
     def __init__(self, extents: Mapping[str, int], first_id: int = 0):

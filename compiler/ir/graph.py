@@ -149,7 +149,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Graph:
+class FunctionGraph:
     """A whole function.
 
     Attributes:
@@ -245,11 +245,14 @@ class Graph:
             out[name] = evaluate(expr, out)
         return out
 
-    def with_nodes(self, nodes: Iterable[Node]) -> Graph:
+    def with_nodes(self, nodes: Iterable[Node]) -> FunctionGraph:
         return replace(self, nodes=tuple(nodes))
 
 
-def substitute(graph: Graph, values: Mapping[int, Value]) -> Graph:
+Graph = FunctionGraph  # its name in pickles of earlier versions
+
+
+def substitute(graph: FunctionGraph, values: Mapping[int, Value]) -> FunctionGraph:
     """Replace uses of values by other values, in operands and outputs."""
 
     def swap(item: Any) -> Any:

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.literals import converted
 from opweave.compiler.ir.values import Value, extent_of
 
 Array = np.ndarray[Any, Any]
 
 
-def run_reference(graph: Graph, arrays: Mapping[int, Array], env: Mapping[str, Any]) -> list[Any]:
+def run_reference(
+    graph: FunctionGraph, arrays: Mapping[int, Array], env: Mapping[str, Any]
+) -> list[Any]:
     """The function's outputs, each operator by its NumPy function in its own types."""
     held: dict[int, Any] = dict(arrays)
     with np.errstate(all="ignore"):

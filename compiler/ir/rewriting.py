@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Operand, Shape, Value, Where
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Kind
@@ -15,7 +15,7 @@ from opweave.opcodes.dtypes import DType
 T = TypeVar("T")
 
 
-def next_id(graph: Graph) -> int:
+def next_id(graph: FunctionGraph) -> int:
     """The first id that no value of a graph has."""
     ids = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
     return max(ids, default=-1) + 1
@@ -36,7 +36,7 @@ class Replaced(dict[int, Value]):
 class Rewriter:
     """The nodes so far, which node makes each value, and how to make new ones."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: FunctionGraph):
         self.source = graph
         self.nodes: list[Node] = []
         self.makers: dict[int, Node] = {}

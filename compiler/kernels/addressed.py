@@ -9,7 +9,7 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
 
 
-class Typed:
+class TypedOperand:
     """What has a dtype: its C types in registers and in memory."""
 
     dtype: DType
@@ -28,7 +28,7 @@ class Typed:
         return f"{self.ctype}()" if self.dtype.is_complex else "0"
 
 
-class Addressed(Typed):
+class Addressed(TypedOperand):
     """An array operand that is read or written along a walk; ``by`` a user's own op-code."""
 
     name: str
@@ -79,7 +79,7 @@ class Addressed(Typed):
 
 
 @dataclass(frozen=True)
-class Factor(Typed):
+class Factor(TypedOperand):
     """An array operand of a kernel of tiles, as a matrix of rows and columns.
 
     ``row`` and ``column`` are coordinates of the operand: of a product's factor, the row (or

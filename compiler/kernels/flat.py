@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
 from opweave.compiler.kernels.folding import MARK, folded
-from opweave.opcodes.conditions import COMMENT, OPENS, directive, parsed, resolved, value
+from opweave.opcodes.conditions import OPENS, directive, parsed, resolved, value
+from opweave.opcodes.tokens import COMMENT
 from opweave.templates import TEMPLATES
 
 # Numbers that templates make of toggles.

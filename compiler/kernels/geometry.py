@@ -15,7 +15,7 @@ Toggles = Mapping[str, int]
 Grid = tuple[int, int, int]
 
 
-class Size(NamedTuple):
+class LaunchSize(NamedTuple):
     """The elements of a launch, and whether the rows are walked one by one."""
 
     batch: int
@@ -34,7 +34,7 @@ class Geometry:
     """
 
     threads: Callable[[Toggles], int]
-    grid: Callable[[Toggles, Size], Grid]
+    grid: Callable[[Toggles, LaunchSize], Grid]
 
 
 def _blocks(count: int, *each: int) -> int:
@@ -42,20 +42,20 @@ def _blocks(count: int, *each: int) -> int:
     return -(-count // prod(each))
 
 
-def _elements(t: Toggles, size: Size) -> Grid:
+def _elements(t: Toggles, size: LaunchSize) -> Grid:
     blocks = _blocks(size.cols, t["BLOCK"], t["VECTOR"], t["CHUNKS"])
     return (size.rows, blocks, 1) if size.has_rows else (blocks, 1, 1)
 
 
-def _columns(*each: str) -> Callable[[Toggles, Size], Grid]:
+def _columns(*each: str) -> Callable[[Toggles, LaunchSize], Grid]:
     """Blocks of columns, whatever the rows; the batch last."""
     return lambda t, size: (size.batch * _blocks(size.cols, *(t[name] for name in each)), 1, 1)
 
 
-def _tiles(rows: str, cols: str) -> Callable[[Toggles, Size], Grid]:
+def _tiles(rows: str, cols: str) -> Callable[[Toggles, LaunchSize], Grid]:
     """A block per tile, tiles along a row of tiles first, the batch last."""
 
-    def grid(t: Toggles, size: Size) -> Grid:
+    def grid(t: Toggles, size: LaunchSize) -> Grid:
         across = max(1, _blocks(size.cols, t[cols]))  # rows of nothing are reduced, too
         return size.batch * _blocks(size.rows, t[rows]) * across, 1, 1
 

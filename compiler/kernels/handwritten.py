@@ -12,7 +12,7 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.errors import ArgumentError, LaunchError
-from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, Launched, Shaped
+from opweave.opcodes.handwritten.cuda_kernel import CudaKernel, ExecutionConfig, Shaped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class HandwrittenKernel(Kernel):
     def is_empty(self, extents: Extents) -> bool:
         return all(count(r.shape, extents) == 0 for r in self.node.results)
 
-    def launched(self, extents: Extents) -> Launched:
+    def launched(self, extents: Extents) -> ExecutionConfig:
         """Grid, block and shared memory of a launch.
 
         Raises:

@@ -12,16 +12,16 @@ from typing import TypeVar
 from opweave.compiler.ir.accumulation import Plan
 from opweave.compiler.ir.values import Extent, Extents, Scalar, count
 from opweave.compiler.kernels.addressed import Factor
-from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, Size
+from opweave.compiler.kernels.geometry import GEOMETRY, MOST_BLOCKS, MOST_BLOCKS_Y, LaunchSize
 from opweave.compiler.kernels.kernel_parts import (
     Carried,
     Line,
-    Load,
+    OperandLoad,
+    OperandStore,
     Param,
     Pass,
     Product,
     Reduction,
-    Store,
 )
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.codes import Phase
@@ -29,7 +29,7 @@ from opweave.opcodes.errors import LaunchError
 from opweave.opcodes.structural import Structural
 from opweave.opcodes.tokens import tokens
 
-Operand = TypeVar("Operand", Load, Factor)
+Operand = TypeVar("Operand", OperandLoad, Factor)
 # Templates whose blocks are tiles of matrices, or columns of them.
 TILED = ("tile", "product", "product_rows", "columns", "scan_columns")
 
@@ -76,11 +76,11 @@ class Kernel:
     params: tuple[Param, ...]
     toggles: dict[str, int] = field(hash=False)
     functions: tuple[tuple[str, str], ...]
-    row_loads: tuple[Load, ...]
-    cached: tuple[Load, ...]
+    row_loads: tuple[OperandLoad, ...]
+    cached: tuple[OperandLoad, ...]
     passes: tuple[Pass, ...]
     row_lines: tuple[Line, ...]
-    row_stores: tuple[Store, ...]
+    row_stores: tuple[OperandStore, ...]
     coordinates: tuple[str, ...]
     rows: tuple[Extent, ...]
     cols: tuple[Extent, ...]
@@ -181,7 +181,7 @@ class Kernel:
         return self.product is None and all(operand in self.cached for operand, _ in self.carried)
 
     @property
-    def held(self) -> tuple[Load, ...]:
+    def held(self) -> tuple[OperandLoad, ...]:
         """Operands of several passes that registers can hold, all turns of a loop included."""
         return tuple(
             load for load in self.cached if self.carries_registers or self.turned(load) == load
@@ -277,7 +277,7 @@ class Kernel:
         Raises:
             LaunchError: more blocks than a grid has.
         """
-        size = Size(*self.elements(extents), self.has_rows)
+        size = LaunchSize(*self.elements(extents), self.has_rows)
         found = GEOMETRY[self.template].grid(self.toggles, size)
         if self.most_blocks:
             found = (min(found[0], self.most_blocks), *found[1:])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from opweave.compiler.ir.values import Extent, Where
-from opweave.compiler.kernels.addressed import Addressed, Factor, Typed
+from opweave.compiler.kernels.addressed import Addressed, Factor, TypedOperand
 from opweave.compiler.kernels.layout import Access
 from opweave.opcodes.codes import OpCode, Phase
 from opweave.opcodes.dtypes import DType
@@ -76,7 +76,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Load(Addressed):
+class OperandLoad(Addressed):
     """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
 
     ``late``: where it is read depends on a reduction of the row.
@@ -107,8 +107,11 @@ class Load(Addressed):
         return f"{self.register.removesuffix('_v')}_load"
 
 
+Load = OperandLoad  # its name in pickles of earlier versions
+
+
 @dataclass(frozen=True)
-class Store(Addressed):
+class OperandStore(Addressed):
     """An array operand that is written: ``value`` is the register's text."""
 
     name: str
@@ -132,6 +135,9 @@ class Store(Addressed):
     @property
     def register(self) -> str:
         return f"{self.name}_v"
+
+
+Store = OperandStore  # its name in pickles of earlier versions
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Keep(Typed):
+class Keep(TypedOperand):
     """A value that a later pass of a scan needs: ``value`` is the register's text."""
 
     name: str
@@ -191,10 +197,10 @@ class Pass:
     ``chooses``: its reductions take each element, and choose whether it counts, without a branch.
     """
 
-    loads: tuple[Load, ...]
+    loads: tuple[OperandLoad, ...]
     lines: tuple[Line, ...]
     reductions: tuple[Reduction, ...]
-    stores: tuple[Store, ...]
+    stores: tuple[OperandStore, ...]
     row_lines: tuple[Line, ...]
     scans: tuple[Reduction, ...] = ()
     keeps: tuple[Keep, ...] = ()
@@ -228,8 +234,8 @@ class Pass:
 class Carry(NamedTuple):
     """An operand, and the result that takes its place in the next turn of a loop."""
 
-    operand: Load | Factor
-    result: Store
+    operand: OperandLoad | Factor
+    result: OperandStore
 
     @property
     def line(self) -> Line:

@@ -24,6 +24,7 @@ from opweave.compiler.numpy_api import (  # noqa: F401  (each enters its functio
     math_sums,
     sorting,
     statistics,
+    statistics_correlating,
 )
 from opweave.compiler.numpy_api.registry import CREATORS, FUNCTIONS, METHODS, PROPERTIES, REDUCES
 from opweave.compiler.numpy_api.scipy_special import is_special

@@ -22,7 +22,7 @@ import numpy as np
 from opweave.compiler.arrays.integers import plain
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import counted_axis
-from opweave.compiler.numpy_api.signatures import BY_POSITION, Parameter, Parameters, checked
+from opweave.compiler.numpy_api.signatures import BY_POSITION, NumpyParameters, Parameter, checked
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.cached import cached_property
 
@@ -70,12 +70,12 @@ class NumpyFunction:
         return self.handler.__module__.rpartition(".")[2]
 
     @cached_property
-    def parameters(self) -> Parameters:
+    def parameters(self) -> NumpyParameters:
         """How NumPy takes a call; as the handler does where a function in C does not tell."""
         try:
-            return Parameters.of(self.like)
+            return NumpyParameters.of(self.like)
         except (TypeError, ValueError):
-            return Parameters.of(self.handler)
+            return NumpyParameters.of(self.handler)
 
     @cached_property
     def signature(self) -> inspect.Signature:

@@ -27,7 +27,7 @@ ASIDE: dict[str, tuple[Any, ...]] = {
 
 
 @dataclass(frozen=True)
-class Parameters:
+class NumpyParameters:
     """How NumPy takes the arguments of a function.
 
     Attributes:
@@ -47,7 +47,7 @@ class Parameters:
     open: bool
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> Parameters:
+    def of(cls, function: Callable[..., Any]) -> NumpyParameters:
         """
         Raises:
             ValueError, TypeError: it does not tell its signature.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.arrays.interface import Alias
-from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value, Where
 from opweave.compiler.parts.interface import Given
 from opweave.compiler.parts.lazy_array import LazyArray
@@ -60,7 +60,7 @@ class TracerOfGiven(Tracer):
     """
 
     def __init__(self, first_line: int, describe: Describe):
-        super().__init__(Builder({}), {}, first_line, describe)
+        super().__init__(GraphBuilder({}), {}, first_line, describe)
         self.given: dict[int, Given] = {}
         self.live: dict[int, weakref.ref[LazyArray]] = {}
         self.aliases: dict[int, tuple[Value, Alias]] = {}
@@ -171,7 +171,7 @@ class TracerOfGiven(Tracer):
             return self.literal(item), scalar_type(item)
         return super()._operand(operator, item, where)
 
-    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+    def boxed(self, graph: FunctionGraph, ids: Mapping[int, int]) -> frozenset[int]:
         """Outputs of a segment that NumPy returns as arrays without dimensions.
 
         ``ids`` maps our numbers of values to the segment's.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from opweave.compiler.arrays.interface import Alias, TracerLike
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 
 
@@ -77,7 +77,7 @@ class LazyTracerLike(TracerLike, Protocol):
     def reshaped(self, array: Any) -> None:
         """An array that has another shape or type from now on."""
 
-    def boxed(self, graph: Graph, ids: Mapping[int, int]) -> frozenset[int]:
+    def boxed(self, graph: FunctionGraph, ids: Mapping[int, int]) -> frozenset[int]:
         """Outputs of a segment that NumPy returns as arrays without dimensions."""
 
 

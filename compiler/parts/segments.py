@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
-from opweave.compiler.ir.graph import Graph, Input, Node
+from opweave.compiler.ir.graph import FunctionGraph, Input, Node
 from opweave.compiler.ir.names import c_names
 from opweave.compiler.ir.reference import numpy_attributes
 from opweave.compiler.ir.values import Scalar, Symbol, Value
@@ -28,7 +28,7 @@ class Segment:
         key: what must be equal for the same kernels to serve.
     """
 
-    graph: Graph
+    graph: FunctionGraph
     types: tuple[Any, ...]
     arrays: tuple[Any, ...]
     scalars: dict[str, Any]
@@ -63,7 +63,7 @@ def cut(
         Input(names.value(g.value), name, g.type.layout, g.type.aligned)
         for g, name in zip(names.inputs, called, strict=True)
     )
-    graph = Graph(
+    graph = FunctionGraph(
         tracer.name, inputs, tuple(scalars), tuple(map(names.node, nodes)),
         tuple(map(names.value, outputs)), derived=tuple(names.derived.items()),
     )  # fmt: skip

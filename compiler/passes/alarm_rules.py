@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import literal
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Operand, Scalar, Shape, Value, Where
 from opweave.opcodes import OPERATORS
@@ -55,8 +55,8 @@ def largest(dtype: DType) -> float:
 class Alarms:
     """Adds alarms to a graph, node by node."""
 
-    def __init__(self, graph: Graph, extents: Mapping[str, int]):
-        self.builder = Builder(extents, next_id(graph))
+    def __init__(self, graph: FunctionGraph, extents: Mapping[str, int]):
+        self.builder = GraphBuilder(extents, next_id(graph))
         self.boxed = {i.value.id for i in graph.inputs}
         self.has_rows = any(not (n.is_map or n.is_view) for n in graph.nodes)
         self.found: dict[Shape, list[Value]] = {}

@@ -21,13 +21,15 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.passes.alarm_rules import RULES, Alarms, largest, loose
 from opweave.opcodes.dtypes import BF16, F16, F32, DType
 
 
-def with_alarms(graph: Graph, extents: Mapping[str, int], suspects: Sequence[Value] = ()) -> Graph:
+def with_alarms(
+    graph: FunctionGraph, extents: Mapping[str, int], suspects: Sequence[Value] = ()
+) -> FunctionGraph:
     """The graph with its alarms as further outputs.
 
     It is called before anything is simplified: an error counts although nobody reads the result.
@@ -48,7 +50,7 @@ def with_alarms(graph: Graph, extents: Mapping[str, int], suspects: Sequence[Val
     return replace(graph, nodes=nodes, outputs=(*graph.outputs, *outputs))
 
 
-def narrowed(graph: Graph) -> tuple[tuple[Expr, DType], ...]:
+def narrowed(graph: FunctionGraph) -> tuple[tuple[Expr, DType], ...]:
     """Numbers of the call that enter a kernel as a type which may be too narrow for them."""
     scalars = {
         (item.expr, item.dtype): None

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.rewriting import next_id
 from opweave.opcodes import OPERATORS
 
 
-def over_dense(graph: Graph) -> Graph:
+def over_dense(graph: FunctionGraph) -> FunctionGraph:
     """Reshape only what lies densely in rows, and a copy of anything else.
 
     y = reshape(x.T, (n,))  ->  t = copy(x.T); y = reshape(t, (n,))

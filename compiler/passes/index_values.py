@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.rewriting import Replaced, next_id
 from opweave.compiler.ir.values import Operand, Value, operand_key
 
 
-def places_of(graph: Graph) -> set[int]:
+def places_of(graph: FunctionGraph) -> set[int]:
     """Ids of the values that are made of coordinates and numbers alone."""
     found: set[int] = set()
     for node in graph.nodes:
@@ -25,7 +25,7 @@ def places_of(graph: Graph) -> set[int]:
     return found
 
 
-def apart(graph: Graph) -> Graph:
+def apart(graph: FunctionGraph) -> FunctionGraph:
     """Give every node that reads places its own copies of the nodes that make them."""
     places = places_of(graph)
     if not places:
@@ -49,7 +49,7 @@ def apart(graph: Graph) -> Graph:
 class _Copies:
     """The nodes so far, with copies of those that make places."""
 
-    def __init__(self, graph: Graph, places: set[int]):
+    def __init__(self, graph: FunctionGraph, places: set[int]):
         self.places = places
         self.makers = {r.id: n for n in graph.nodes for r in n.results if r.id in places}
         self.fresh = count(next_id(graph))
@@ -72,7 +72,7 @@ class _Copies:
         return known[value.id]
 
 
-def _cone(graph: Graph, wanted: set[int]) -> set[int]:
+def _cone(graph: FunctionGraph, wanted: set[int]) -> set[int]:
     """Values, and what they are made of."""
     found = set(wanted)
     for node in reversed(graph.nodes):
@@ -81,7 +81,9 @@ def _cone(graph: Graph, wanted: set[int]) -> set[int]:
     return found
 
 
-def together(graph: Graph, partition: Sequence[set[int]]) -> tuple[Graph, list[set[int]]]:
+def together(
+    graph: FunctionGraph, partition: Sequence[set[int]]
+) -> tuple[FunctionGraph, list[set[int]]]:
     """Compute equal places once in each part: the graph without the others, and its parts."""
     places = places_of(graph)
     group_of = {index: number for number, part in enumerate(partition) for index in part}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 
 from opweave.compiler.ir.expr import literal
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes
+from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Axes, Operand, Scalar, Value, operand_key
 from opweave.opcodes.core import Kind
@@ -28,7 +28,7 @@ class PartialReader(Rewriter):
         known: what was made of each part that was asked for.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: FunctionGraph):
         super().__init__(graph)
         self.stored = {i.value.id for i in graph.inputs}
         self.known: dict[object, Operand | None] = {}

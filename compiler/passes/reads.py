@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Operand, Value
 from opweave.compiler.passes.partial_reads import PartialReader
 
@@ -32,7 +32,7 @@ SPECIAL = 16
 SCATTERED = 5
 
 
-def read_through(graph: Graph) -> Graph:
+def read_through(graph: FunctionGraph) -> FunctionGraph:
     """Move slices and gathers of cheap maps to what the maps read."""
     return _Reads(graph).graph()
 
@@ -40,7 +40,7 @@ def read_through(graph: Graph) -> Graph:
 class _Reads(PartialReader):
     """What is read of the nodes so far."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: FunctionGraph):
         super().__init__(graph)
         self.reduced: set[int] = set()  # what follows from a reduction
         self.places: set[int] = set()  # what follows from coordinates: next to nothing
@@ -52,7 +52,7 @@ class _Reads(PartialReader):
         self.shared = {root for root, count in views.items() if count > 1} | self.returned
         self.readers = self._count_readers()
 
-    def graph(self) -> Graph:
+    def graph(self) -> FunctionGraph:
         for node in self.source.nodes:
             now = self.replaced.renewed(node)
             made = self._through(node, now)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opweave.compiler.ir.expr import value_key
-from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.graph import FunctionGraph, Node, substitute
 from opweave.compiler.ir.rewriting import Replaced
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.dense import over_dense
@@ -19,7 +19,7 @@ from opweave.opcodes.dtypes import F32, F64
 from opweave.opcodes.shapes import broadcast_shape
 
 
-def simplify(graph: Graph) -> Graph:
+def simplify(graph: FunctionGraph) -> FunctionGraph:
     """Return an equal graph with less to do.
 
     z = power(x, 2.0)     ->  z = square(x)
@@ -95,7 +95,7 @@ REWRITES: tuple[tuple[str, Callable[[Node], bool], str], ...] = (
 )
 
 
-def fold(graph: Graph) -> Graph:
+def fold(graph: FunctionGraph) -> FunctionGraph:
     """Apply the identities and rewrites in order."""
     inputs = {i.value.id for i in graph.inputs}
     kept: list[Node] = []
@@ -124,7 +124,7 @@ def fold(graph: Graph) -> Graph:
     return substitute(graph.with_nodes(kept), replaced)
 
 
-def fill_in(graph: Graph) -> Graph:
+def fill_in(graph: FunctionGraph) -> FunctionGraph:
     """Replace an array of one number by the number, where another operand has the shape."""
     fills: dict[int, Operand] = {}
     for node in graph.nodes:
@@ -151,7 +151,7 @@ def _filled(node: Node, fills: Mapping[int, Operand]) -> Node:
     return replace(node, operands=tuple(operands))
 
 
-def returned(graph: Graph) -> set[int]:
+def returned(graph: FunctionGraph) -> set[int]:
     """Ids of the values whose memory a caller gets."""
     return {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
 
@@ -174,7 +174,7 @@ def rewritten(node: Node) -> Node:
     return node
 
 
-def share_common(graph: Graph) -> Graph:
+def share_common(graph: FunctionGraph) -> FunctionGraph:
     """Compute equal expressions once."""
     outputs = returned(graph)
     seen: dict[Any, Node] = {}
@@ -200,7 +200,7 @@ def _both_returned(first: Node, second: Node, outputs: set[int]) -> bool:
     return all(any(r.id in outputs for r in node.results) for node in (first, second))
 
 
-def unread(graph: Graph) -> set[int]:
+def unread(graph: FunctionGraph) -> set[int]:
     """Values that nobody uses; they are computed for the faults that are noted on the way.
 
     This is asked before reads move, since a read that moves leaves values behind.
@@ -210,7 +210,7 @@ def unread(graph: Graph) -> set[int]:
     return {n.result.id for n in graph.nodes if n.operator.notes_faults and id(n) not in kept}
 
 
-def drop_dead(graph: Graph, looked_at: Set[int] = frozenset()) -> Graph:
+def drop_dead(graph: FunctionGraph, looked_at: Set[int] = frozenset()) -> FunctionGraph:
     """Drop nodes whose results nobody uses; keep what they would raise.
 
     y = x[i]; return x * 2       the indices are checked, and nothing is read
@@ -221,7 +221,7 @@ def drop_dead(graph: Graph, looked_at: Set[int] = frozenset()) -> Graph:
     return replace(graph, nodes=tuple(kept), dropped=dropped)
 
 
-def _split(graph: Graph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
+def _split(graph: FunctionGraph, looked_at: Set[int]) -> tuple[list[Node], list[Node]]:
     """The nodes that outputs and other values need, and the rest."""
     used = {o.id for o in graph.outputs if isinstance(o, Value)} | looked_at
     kept: list[Node] = []

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
+from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Axes, Operand, Scalar, Value
 from opweave.opcodes import OPERATORS
@@ -36,7 +36,7 @@ def is_identity(axes: Axes, rank: int) -> bool:
     return lead >= 0 and axes == (*[None] * lead, *range(rank))
 
 
-def settle_views(graph: Graph) -> Graph:
+def settle_views(graph: FunctionGraph) -> FunctionGraph:
     """Move views behind maps and reductions, and join views of views.
 
     y = exp(x.T) + b        ->  y = (exp(x) + b[:, None]).T
@@ -50,13 +50,13 @@ def settle_views(graph: Graph) -> Graph:
 class _Settling(Rewriter):
     """The nodes so far, and which values are views of which."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: FunctionGraph):
         super().__init__(graph)
         self.inputs = {i.value.id for i in graph.inputs}
         self.views: dict[int, tuple[Value, Axes]] = {}
         self.kept: dict[tuple[int, Axes], Value] = {}  # by the reduction and the view's axes
 
-    def graph(self) -> Graph:
+    def graph(self) -> FunctionGraph:
         for node in self.source.nodes:
             node = self.replaced.renewed(node)
             if not node.is_view:

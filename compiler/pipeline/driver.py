@@ -9,7 +9,7 @@ from typing import Any
 from opweave.compiler.codegen.assemble import assemble
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.render import render
 from opweave.compiler.scheduling.accumulation_plans import plan
@@ -35,7 +35,7 @@ class Options:
         fullgraph: what cannot become kernels is refused, not run between them.
         replay: calls on a GPU that come again may become CUDA graphs.
         watched: there are further outputs, which say whether NumPy would find an error.
-        repeated: results become arguments again and again, see ``Graph.repeated``.
+        repeated: results become arguments again and again, see ``FunctionGraph.repeated``.
         writes: the function may write to its arguments; a step of ``ow.repeat`` may not.
         structure: structural op-codes in the place of the templates'.
     """
@@ -60,7 +60,7 @@ class Options:
 class Lowered:
     """A function lowered for a target: its schedule, kernels and their source."""
 
-    graph: Graph
+    graph: FunctionGraph
     schedule: Schedule
     kernels: tuple[Kernel, ...]
     sources: tuple[str, ...]
@@ -75,7 +75,7 @@ class Lowered:
 
 
 def schedule_graph(
-    graph: Graph,
+    graph: FunctionGraph,
     extents: Mapping[str, int],
     device: Device,
     options: Options,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes.allowed import shown
 
@@ -38,8 +38,8 @@ def by_types(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def by_values(
-    graph: Graph, static: Mapping[str, Any], values: Mapping[str, Any], now: Mapping[str, Any],
-    same: Any, holds: Any,
+    graph: FunctionGraph, static: Mapping[str, Any], values: Mapping[str, Any],
+    now: Mapping[str, Any], same: Any, holds: Any,
 ) -> str:  # fmt: skip
     """What a guard asks for and a call does not fulfil; ``static`` has the values asked for."""
     numbers = [name for name, a in now.items() if not isinstance(a, ArrayType | Static)]

@@ -16,7 +16,7 @@ from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.builder import scalar_type
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.passes.alarms import narrowed, with_alarms
 from opweave.compiler.passes.simplify import simplify
 from opweave.compiler.pipeline.driver import Lowered, Options, finish, schedule_graph
@@ -44,11 +44,11 @@ class Variant:
     """What was compiled under one guard."""
 
     trace: Trace
-    graph: Graph
+    graph: FunctionGraph
     static: dict[str, Any]
     schedules: dict[Any, tuple[Schedule, ShapeClasses]] = field(default_factory=dict)
     lowered: dict[Any, Lowered] = field(default_factory=dict)
-    with_sums: dict[tuple[int, ...], Graph] = field(default_factory=dict)
+    with_sums: dict[tuple[int, ...], FunctionGraph] = field(default_factory=dict)
 
     def extents(self, given: Mapping[str, int]) -> dict[str, int]:
         """Extents of the arguments, and those that follow from them."""

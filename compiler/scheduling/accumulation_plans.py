@@ -21,8 +21,9 @@ from opweave.compiler.ir.accumulation import (
     ScanPlan,
 )
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes
+from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes
 from opweave.compiler.ir.values import Extents, count, extent_of
+from opweave.compiler.scheduling.long_rows import parts_of
 from opweave.compiler.scheduling.scan_plans import plan_scan
 from opweave.opcodes.dtypes import C64, C128, F32, F64
 
@@ -31,14 +32,9 @@ ROW_THREADS = ((64, 8), (128, 16), (2048, 32), (4096, 64), (8192, 128))
 MOST_THREADS = 256
 LANES = 4
 HOST_LANES = 32
-# Rows longer than this, when there are few of them, are shared by several blocks.
-LONG_ROW = 32768
-FEW_ROWS = 64
+# Rows longer than this, when there are few of them, are shared by several threads.
 HOST_LONG_ROW = 65536
 HOST_FEW_ROWS = 8
-# Blocks for such a row by its length: enough for every SM of a large device, few for short rows.
-PARTS = ((1 << 18, 32), (1 << 21, 128))
-MOST_PARTS = 512
 HOST_PARTS = 16
 # Longest row of a product that a block holds, for reductions along it.
 COLUMNS = (32, 64, 128, 256)
@@ -73,10 +69,8 @@ def row_class(rows: int, cols: int, innermost: bool, device: Device) -> RowClass
     threads = next((t for limit, t in ROW_THREADS if cols <= limit), MOST_THREADS)
     if not innermost:
         return RowClass(1, 1, innermost)
-    if cols <= LONG_ROW or rows >= FEW_ROWS:
-        return RowClass(threads, 1, innermost)
-    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
-    return RowClass(MOST_THREADS, parts, innermost)
+    parts = parts_of(rows, cols)
+    return RowClass(threads if parts == 1 else MOST_THREADS, parts, innermost)
 
 
 def plan_for(found: RowClass, device: Device) -> Plan:
@@ -113,12 +107,12 @@ def plan_product(
 
 
 def plan(
-    graph: Graph,
+    graph: FunctionGraph,
     extents: Extents,
     device: Device,
     override: Callable[[Plan], Plan] = lambda p: p,
     library: bool = True,
-) -> Graph:
+) -> FunctionGraph:
     """Give every reduction, scan and product its plan.
 
     ``override`` is the user's change to plans, through the toggles.  ``library`` allows products
@@ -141,7 +135,7 @@ def plan(
 
 
 def plan_class(
-    graph: Graph, extents: Extents, device: Device, library: bool = True
+    graph: FunctionGraph, extents: Extents, device: Device, library: bool = True
 ) -> tuple[RowClass | ScanPlan | ProductPlan, ...]:
     """The classes of all reductions, scans and products: what the schedule depends on."""
     found: list[RowClass | ScanPlan | ProductPlan] = []

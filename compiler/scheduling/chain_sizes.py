@@ -10,7 +10,7 @@ from opweave.compiler.ir.graph import Node
 from opweave.compiler.scheduling.compile_costs import (
     MOST_SECONDS,
     SECONDS,
-    Size,
+    KernelSize,
     is_rounded,
     weight,
 )
@@ -56,9 +56,9 @@ class ChainSize:
             and len(self.numbers) + len(other.numbers) <= MOST_NUMBERS
         )
 
-    def together(self, other: ChainSize) -> Size:
+    def together(self, other: ChainSize) -> KernelSize:
         slots, operands = self.weight + other.weight, len(self.read) + len(other.read)
-        return Size(slots, operands, rounded=self.rounded + other.rounded)
+        return KernelSize(slots, operands, rounded=self.rounded + other.rounded)
 
     def add(self, other: ChainSize, inside: int) -> None:
         """Add another group; the value between the two is no longer read."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from operator import mul
 from typing import NamedTuple
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.scheduling.forms import Form, group_inputs, group_outputs
 from opweave.compiler.scheduling.schedule import Group
 from opweave.opcodes.dtypes import BF16, F16
@@ -23,7 +23,7 @@ MOST_OF_WHOLE, CORES = 10.0, 2
 ROUNDING = 0.02
 
 
-class Size(NamedTuple):
+class KernelSize(NamedTuple):
     """What a compiler has to do.
 
     Attributes:
@@ -46,7 +46,7 @@ class Size(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Seconds of each thing that there is to compile; their products with ``Size.terms`` add up.
+    """Seconds of each thing to compile; their products with ``KernelSize.terms`` add up.
 
     Attributes:
         kernel: of a kernel.
@@ -62,7 +62,7 @@ class Constants(NamedTuple):
     both: float = 0
     walks: float = 0
 
-    def seconds(self, size: Size) -> float:
+    def seconds(self, size: KernelSize) -> float:
         """What a kernel of a size takes."""
         lines: float = sum(map(mul, self, size.terms))
         return lines + (ROUNDING * size.rounded if self.kernel else 0)
@@ -106,7 +106,7 @@ def kind_of(form: Form) -> str:
     return "columns" if apart else kind
 
 
-def size_of(graph: Graph, form: Form, nodes: Iterable[int], operands: int) -> Size:
+def size_of(graph: FunctionGraph, form: Form, nodes: Iterable[int], operands: int) -> KernelSize:
     """The size of the kernel of some nodes."""
     passes = 1 + max(form.levels.values(), default=0)
     slots, rounded = 0.0, 0
@@ -116,16 +116,16 @@ def size_of(graph: Graph, form: Form, nodes: Iterable[int], operands: int) -> Si
         times = 1 if value in form.row_values else passes - form.levels.get(value, 0)
         slots += times * weight(node)
         rounded += times * is_rounded(node)
-    return Size(slots, operands, passes, rounded)
+    return KernelSize(slots, operands, passes, rounded)
 
 
-def seconds_of(graph: Graph, form: Form, members: set[int]) -> float:
+def seconds_of(graph: FunctionGraph, form: Form, members: set[int]) -> float:
     """What the kernel of some nodes would take."""
     operands = len(group_inputs(graph, members)) + len(group_outputs(graph, members))
     return SECONDS[kind_of(form)].seconds(size_of(graph, form, members, operands))
 
 
-def group_seconds(graph: Graph, group: Group) -> float:
+def group_seconds(graph: FunctionGraph, group: Group) -> float:
     """What a group's kernel takes."""
     operands = len(group.inputs) + len(group.outputs)
     return SECONDS[kind_of(group.form)].seconds(size_of(graph, group.form, group.nodes, operands))

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Node, substitute
+from opweave.compiler.ir.graph import FunctionGraph, Node, substitute
 from opweave.compiler.ir.rewriting import next_id
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.dense import over_dense
@@ -214,7 +214,7 @@ class Edit:
     def _apply(
         self, new: BoundOperator, value: Value, rest: Any = None
     ) -> tuple[list[Node], Value]:
-        builder = Builder(self.extents, next_id(self.graph))
+        builder = GraphBuilder(self.extents, next_id(self.graph))
         if rest is None:
             rest = [self._operand(o) for o in new.operands]
         typed = [value, *[(o.expr, o.dtype) if hasattr(o, "expr") else o for o in rest]]
@@ -256,7 +256,7 @@ class Edit:
             return self.graph.nodes[self.names[item]].result
         raise EditError(f"operand {shown(item)}: no argument or result has that name")
 
-    def _scheduled(self, graph: Graph, nodes: list[Node]) -> Schedule:
+    def _scheduled(self, graph: FunctionGraph, nodes: list[Node]) -> Schedule:
         """Schedule edited nodes in the old groups, the new ones in the edited group."""
         group_of = {
             r.id: number

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opweave.compiler.ir.accumulation import Plan, ProductPlan, ScanPlan
-from opweave.compiler.ir.graph import Graph, Node, reduced_axes, scanned_axis
+from opweave.compiler.ir.graph import FunctionGraph, Node, reduced_axes, scanned_axis
 from opweave.compiler.ir.values import Scalar, Shape, Value, operand_key
 from opweave.compiler.scheduling.row_levels import RowLevels, levels_of_scans
 from opweave.compiler.scheduling.scan_plans import total_bytes
@@ -48,7 +48,7 @@ class Form:
     channels: int = 0
 
 
-def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
+def group_outputs(graph: FunctionGraph, members: set[int]) -> list[Value]:
     """Values that leave the group: used by other nodes, or returned.
 
     A value that nobody uses leaves too if its node notes faults: a kernel must store something.
@@ -65,7 +65,7 @@ def group_outputs(graph: Graph, members: set[int]) -> list[Value]:
     ]
 
 
-def group_inputs(graph: Graph, members: Iterable[int]) -> list[Value]:
+def group_inputs(graph: FunctionGraph, members: Iterable[int]) -> list[Value]:
     """Array values that the group reads from memory, in order of first use."""
     made = {r.id for i in members for r in graph.nodes[i].results}
     found: dict[int, Value] = {}
@@ -99,7 +99,7 @@ def _unfit(nodes: Sequence[Node]) -> str:
     return ""
 
 
-def form_of(graph: Graph, members: set[int]) -> Form | str:
+def form_of(graph: FunctionGraph, members: set[int]) -> Form | str:
     """Decide whether nodes can share one kernel: its form, or the reason why not."""
     outputs = group_outputs(graph, members)
     if len(outputs) + len(group_inputs(graph, members)) > MOST_OPERANDS:
@@ -161,7 +161,7 @@ def _pixel_form(nodes: list[Node], mixing: list[Node], outputs: list[Value]) -> 
     return Form("pixel", space, channels=found)
 
 
-def _product_form(graph: Graph, nodes: list[Node], outputs: list[Value]) -> Form | str:
+def _product_form(graph: FunctionGraph, nodes: list[Node], outputs: list[Value]) -> Form | str:
     """A product with maps of its result behind it, and perhaps reductions along its rows."""
     product, *others = [n for n in nodes if n.is_product]
     rest = [n for n in nodes if n is not product]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.index_values import apart, together
 from opweave.compiler.scheduling.chain_sizes import ChainSize
@@ -58,7 +58,7 @@ def _unlisted(producer: Kind, consumer: Kind) -> str:
 SIBLING = "siblings: both read the same operand"
 
 
-def fuse(graph: Graph, enabled: bool = True) -> Schedule:
+def fuse(graph: FunctionGraph, enabled: bool = True) -> Schedule:
     """Group the nodes of a graph.
 
     x: f32[n] -> multiply -> relu -> sum       before: 3 kernels, 2 temporaries of n floats
@@ -78,7 +78,7 @@ def fuse(graph: Graph, enabled: bool = True) -> Schedule:
     return state.schedule()
 
 
-def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
+def partitioned(graph: FunctionGraph, partition: Sequence[set[int]]) -> Schedule:
     """The schedule of a given partition of the nodes.
 
     Raises:
@@ -94,7 +94,7 @@ def partitioned(graph: Graph, partition: Sequence[set[int]]) -> Schedule:
 class _Groups:
     """Groups under construction: a partition of the nodes."""
 
-    def __init__(self, graph: Graph, partition: Sequence[set[int]]):
+    def __init__(self, graph: FunctionGraph, partition: Sequence[set[int]]):
         self.graph = graph
         self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
         self.group_of = {index: key for key, part in self.members.items() for index in part}

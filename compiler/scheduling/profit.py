@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.scheduling.compile_costs import MOST_SECONDS, seconds_of
 from opweave.compiler.scheduling.forms import Form
 from opweave.opcodes.core import Kind
 
 
-def recomputes_special_functions(graph: Graph, members: set[int], form: Form) -> str:
+def recomputes_special_functions(graph: FunctionGraph, members: set[int], form: Form) -> str:
     """A small value inside a larger loop is computed again at each point."""
     # values of a pixel are computed once a pixel, though they are fewer than its channels
     walked = slice(None, -1) if form.channels else slice(None)
@@ -38,7 +38,7 @@ LONGEST = 1024
 LONGEST_ROW = LONGEST // 4
 
 
-def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
+def takes_long_to_compile(graph: FunctionGraph, members: set[int], form: Form) -> str:
     """A kernel of too many operations, or of too many operands and passes."""
     longest = LONGEST if form.kind in ("map", "pixel") else LONGEST_ROW
     slots = sum(graph.nodes[index].operator.cost.slots for index in members)
@@ -50,7 +50,7 @@ def takes_long_to_compile(graph: Graph, members: set[int], form: Form) -> str:
     return ""
 
 
-PROFIT: tuple[Callable[[Graph, set[int], Form], str], ...] = (
+PROFIT: tuple[Callable[[FunctionGraph, set[int], Form], str], ...] = (
     recomputes_special_functions,
     takes_long_to_compile,
 )

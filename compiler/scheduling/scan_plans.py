@@ -11,20 +11,16 @@ from opweave.compiler.ir.accumulation import ScanPlan
 from opweave.compiler.ir.device import Device
 from opweave.compiler.ir.graph import Node, scanned_axis
 from opweave.compiler.ir.values import Extents, count, extent_of
+from opweave.compiler.scheduling.long_rows import LONG_ROW, parts_of
 
 # Longest row for a number of threads; longer rows take MOST_THREADS.
 ROW_THREADS = ((32, 8), (64, 16), (1024, 32), (2048, 64), (4096, 128), (16384, 256))
 MOST_THREADS = 512
 LANES = 4
-# Rows longer than this are shared by several blocks where there are few of them.  A tile of theirs
-# is larger, in bytes of one operand in the registers of a thread: barriers take most of its time.
-LONG_ROW = 32768
-FEW_ROWS = 64
+# The tile of a long row is larger, in bytes of one operand in the registers of a thread: barriers
+# take most of its time.
 LONG_BYTES = 32
-PART_THREADS = 256
-# Blocks for such a row by its length, as for reductions (accumulation_plans.py).
-PARTS = ((1 << 18, 32), (1 << 21, 128))
-MOST_PARTS = 512
+PART_THREADS = 256  # of each block that shares a row
 # Shared memory that totals of parts may take, and what is left for the threads of such a block to
 # meet in.  A total counts so many bytes at least that scans of most types have the same parts.
 MOST_TOTALS_BYTES = 32 * 1024
@@ -55,9 +51,9 @@ def plan_scan(node: Node, extents: Extents, device: Device) -> ScanPlan:
     if cols <= LONG_ROW:
         return ScanPlan(threads, LANES)
     lanes = LONG_BYTES // max(4, node.result.dtype.itemsize)
-    if rows >= FEW_ROWS:
+    parts = parts_of(rows, cols)
+    if parts == 1:
         return ScanPlan(threads, lanes)
-    parts = next((p for limit, p in PARTS if cols <= limit), MOST_PARTS)
     room = min(MOST_TOTALS_BYTES, max(0, device.block_bytes - MEETING_BYTES))
     while parts > 1 and parts * total_bytes(node) > room:
         parts //= 2

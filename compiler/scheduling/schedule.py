@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Shape, Value, Where
 from opweave.compiler.scheduling.forms import Form
 
@@ -65,6 +65,6 @@ class Decision:
 class Schedule:
     """Groups in execution order."""
 
-    graph: Graph
+    graph: FunctionGraph
     groups: tuple[Group, ...]
     decisions: tuple[Decision, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.rewriting import Rewriter
 from opweave.compiler.ir.values import Extents, Value, Where
 from opweave.compiler.passes.simplify import simplify
@@ -21,7 +21,7 @@ from opweave.opcodes.dtypes import BF16, F16, F32, I64, U64, DType
 
 
 def column_products(
-    graph: Graph, extents: Extents, device: Device, library: bool
+    graph: FunctionGraph, extents: Extents, device: Device, library: bool
 ) -> tuple[int, ...]:
     """The products that are sums along rows on a device, by the number of their result."""
     return tuple(
@@ -34,7 +34,7 @@ def column_products(
     )
 
 
-def as_sums(graph: Graph, chosen: Collection[int]) -> Graph:
+def as_sums(graph: FunctionGraph, chosen: Collection[int]) -> FunctionGraph:
     """The graph with some products of one column as sums along rows.
 
     z = x @ y   ->   z = sum(x * y.T, axis=-1, keepdims=True)
@@ -52,7 +52,7 @@ def as_sums(graph: Graph, chosen: Collection[int]) -> Graph:
     return simplify(graph.with_nodes(rewriter.nodes))
 
 
-def _named(graph: Graph, chosen: Collection[int]) -> dict[int, Node]:
+def _named(graph: FunctionGraph, chosen: Collection[int]) -> dict[int, Node]:
     """The only reader of such a product, if it is a view that drops the column."""
     found = {}
     returned = {o.id for o in graph.outputs if isinstance(o, Value)}

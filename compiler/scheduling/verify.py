@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.passes.dense import over_dense
 from opweave.opcodes.errors import OpweaveError, VerifierError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opweave.compiler.scheduling.schedule import Schedule
 
 
-def check_defined_before_use(graph: Graph) -> Iterator[str]:
+def check_defined_before_use(graph: FunctionGraph) -> Iterator[str]:
     known = {i.value.id for i in graph.inputs}
     for node in graph.nodes:
         for value in node.values:
@@ -33,7 +33,7 @@ def check_defined_before_use(graph: Graph) -> Iterator[str]:
             yield f"output v{output.id} is never made"
 
 
-def check_loop_types(graph: Graph) -> Iterator[str]:
+def check_loop_types(graph: FunctionGraph) -> Iterator[str]:
     for node in graph.nodes:
         types = tuple(o.dtype for o in node.operands)
         loop, results = node.operator.type_rule(types, node.attrs)
@@ -43,7 +43,7 @@ def check_loop_types(graph: Graph) -> Iterator[str]:
             yield f"{node!r}: results where the type rule gives {results}"
 
 
-def check_shapes(graph: Graph) -> Iterator[str]:
+def check_shapes(graph: FunctionGraph) -> Iterator[str]:
     for node in graph.nodes:
         if node.is_handwritten:  # its shapes are what its own functions gave
             continue
@@ -57,7 +57,7 @@ def check_shapes(graph: Graph) -> Iterator[str]:
             yield f"{node!r}: shape where {expected} follows from the operands"
 
 
-def check_arity(graph: Graph) -> Iterator[str]:
+def check_arity(graph: FunctionGraph) -> Iterator[str]:
     for node in graph.nodes:
         if len(node.operands) != node.operator.arity:
             yield f"{node!r}: {node.operator.arity} operands expected"
@@ -68,7 +68,7 @@ def check_arity(graph: Graph) -> Iterator[str]:
 GRAPH_CHECKS = (check_arity, check_defined_before_use, check_shapes, check_loop_types)
 
 
-def verify_graph(graph: Graph) -> Graph:
+def verify_graph(graph: FunctionGraph) -> FunctionGraph:
     """Return the graph if it keeps every invariant.
 
     Raises:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opweave.compiler.ir.graph import Graph, Written
+from opweave.compiler.ir.graph import FunctionGraph, Written
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.memory import read_in_place
 from opweave.compiler.scheduling.schedule import Schedule
@@ -50,7 +50,7 @@ def writes_of(schedule: Schedule) -> tuple[Write, ...]:
     return tuple(_write(schedule, written, held) for written in graph.written)
 
 
-def _held_back(graph: Graph) -> Iterator[str]:
+def _held_back(graph: FunctionGraph) -> Iterator[str]:
     """What is known only when all kernels are done, so that none may write to an argument."""
     if any(node.operator.notes_faults for node in graph.nodes):
         yield "an index may have no element"

@@ -104,7 +104,7 @@ def override_plan(overrides: Mapping[str, int]) -> Callable[[Plan], Plan]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenToggles:
     """The toggles of a kernel.
 
     Attributes:
@@ -124,7 +124,7 @@ class Choice:
     declared: tuple[Declared, ...] = ()
 
 
-def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
+def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> ChosenToggles:
     """Values of all toggles of a template, of the first variant that the device has room for.
 
     An override changes what it names, and nothing else.
@@ -151,15 +151,15 @@ def choose(template: str, facts: Facts, overrides: Mapping[str, int]) -> Choice:
         raise ToggleError(f"{what}: {_lacking(template, needed, facts.device)}")
     ignored = tuple(n for n in overrides if n not in given)
     opted = opted_bytes(template, chosen, variant)
-    return Choice(chosen, needed, opted, found.reason, ignored, facts.declared)
+    return ChosenToggles(chosen, needed, opted, found.reason, ignored, facts.declared)
 
 
-def _fitting(template: str, facts: Facts) -> tuple[Choice, Facts]:
+def _fitting(template: str, facts: Facts) -> tuple[ChosenToggles, Facts]:
     """The first variant that fits, else the last, as the compiler chooses it; and its facts."""
-    tried: list[tuple[Choice, Facts]] = []
+    tried: list[tuple[ChosenToggles, Facts]] = []
     for variant in VARIANTS.get(template, only)(facts):
         chosen = {t.name: t.choose(variant) for t in rows_of(template, facts.declared)}
-        tried.append((Choice(chosen, shared_bytes(template, chosen, variant)), variant))
+        tried.append((ChosenToggles(chosen, shared_bytes(template, chosen, variant)), variant))
         if tried[-1][0].shared_bytes * variant.blocks <= _room_of(variant):
             break
     (most, first), (found, last) = tried[0], tried[-1]
@@ -171,7 +171,7 @@ def _room_of(variant: Facts) -> int:
     return variant.device.block_bytes if variant.blocks == 1 else variant.device.most_bytes
 
 
-def _reason(found: Choice, most: Choice, first: Facts) -> str:
+def _reason(found: ChosenToggles, most: ChosenToggles, first: Facts) -> str:
     other = ", ".join(f"{n}={v}" for n, v in most.toggles.items() if v != found.toggles[n])
     each = f" for each of {first.blocks} blocks" * (first.blocks > 1)
     has = _room(first.device, _room_of(first))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.ir.device import Device
-from opweave.compiler.ir.graph import Graph, Node
+from opweave.compiler.ir.graph import FunctionGraph, Node
 from opweave.compiler.ir.values import Extents, count, extent_of
 from opweave.compiler.toggles.facts import Declared
 from opweave.opcodes.allowed import shown
@@ -47,7 +47,7 @@ def declared_for(
 
 
 def choices_of(
-    graph: Graph, extents: Extents, device: Device, overrides: Mapping[str, int]
+    graph: FunctionGraph, extents: Extents, device: Device, overrides: Mapping[str, int]
 ) -> Choices:
     """Values that bits may depend on, for each node that has such toggles.
 
@@ -83,7 +83,7 @@ def _at(node: Node) -> str:
     return f" ({node.where})" if node.where.file else ""
 
 
-def _check_names(graph: Graph) -> None:
+def _check_names(graph: FunctionGraph) -> None:
     """Hold the names of a function's toggles to its other names.
 
     Raises:

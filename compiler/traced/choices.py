@@ -26,7 +26,7 @@ from opweave.opcodes.errors import DTypeError, UnsupportedError
 EXACT = 1 << 53
 
 
-class Choice(OnlyOperand):
+class ChosenNumber(OnlyOperand):
     """One of several numbers.
 
     Attributes:
@@ -64,7 +64,7 @@ class Choice(OnlyOperand):
 
 
 for _name in ("str", "complex", "round", "trunc", "floor", "ceil", "array_function"):
-    setattr(Choice, f"__{_name}__", Choice.refuse)
+    setattr(ChosenNumber, f"__{_name}__", ChosenNumber.refuse)
 
 
 def is_choosable(items: Sequence[Any]) -> bool:
@@ -73,18 +73,18 @@ def is_choosable(items: Sequence[Any]) -> bool:
     rest = [item for item in items if is_number_of_python(item)]
     if not arrays or not all(map(is_number, rest)):
         return False
-    own = [item for item in items if type(item) is not Choice and is_traced_array(item)]
+    own = [item for item in items if type(item) is not ChosenNumber and is_traced_array(item)]
     known = arrays[0].tracer.selects and all(a.tracer.is_number(a.value) for a in own)
     return known and _wide_type(items) is not None
 
 
 def _arrays(items: Sequence[Any]) -> list[Any]:
-    computed = [item.wide if type(item) is Choice else item for item in items]
+    computed = [item.wide if type(item) is ChosenNumber else item for item in items]
     return [item for item in computed if is_traced_array(item)]
 
 
 def _types(item: Any) -> frozenset[Any]:
-    if type(item) is Choice:
+    if type(item) is ChosenNumber:
         return item.types
     if is_traced_array(item):
         return frozenset([item.value.dtype])
@@ -126,7 +126,7 @@ def chosen(comparison: str, items: Sequence[Any]) -> Any:
         compared = pair if _is_held(item, current) or _is_held(current, item) else [item, current]
         beyond = tracer.apply(OPERATORS[comparison], compared)
         found = tracer.apply(OPERATORS["where"], [beyond, *pair])
-        current = Choice(found, _types(item) | _types(current))
+        current = ChosenNumber(found, _types(item) | _types(current))
     (kind, *more) = current.types
     if more or not isinstance(kind, DType):
         return current
@@ -135,7 +135,7 @@ def chosen(comparison: str, items: Sequence[Any]) -> Any:
 
 def _is_held(item: Any, choice: Any) -> bool:
     """True for a number of the function's own that all types of a choice hold exactly."""
-    if type(choice) is not Choice or type(item) not in (int, float):
+    if type(choice) is not ChosenNumber or type(item) not in (int, float):
         return False
     kinds = [kind for kind in choice.types if isinstance(kind, DType)]
     with np.errstate(all="ignore"):
@@ -143,11 +143,11 @@ def _is_held(item: Any, choice: Any) -> bool:
 
 
 def is_number_of_python(item: Any) -> bool:
-    return type(item) is not Choice and not is_traced_array(item)
+    return type(item) is not ChosenNumber and not is_traced_array(item)
 
 
 def _widened(item: Any, wide: DType) -> Any:
-    if type(item) is Choice:
+    if type(item) is ChosenNumber:
         return item.wide
     if is_traced_array(item):
         return item.astype(wide.numpy)
@@ -160,7 +160,7 @@ def resolved(operator: Operator, operands: Sequence[Any]) -> Sequence[Any]:
     Raises:
         UnsupportedError: the type follows from which of the numbers it is.
     """
-    choices = [o for o in operands if type(o) is Choice]
+    choices = [o for o in operands if type(o) is ChosenNumber]
     if not choices:
         return operands
     if operator.kind is not Kind.MAP or operator.name == "power":
@@ -173,6 +173,6 @@ def resolved(operator: Operator, operands: Sequence[Any]) -> Sequence[Any]:
         choices[0].refuse()
     (loop,) = loops
     return [
-        o.wide.astype(dtype.numpy) if type(o) is Choice else o
+        o.wide.astype(dtype.numpy) if type(o) is ChosenNumber else o
         for o, dtype in zip(operands, loop, strict=True)
     ]

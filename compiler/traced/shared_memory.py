@@ -7,7 +7,7 @@ import weakref
 from opweave.compiler.arrays.interface import Alias
 from opweave.compiler.arrays.moving import moved
 from opweave.compiler.arrays.part_writes import PartWrite
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
@@ -32,7 +32,7 @@ class SharedMemory:
         unknown: what arguments hold behind the latter, which nothing computes.
     """
 
-    def __init__(self, builder: Builder):
+    def __init__(self, builder: GraphBuilder):
         self.builder = builder
         self.inputs: set[int] = set()
         self.families: dict[int, list[weakref.ref[TracedArray]]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from opweave.compiler.arrays.complexes import defined
 from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import extent_of_item, number_of, symbol_of
-from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
@@ -50,7 +50,7 @@ class Tracer(SharedMemory):
 
     def __init__(
         self,
-        builder: Builder,
+        builder: GraphBuilder,
         env: dict[str, Any],
         first_line: int = 0,
         describe: Callable[[str, Any], Any] | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from opweave.compiler.captures.structure import Structure
 from opweave.compiler.ir.expr import Expr
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 from opweave.opcodes.dtypes import DType
 
@@ -66,7 +66,7 @@ class Trace:
             the module is of others.
     """
 
-    graph: Graph
+    graph: FunctionGraph
     structure: Structure | None
     static: frozenset[str]
     extents: Mapping[str, int]

@@ -15,18 +15,18 @@ from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.capture import classes_in
 from opweave.compiler.captures.structure import Structure
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.ir.builder import Builder
+from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.expr import Expr, literal
-from opweave.compiler.ir.graph import Graph, Input, Output
+from opweave.compiler.ir.graph import FunctionGraph, Input, Output
 from opweave.compiler.ir.values import Scalar, Symbol, Value
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.compiler.traced.choices import Choice
+from opweave.compiler.traced.choices import ChosenNumber
 from opweave.compiler.traced.made import is_array, is_boxed
 from opweave.compiler.traced.numbers import TracedScalar
 from opweave.compiler.traced.selection import MaskSelection
 from opweave.compiler.traced.tracer import Tracer
 from opweave.compiler.tracing.refusing import Refusing
-from opweave.compiler.tracing.written import Memory
+from opweave.compiler.tracing.written import ResultMemory
 from opweave.opcodes.allowed import is_number
 from opweave.opcodes.errors import (
     TraceError,
@@ -108,10 +108,10 @@ def _copies(tracer: Tracer, items: Sequence[Any]) -> dict[int, TracedArray]:
     return {number: tracer.copied(array) for number, array in made.items()}
 
 
-def _output(memory: Memory, item: Any, path: str) -> Output:
+def _output(memory: ResultMemory, item: Any, path: str) -> Output:
     if issubclass(type(item), Refusing):
         item._refused()
-    if type(item) in (MaskSelection, Choice):
+    if type(item) in (MaskSelection, ChosenNumber):
         item.refuse()
     if isinstance(item, TracedArray):
         return memory.output(item)
@@ -125,7 +125,9 @@ def _output(memory: Memory, item: Any, path: str) -> Output:
     )
 
 
-def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> frozenset[int]:
+def boxed(
+    graph: FunctionGraph, hidden: Set[int], unboxed: Set[int] = frozenset()
+) -> frozenset[int]:
     """Outputs without dimensions that NumPy returns as arrays; see ``is_boxed``."""
     nodes = {r.id: n for n in graph.nodes for r in n.results}
     return frozenset(
@@ -135,7 +137,7 @@ def boxed(graph: Graph, hidden: Set[int], unboxed: Set[int] = frozenset()) -> fr
     )
 
 
-def resolved_name(builder: Builder, name: str) -> str:
+def resolved_name(builder: GraphBuilder, name: str) -> str:
     found = builder.find(Symbol(name)) if name in builder.extents else name
     return found.name if isinstance(found, Symbol) else name
 
@@ -146,7 +148,7 @@ def finished(
     scalars: tuple[str, ...],
     tracer: Tracer,
     outputs: tuple[Output, ...],
-) -> Graph:
+) -> FunctionGraph:
     """Replace unified extents everywhere, and note which must agree at each call."""
     builder = tracer.builder
     found = ((symbol, builder.find(symbol)) for symbol in builder.parent)
@@ -161,7 +163,7 @@ def finished(
     )
     made = tuple(replace(i, value=resolved(i.value)) for i in inputs)
     derived, conditions = tuple(builder.derived.items()), tuple(builder.conditions.values())
-    graph = Graph(
+    graph = FunctionGraph(
         name, made, scalars, nodes, final, tuple(equal), derived=derived, conditions=conditions
     )
     return replace(graph, boxed=boxed(graph, tracer.hidden))

@@ -12,7 +12,7 @@ from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.captures.places import Place
 from opweave.compiler.captures.structure import Structure
 from opweave.compiler.captures.tree import flatten
-from opweave.compiler.ir.builder import Builder, scalar_type
+from opweave.compiler.ir.builder import GraphBuilder, scalar_type
 from opweave.compiler.ir.expr import Expr
 from opweave.compiler.ir.graph import Input
 from opweave.compiler.ir.names import c_names, function_name
@@ -38,7 +38,7 @@ from opweave.compiler.tracing.results import (
 from opweave.compiler.tracing.static_view import Traced, would_be_lost
 from opweave.compiler.tracing.substitute import Substituted
 from opweave.compiler.tracing.watch import Watch
-from opweave.compiler.tracing.written import Memory, lending, stored
+from opweave.compiler.tracing.written import ResultMemory, lending, stored
 from opweave.opcodes.errors import (
     ArgumentError,
     OpweaveError,
@@ -75,7 +75,7 @@ def trace(
         rebuilt: makes the arguments from leaves, by parameter, and captured values by place; None
             where arguments are the leaves.
         describe: says what is static of an array that is no argument; None refuses those.
-        repeated: results become the first arguments again, see ``Graph.repeated``.
+        repeated: results become the first arguments again, see ``FunctionGraph.repeated``.
         watches: floating-point errors are looked for in what NumPy computes while tracing.
         writes: how often it may write to arguments, see ``written.py``.
         may_warn: a function of which NumPy warns, for these extents, is refused.
@@ -89,7 +89,7 @@ def trace(
     first_line = getattr(getattr(fn, "__code__", None), "co_firstlineno", 0)
 
     def traced(holds_made: bool) -> Trace:
-        tracer = Tracer(Builder({}), dict(scalars), first_line, describe)
+        tracer = Tracer(GraphBuilder({}), dict(scalars), first_line, describe)
         tracer.holds_made, tracer.watches, tracer.lends = holds_made, watches, writes
         tracer.may_warn = may_warn
         _ask(tracer, arguments)
@@ -128,7 +128,7 @@ def _trace(
     leaves, structure = _leaves(result, None if is_apart else containers, call, tracer)
     check_classes(structure, sight.classes())
     copies = _copies(tracer, [item for _, item in leaves])
-    memory = Memory(tracer)
+    memory = ResultMemory(tracer)
     outputs = tuple(_output(memory, copies.get(id(item), item), path) for path, item in leaves)
     kept, written = stored(memory, inputs, outputs)
     outputs += kept

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from opweave.compiler.arrays.moving import repeated
-from opweave.compiler.arrays.part_writes import Given, in_parts
+from opweave.compiler.arrays.part_writes import WriteOperand, in_parts
 from opweave.compiler.ir.expr import literal
 from opweave.compiler.ir.graph import Input, Node, Output, Written
 from opweave.compiler.ir.parts import Index
@@ -29,7 +29,7 @@ from opweave.opcodes.errors import UnsupportedError
 MARK = "__opweave_wrote__"
 
 
-class Memory:
+class ResultMemory:
     """Where the results of a trace lie."""
 
     def __init__(self, tracer: Tracer):
@@ -65,7 +65,7 @@ class Memory:
             if node.operator.name == "reshape" and not is_whole:
                 raise UnsupportedError("a result of another shape that lies in an argument")
 
-    def given(self, given: Given, whole: Container[int]) -> Output:
+    def given(self, given: WriteOperand, whole: Container[int]) -> Output:
         """What is stored to an argument: a number, a view, or what a kernel computes.
 
         Args:
@@ -98,9 +98,9 @@ class Memory:
 
 
 def stored(
-    memory: Memory, inputs: Sequence[Input], outputs: Sequence[Output]
+    memory: ResultMemory, inputs: Sequence[Input], outputs: Sequence[Output]
 ) -> tuple[tuple[Output, ...], tuple[Written, ...]]:
-    """What arguments hold at the end, which are outputs behind others; see ``Graph.written``.
+    """What arguments hold at the end, outputs behind others; see ``FunctionGraph.written``.
 
     Raises:
         UnsupportedError: a result of the function lies there, and not in an argument; or what an

@@ -45,7 +45,7 @@ class Shaped:
 
 
 @dataclass(frozen=True)
-class Launched:
+class ExecutionConfig:
     """Grid, block and dynamic shared memory of a launch."""
 
     grid: Three
@@ -149,7 +149,7 @@ class CudaKernel(Operator):
                 )
         return arrays if len(arrays) > 1 else arrays[0]
 
-    def launched(self, seen: Mapping[str, Any], most_shared: int) -> Launched:
+    def launched(self, seen: Mapping[str, Any], most_shared: int) -> ExecutionConfig:
         """Grid, block and shared memory for arrays of these shapes.
 
         Raises:
@@ -159,7 +159,7 @@ class CudaKernel(Operator):
         grid = three(f"{self.c_name}: grid", found, MOST_BLOCKS)
         shared = self.asked("shared", self.shared, seen)
         check_shared(self.c_name, shared, most_shared)
-        return Launched(grid, self.block, int(shared))
+        return ExecutionConfig(grid, self.block, int(shared))
 
     def asked(self, what: str, function: Any, seen: Mapping[str, Any]) -> Any:
         """What a function of shapes gives; anything else is the answer itself.

@@ -9,7 +9,7 @@ from opweave.opcodes import rules
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.codes import OpCode
 from opweave.opcodes.core import BoundOperator, Cost, Kind, Operator, TypeRule
-from opweave.opcodes.defines import Define
+from opweave.opcodes.defines import Define, without_toggles
 from opweave.opcodes.errors import FragmentError
 from opweave.opcodes.identities import is_read
 from opweave.opcodes.operators.asked import Asked
@@ -167,9 +167,7 @@ def _apart(name: str, opcodes: Any) -> tuple[list[BoundOperator], list[Any], lis
     Raises:
         FragmentError: an operator in the middle, or one that is not elementwise.
     """
-    whole = list(opcodes) if isinstance(opcodes, list | tuple) else [opcodes]
-    declared = [item for item in whole if isinstance(item, Define)]
-    items = [item for item in whole if not isinstance(item, Define)]
+    items, declared = without_toggles(opcodes)
     own = [n for n, item in enumerate(items) if not isinstance(item, Operator | BoundOperator)]
     if not own:
         raise FragmentError(f"{name}: expected how two values are joined, 'acc + x'; found none")

@@ -20,7 +20,7 @@ from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key
 from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
-from opweave.runtime.binaries.progress import log_compiled
+from opweave.runtime.binaries.progress import log_compiled, log_refused
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
@@ -80,7 +80,7 @@ def _nvrtc_flags(fast: bool) -> tuple[str, ...]:
     return tuple(sorted(f"{k}={v}" for k, v in nvrtc.options(fast=fast).items()))
 
 
-class Builder:
+class BinaryBuilder:
     """Builds each source once per process; concurrent requests for one key wait for each other."""
 
     def __init__(self, disk: DiskCache):
@@ -156,10 +156,11 @@ class Builder:
         start = time.perf_counter()
         try:
             made = self._compiled(common, arch, fast=fast, mode=mode)
-        except CompileError:
+        except CompileError as error:
             if text == common:
                 raise
             made = self._compiled(text, arch, fast=fast, mode=mode)
+            log_refused(text, error.log)
         log_compiled(text, time.perf_counter() - start)
         return made
 
@@ -197,27 +198,26 @@ def _common(
 
 
 @locks.Once
-def builder() -> Builder:
+def builder() -> BinaryBuilder:
     """The builder of this process, over the cache folder of the environment."""
     folder = environment.cache_folder()
-    return Builder(DiskCache(folder, environment.cache_bytes(DEFAULT_BYTES)))
+    return BinaryBuilder(DiskCache(folder, environment.cache_bytes(DEFAULT_BYTES)))
 
 
 def build_kernel(
     kernel: Kernel,
     source: str,
     *,
-    arch: str,
     fast: bool = False,
     mode: str = "run",
     cached: bool = True,
 ) -> Binary:
-    """Build a kernel; a compiler's complaint is traced to the op-code that it points at.
+    """Build a kernel for its target; a complaint is traced to the op-code that it points at.
 
     Raises:
         CompileError: with ``opcode``, ``line``, numbered ``source`` and ``log``.
     """
-    text, params = source, params_of(kernel)
+    text, arch, params = source, kernel.target, params_of(kernel)
     if isinstance(kernel, HandwrittenKernel) and on_host(arch, mode):
         text, mode = host_source(source, kernel.name), "sanitize"  # as CUDA, not with our helpers
     try:

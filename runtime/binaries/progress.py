@@ -19,10 +19,23 @@ PAUSE = 0.2  # seconds between two looks of a bar
 
 def log_compiled(source: str, seconds: float) -> None:
     """Say how long a source compiled, where ``OPWEAVE_LOGS`` asks for it."""
+    _log(source, f"compiled in {seconds:.2f} s")
+
+
+def log_refused(source: str, log: str) -> None:
+    """Say that a source compiled and its canonical one did not, which is a fault of ours.
+
+    It costs a second compilation and no result, so whoever calls the kernel is not warned.
+    """
+    first = next((line for line in log.split("\n") if "error" in line), log).strip()
+    _log(source, f"compiled as it reads; its canonical source was refused: {first}")
+
+
+def _log(source: str, text: str) -> None:
     if "compile" in environment.logs():
         name = re.search(r"^// (\w+)\n", source, re.MULTILINE)
         what = name[1] if name else "a library of the host"
-        print(f"opweave: {what} compiled in {seconds:.2f} s", file=sys.stderr)
+        print(f"opweave: {what} {text}", file=sys.stderr)
 
 
 class Progress:

@@ -40,6 +40,6 @@ def build_all(lowered: Lowered, executor: Executor, extents: Extents) -> None:
     calls: list[tuple[Any, ...]] = [(each, executor.build, k, text) for k, text, each in found]
     calls += [(SECONDS_OF_LIBRARY, make) for make in executor.also if not make.called]
     calls.sort(key=lambda call: -call[0])
-    if len(calls) > 1:
+    if len(calls) > 1 or (calls and executor.cached):
         progress = Progress(lowered.graph.name, [seconds for seconds, *_ in calls])
         at_once(lambda make, *given: make(*given), [call for _, *call in calls], progress)

@@ -22,10 +22,12 @@ class Executor(Protocol):
 
     Attributes:
         mode: "run", or what kernels are built for to be checked, see hostcc.py.
+        cached: binaries are kept; else each one is compiled where a call is prepared.
         also: what else is compiled once in a process, before a kernel starts.
     """
 
     mode: str
+    cached: bool
     also: tuple[Once[Any], ...]
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:

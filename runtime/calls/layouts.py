@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value, extent_of
 from opweave.compiler.ir.views import View
 from opweave.compiler.scheduling.schedule import Schedule
@@ -26,7 +26,7 @@ class Layouts:
 
     def __init__(self, schedule: Schedule, extents: Mapping[str, int], arrays: Mapping[int, Any]):
         """``arrays`` maps inputs to arrays like theirs."""
-        self.graph: Graph = schedule.graph
+        self.graph: FunctionGraph = schedule.graph
         self.extents = dict(extents)
         self.shapes = {
             v.id: (tuple(extent_of(e, extents) for e in v.shape), v.dtype)

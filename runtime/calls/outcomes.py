@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
-from opweave.compiler.ir.graph import Graph, reduced_axes
+from opweave.compiler.ir.graph import FunctionGraph, reduced_axes
 from opweave.compiler.ir.values import Scalar, count
 from opweave.opcodes.errors import BoundsError, ShapeError
 
 
-def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
+def check_nonempty(graph: FunctionGraph, extents: Mapping[str, int]) -> None:
     """Refuse reductions of nothing that have no identity, as NumPy does.
 
     Raises:
@@ -30,7 +30,7 @@ def check_nonempty(graph: Graph, extents: Mapping[str, int]) -> None:
             )
 
 
-def fault(graph: Graph, word: int, env: Mapping[str, Any]) -> BoundsError:
+def fault(graph: FunctionGraph, word: int, env: Mapping[str, Any]) -> BoundsError:
     """The error of an index that has no element, from what ``index_of`` in common.cuh noted."""
     node = graph.nodes[(word >> 48) - 1]
     low = word & ((1 << 48) - 1)

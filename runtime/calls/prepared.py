@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opweave.compiler.ir.expr import Expr, evaluate
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import TURNS, Value, extent_of
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.pipeline.driver import Lowered
@@ -47,7 +47,7 @@ class Prepared:
         """
         self.replay = replay
         self.constants = tuple(constants)
-        self.graph: Graph = lowered.graph
+        self.graph: FunctionGraph = lowered.graph
         self.schedule = lowered.schedule
         self.executor = executor
         loops = any(kernel.carried for kernel in lowered.kernels)

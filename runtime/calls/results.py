@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 from opweave.runtime.calls.steps import Step
 
@@ -41,7 +41,7 @@ def begun(make: Callable[[], Any]) -> Callable[[], Any]:
     return zeros
 
 
-def single_of(graph: Graph, steps: Sequence[Step], made: Makes) -> Single | None:
+def single_of(graph: FunctionGraph, steps: Sequence[Step], made: Makes) -> Single | None:
     """How to call a kernel that is alone, and whose results are arguments or what it writes."""
     if len(steps) != 1:
         return None
@@ -58,7 +58,9 @@ def single_of(graph: Graph, steps: Sequence[Step], made: Makes) -> Single | None
     return Single(step, makes, pointers, tuple(places[o] for o in outputs))
 
 
-def last_uses(graph: Graph, steps: Sequence[Step], made: Makes) -> tuple[tuple[int, ...], ...]:
+def last_uses(
+    graph: FunctionGraph, steps: Sequence[Step], made: Makes
+) -> tuple[tuple[int, ...], ...]:
     """After each step, the temporaries that no later one reads: their memory serves again."""
     outputs = {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
     last: dict[int, int] = {}
@@ -72,7 +74,7 @@ def last_uses(graph: Graph, steps: Sequence[Step], made: Makes) -> tuple[tuple[i
     )
 
 
-def kinds_of(graph: Graph) -> tuple[str | None, ...]:
+def kinds_of(graph: FunctionGraph) -> tuple[str | None, ...]:
     """What NumPy makes of each output, if it has no dimensions and is no number."""
     return tuple(
         BOXED if n in graph.boxed else TRUTH if n in graph.truths else None
@@ -80,7 +82,7 @@ def kinds_of(graph: Graph) -> tuple[str | None, ...]:
     )
 
 
-def shared_places(graph: Graph) -> tuple[tuple[int, int], ...]:
+def shared_places(graph: FunctionGraph) -> tuple[tuple[int, int], ...]:
     """Places of outputs and of earlier ones that may be the same array.
 
     Not of an argument, which may be returned itself: who calls knows what is a view of it.

@@ -184,7 +184,7 @@ class CudaExecutor:
         return 0  # reading it would wait for the device; indices wrap, as CuPy's do
 
     def build(self, kernel: Kernel, source: str) -> Binary:
-        return build_kernel(kernel, source, arch=kernel.target, fast=self.fast, cached=self.cached)
+        return build_kernel(kernel, source, fast=self.fast, cached=self.cached)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         binary = self.build(kernel, source)

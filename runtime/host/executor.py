@@ -67,10 +67,7 @@ class HostExecutor:
         return self._built[key]
 
     def _build(self, kernel: Kernel, source: str) -> Binary:
-        arch = "host" if self.mode == "run" else kernel.target
-        return build_kernel(
-            kernel, source, arch=arch, fast=self.fast, mode=self.mode, cached=self.cached
-        )
+        return build_kernel(kernel, source, fast=self.fast, mode=self.mode, cached=self.cached)
 
     def launcher(self, kernel: Kernel, source: str, extents: Extents) -> Launch:
         return HostLaunch.of(kernel, self.build(kernel, source), extents)

@@ -10,7 +10,7 @@ from typing import Any
 from opweave.runtime.binaries.debuginfo import Variable
 from opweave.runtime.simt.checked import CheckedKernel, Name, checker_library
 from opweave.runtime.simt.fibres import LOCK, Launch, LaunchConfig, launch_of, outcome
-from opweave.runtime.simt.regions import Memory, Region
+from opweave.runtime.simt.regions import GuardedMemory, Region
 
 EXAMPLES = 8
 MOST_FAULTS = 2048
@@ -78,7 +78,7 @@ def run_sanitized(
     kernel: CheckedKernel,
     config: LaunchConfig,
     slots: Callable[[], bytes],
-    memory: Sequence[Memory],
+    memory: Sequence[GuardedMemory],
 ) -> list[Fault]:
     """Run one kernel under one schedule and return what the checker saw.
 
@@ -98,7 +98,7 @@ def _run_locked(
     kernel: CheckedKernel,
     config: LaunchConfig,
     slots: Callable[[], bytes],
-    memory: Sequence[Memory],
+    memory: Sequence[GuardedMemory],
 ) -> list[Fault]:
     for piece in memory:
         piece.fill()

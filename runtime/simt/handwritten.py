@@ -18,7 +18,7 @@ from opweave.runtime.simt.checked import CheckedKernel
 from opweave.runtime.simt.checker import Fault, run_sanitized
 from opweave.runtime.simt.fibres import LaunchConfig
 from opweave.runtime.simt.guarded import aligned_empty
-from opweave.runtime.simt.regions import Memory, memories
+from opweave.runtime.simt.regions import GuardedMemory, memories
 
 MOST_PARAMETERS = 128
 KINDS = {"i": "signed integer", "u": "unsigned integer", "f": "float", "s": "struct"}
@@ -189,7 +189,7 @@ def _scalar(value: Any, parameter: _Parameter, where: str) -> bytes:
         raise ArgumentError(f"{where}: {value!r} does not fit") from None
 
 
-def _after(memory: Memory, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _after(memory: GuardedMemory, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of an array as the kernel left it."""
     offset = pointer(array) - memory.low
     if not array.size:

@@ -29,7 +29,7 @@ class Region(ctypes.Structure):
 
 
 @dataclass
-class Memory:
+class GuardedMemory:
     """One piece of global memory between guards; arrays that overlap share one.
 
     Attributes:
@@ -79,11 +79,11 @@ class Memory:
 
 def memories(
     arrays: Sequence[np.ndarray[Any, Any]], names: Sequence[str], unwritten: Sequence[bool]
-) -> tuple[list[Memory], list[int]]:
+) -> tuple[list[GuardedMemory], list[int]]:
     """Memory for arrays, and the piece that each lies in; overlapping arrays share a piece."""
     covered = ((array, *span(array)) for array in arrays)
     spans = [(pointer(array) + low, count) for array, low, count in covered]
-    made: list[Memory] = []
+    made: list[GuardedMemory] = []
     ends: list[int] = []
     where = [0] * len(arrays)
     for i in sorted(range(len(arrays)), key=lambda i: spans[i]):
@@ -92,7 +92,7 @@ def memories(
             made[-1].name += f" and {names[i]}"
             made[-1].unwritten = made[-1].unwritten and unwritten[i]
         else:
-            made.append(Memory(names[i], low, count, unwritten[i]))
+            made.append(GuardedMemory(names[i], low, count, unwritten[i]))
             ends.append(low)
         ends[-1] = max(ends[-1], low + count)
         made[-1].bytes = ends[-1] - made[-1].low

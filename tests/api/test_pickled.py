@@ -144,6 +144,25 @@ def test_other_processes_take_them():
     np.testing.assert_array_equal(found[1], PICKLED["repeated"](X))
 
 
+# module, the name that a class of it had, and that of today
+RENAMED = [
+    ("opweave._lists.pickled", "Row", "PickledOperator"),
+    ("opweave._sanitizer", "Report", "SanitizerReport"),
+    ("opweave.compiler.ir", "Graph", "FunctionGraph"),
+    ("opweave.compiler.ir.graph", "Graph", "FunctionGraph"),
+    ("opweave.compiler.codegen.kernel_parts", "Load", "OperandLoad"),
+    ("opweave.compiler.kernels.kernel_parts", "Load", "OperandLoad"),
+    ("opweave.compiler.kernels.kernel_parts", "Store", "OperandStore"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "now"), RENAMED)
+def test_a_class_is_found_under_the_name_that_it_had(module, name, now):
+    found = pickle.loads(f"c{module}\n{name}\n.".encode())
+
+    assert found.__name__ == now
+
+
 @pytest.mark.parametrize("name", MOVED)
 def test_a_class_is_found_under_the_name_that_its_module_had(name):
     named = vars(importlib.import_module(MOVED[name])).items()

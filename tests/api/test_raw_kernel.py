@@ -388,9 +388,9 @@ def test_calls_that_are_refused(kind, text, call, monkeypatch):
     def none(*args, **kwargs):
         raise AssertionError("a compiler runs")
 
-    from opweave.runtime.binaries.build import Builder
+    from opweave.runtime.binaries.build import BinaryBuilder
 
-    monkeypatch.setattr(Builder, "_compile", none)
+    monkeypatch.setattr(BinaryBuilder, "_compile", none)
     with pytest.raises(kind, match=text):
         call()
 

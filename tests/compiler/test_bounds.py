@@ -29,7 +29,7 @@ def bound(function, *args, **kwargs):
 
 def test_a_bound_has_a_wide_value_and_an_error_per_element(monkeypatch):
     monkeypatch.setattr(
-        "opweave.runtime.binaries.build.Builder.build", None
+        "opweave.runtime.binaries.build.BinaryBuilder.build", None
     )  # nothing is compiled
     first, second = ow.bounds.derive(ow.fuse(lambda x: (x * 3, x > 0)), X)
 

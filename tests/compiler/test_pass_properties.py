@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opweave.compiler.ir.device import device_for
-from opweave.compiler.ir.graph import Graph
+from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.reference import run_reference
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.dense import over_dense
@@ -44,7 +44,7 @@ def traced(program):
     return made.graph, made.extents, made.constants
 
 
-def numbered(graph: Graph) -> str:
+def numbered(graph: FunctionGraph) -> str:
     """The graph as text, its values numbered in the order of their making."""
     made = [i.value.id for i in graph.inputs] + [r.id for n in graph.nodes for r in n.results]
     number = {v: n for n, v in enumerate(made)}
@@ -118,7 +118,7 @@ def test_each_node_is_in_one_group_and_groups_stand_in_order(program, target, fu
     assert fused or all(len(group.nodes) == 1 for group in schedule.groups)
 
 
-def reordered(graph: Graph, rng: np.random.Generator) -> Graph:
+def reordered(graph: FunctionGraph, rng: np.random.Generator) -> FunctionGraph:
     """The same nodes in another order in which each comes after what it uses."""
     known = {i.value.id for i in graph.inputs}
     left, made = list(graph.nodes), []

@@ -11,12 +11,12 @@ from opweave.compiler.scheduling.compile_costs import (
     MOST_SECONDS,
     SECONDS,
     Constants,
-    Size,
+    KernelSize,
     group_seconds,
     whole_seconds,
 )
 from opweave.runtime.binaries import compilers, progress
-from opweave.runtime.binaries.build import Builder, builder
+from opweave.runtime.binaries.build import BinaryBuilder, builder
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.compilers import at_once
 from opweave.runtime.calls.building import build_all, costs
@@ -84,15 +84,15 @@ def test_calls_begin_in_order(monkeypatch):
 
 @pytest.mark.parametrize("form", [form for form in SECONDS if form != "vendor"])
 def test_a_kernel_costs_more_for_more_of_anything(form):
-    one = SECONDS[form].seconds(Size(10, 4, 2))
+    one = SECONDS[form].seconds(KernelSize(10, 4, 2))
 
-    assert 0 < one < SECONDS[form].seconds(Size(20, 4, 2))
-    assert one < SECONDS[form].seconds(Size(10, 8, 2))
-    assert one < SECONDS[form].seconds(Size(10, 4, 2, rounded=1))
+    assert 0 < one < SECONDS[form].seconds(KernelSize(20, 4, 2))
+    assert one < SECONDS[form].seconds(KernelSize(10, 8, 2))
+    assert one < SECONDS[form].seconds(KernelSize(10, 4, 2, rounded=1))
 
 
 def test_constants_are_of_a_kernel_and_of_operations_and_operands():
-    assert Constants(1, 0.5, 0.25, 2, 3).seconds(Size(6, 4, 2)) == 1 + 3 + 4 + 48 + 192
+    assert Constants(1, 0.5, 0.25, 2, 3).seconds(KernelSize(6, 4, 2)) == 1 + 3 + 4 + 48 + 192
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,17 @@ def test_in_a_terminal_it_is_a_bar_with_an_end(loud, capsys, monkeypatch):
     assert told.endswith("\n")
 
 
+@pytest.mark.host
+def test_a_long_kernel_alone_is_told_of_too(loud, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
+    monkeypatch.setattr(builder(), "disk", DiskCache(tmp_path / "cache"))
+    ow.fuse(lambda x: x * 1.0625)(X)  # the library of the host is made by now
+    capsys.readouterr()
+    ow.fuse(lambda alone: np.cosh(alone) * 3.8125)(X)
+
+    assert "of 1 binaries in" in capsys.readouterr().err
+
+
 def test_quiet_leaves_it_out(capsys, monkeypatch):
     monkeypatch.setenv("OPWEAVE_LOGS", "quiet")
     monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
@@ -177,4 +188,4 @@ def test_a_log_says_how_long_each_kernel_compiled(capsys, monkeypatch, tmp_path)
     ow.fuse(lambda pressure: np.cosh(pressure) * 3.75)(X)
 
     assert re.search(r"opweave: \w+_f32 compiled in \d+\.\d\d s\n", capsys.readouterr().err)
-    assert isinstance(builder(), Builder)
+    assert isinstance(builder(), BinaryBuilder)

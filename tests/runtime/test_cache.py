@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import opweave as ow
-from opweave.runtime.binaries.build import Builder, key_parts
+from opweave.runtime.binaries.build import BinaryBuilder, key_parts
 from opweave.runtime.binaries.cache import FILES, DiskCache, digest, key_of
 
 SOURCE = "__global__ void k() {}"
@@ -207,7 +207,7 @@ def test_storing_the_same_entry_twice_at_once_is_fine(cache):
 
 @pytest.mark.host
 def test_32_threads_asking_for_one_kernel_compile_it_once(tmp_path):
-    builder = Builder(DiskCache(tmp_path / "cache"))
+    builder = BinaryBuilder(DiskCache(tmp_path / "cache"))
     source = 'extern "C" int answer() { return 42; }'
     threads = [threading.Thread(target=builder.build_plain, args=(source,)) for _ in range(32)]
     for thread in threads:
@@ -275,14 +275,14 @@ def test_import_does_no_work():
 def test_the_builder_rebuilds_what_does_not_verify(tmp_path):
     disk = DiskCache(tmp_path / "cache")
     source = 'extern "C" int answer() { return 42; }'
-    first = Builder(disk).build_plain(source)
+    first = BinaryBuilder(disk).build_plain(source)
     (disk.root / first.key[:2] / first.key / "binary").write_bytes(b"junk")
-    builder = Builder(disk)
+    builder = BinaryBuilder(disk)
 
     with pytest.warns(ow.OpweaveWarning, match="does not verify"):
         second = builder.build_plain(source)
     assert second.origin == "compiled"
-    assert Builder(disk).build_plain(source).origin == "disk"
+    assert BinaryBuilder(disk).build_plain(source).origin == "disk"
 
 
 @pytest.mark.host

@@ -9,7 +9,7 @@ import opweave as ow
 import opweave.runtime.binaries.build as build
 import opweave.runtime.host.launcher as launcher
 from opweave.runtime.binaries.cache import DiskCache
-from opweave.runtime.binaries.canonical import FUNCTION, NAME, canonical
+from opweave.runtime.binaries.canonical import FUNCTION, NAME, Canonical, canonical
 from opweave.templates import TEMPLATES
 
 X = np.linspace(-2, 2, 640, dtype=np.float32).reshape(64, 10)
@@ -57,11 +57,49 @@ def test_kernels_that_differ_in_more_than_names_have_binaries_of_their_own(what)
     assert not set(keys(function, *arguments)) & set(keys(scaled, X, Y))
 
 
+BOOSTED = ow.operator(
+    "boosted",
+    [ow.toggle("BOOST_IT", 0, 1), "x * 3\n#if BOOST_IT\n* 2\n#endif"],
+    "float",
+    lambda x: x * 3,
+)
+# a function, its options, its toggles
+VARIANTS = {
+    "as chosen": (scaled, {}, {}),
+    "fast math": (scaled, {"fast": True}, {}),
+    "a toggle": (scaled, {}, {"USE_64BIT_INDEX": 1}),
+    "a number of a template": (scaled, {}, {"VECTOR": 16}),
+    "another number": (scaled, {}, {"VECTOR": 8}),
+    "a user's toggle": (lambda x, y: BOOSTED(x), {}, {"BOOST_IT": 0}),
+    "the same with another value": (lambda x, y: BOOSTED(x), {}, {"BOOST_IT": 1}),
+}
+
+
 @pytest.mark.host
 def test_toggles_and_numbers_of_their_own_are_told_apart():
-    found = [keys(scaled, X, Y), keys(scaled, X, Y, fast=True)]
+    made = [
+        ow.fuse(f, **options).with_toggles(**toggles) for f, options, toggles in VARIANTS.values()
+    ]
+    found = [k.binary.key for f in made for k in f.lower(X, Y).kernels]
 
-    assert found[0] != found[1]
+    assert len(set(found)) == len(found) == len(VARIANTS)
+
+
+@pytest.mark.host
+def test_a_canonical_source_that_a_compiler_refuses_is_told_of(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OPWEAVE_LOGS", "compile")
+    wrong = Canonical("void ow_function() { undefined(); }", FUNCTION)
+    monkeypatch.setattr(build, "canonical", lambda *_, **__: wrong)
+    made = build.BinaryBuilder(DiskCache(tmp_path, 1 << 30))
+    kernel = ow.fuse(scaled).lower(X, Y).kernels[0]
+    names = build.params_of(kernel.data)
+    binary = made.build(kernel.source, kernel.name, "host", params=names)
+
+    told = capsys.readouterr().err
+    assert f"opweave: {kernel.name} compiled as it reads" in told
+    assert "undefined" in told
+    assert made.compiled == 2
+    assert binary.source.startswith(kernel.source[:20])
 
 
 def train(w, x, y, rate):
@@ -82,7 +120,7 @@ def test_twelve_unrolled_steps_of_logistic_regression_need_five_binaries_at_most
 
 @pytest.mark.host
 def test_a_program_compiles_each_kind_of_kernel_once(tmp_path, monkeypatch):
-    made = build.Builder(DiskCache(tmp_path, 1 << 30))
+    made = build.BinaryBuilder(DiskCache(tmp_path, 1 << 30))
     for module in (build, launcher):
         monkeypatch.setattr(module, "builder", lambda: made)
     graph = ow.fuse(train)

@@ -8,7 +8,7 @@ import pytest
 
 import opweave as ow
 from opweave.runtime.binaries import hostcc, nvrtc
-from opweave.runtime.binaries.build import HOST_INCLUDE, Builder, key_parts
+from opweave.runtime.binaries.build import HOST_INCLUDE, BinaryBuilder, key_parts
 from opweave.runtime.binaries.cache import DiskCache, key_of
 from opweave.templates import TEMPLATES
 
@@ -91,7 +91,7 @@ def test_the_command_of_the_host_compiler_is_what_the_key_has(tmp_path, monkeypa
         return real(command, **given)
 
     monkeypatch.setattr(hostcc.subprocess, "Popen", watched)
-    Builder(DiskCache(tmp_path)).build_plain("int x; // of this test alone\n")
+    BinaryBuilder(DiskCache(tmp_path)).build_plain("int x; // of this test alone\n")
     (command,) = commands
     parts = key_parts(SOURCE, "host")
     start = len(hostcc.host_compiler().command)
@@ -138,14 +138,14 @@ def test_a_compiler_that_fails_itself_is_asked_for_less(monkeypatch, tmp_path, l
         tries = 1
     seen = failing(monkeypatch, tmp_path, log, until)
     expected = key_parts(SOURCE, "host")
-    built = Builder(DiskCache(tmp_path / "cache"))
+    built = BinaryBuilder(DiskCache(tmp_path / "cache"))
     if until == "-never" or tries == 1:
         with pytest.raises(ow.errors.CompileError) as found:
             built.build_plain(SOURCE)
         assert log in found.value.log
     else:
         assert built.build_plain(SOURCE).key == key_of(expected)
-        assert Builder(DiskCache(tmp_path / "cache")).build_plain(SOURCE).origin == "disk"
+        assert BinaryBuilder(DiskCache(tmp_path / "cache")).build_plain(SOURCE).origin == "disk"
 
     assert len(seen()) == tries
     assert all("-ffp-contract=off" in line for line in seen())
@@ -186,7 +186,7 @@ def bits_with(monkeypatch, tmp_path, strict):
     from opweave.runtime.binaries import build
 
     monkeypatch.setattr(hostcc, "STRICT", strict)
-    monkeypatch.setattr(build, "builder", lambda: Builder(DiskCache(tmp_path)))
+    monkeypatch.setattr(build, "builder", lambda: BinaryBuilder(DiskCache(tmp_path)))
     return ow.fuse(muladd)(*three())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from opweave.runtime.binaries import claims
-from opweave.runtime.binaries.build import Builder
+from opweave.runtime.binaries.build import BinaryBuilder
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.host.launcher import load_library
 from opweave.runtime.process import locks
@@ -93,12 +93,12 @@ def test_a_process_killed_between_any_two_touches_of_files_leaves_a_cache_that_w
 
 @pytest.mark.parametrize("milliseconds", [5, 30, 80, 150, 300])
 def test_a_process_killed_while_it_compiles_leaves_no_lock(milliseconds, tmp_path):
-    child = forked(lambda: Builder(DiskCache(tmp_path / "cache")).build_plain(ANSWER))
+    child = forked(lambda: BinaryBuilder(DiskCache(tmp_path / "cache")).build_plain(ANSWER))
     time.sleep(milliseconds / 1e3)
     os.kill(child, signal.SIGKILL)
     status_of(child)
     begin = time.monotonic()
-    binary = Builder(DiskCache(tmp_path / "cache")).build_plain(ANSWER)
+    binary = BinaryBuilder(DiskCache(tmp_path / "cache")).build_plain(ANSWER)
 
     assert load_library(binary.payload).answer() == 42
     assert time.monotonic() - begin < claims.MOST_SECONDS / 2

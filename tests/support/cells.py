@@ -14,6 +14,7 @@ import pytest
 Cell = tuple[str, str, str, str]
 CELLS: set[Cell] = set()
 KEPT = "opweave/cells"
+ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 def watch() -> None:
@@ -43,13 +44,18 @@ def cells_of(lowered: Any) -> Iterable[Cell]:
             yield (node.operator.name, first.dtype.kind, kernel.template, kernel.target)
 
 
-def held(config: pytest.Config) -> list[str]:
-    """Keep the cells of a whole default tier; or what they lack of this run's, if that is asked."""
+def keep(config: pytest.Config, status: int) -> None:
+    """Keep the cells of a whole default tier that ended by itself."""
     options = config.option
-    if not options.hold_cells:
-        is_whole = config.args == config.getini("testpaths") and not options.keyword
-        if is_whole and options.tier == "default" and CELLS:
-            config.cache.set(KEPT, sorted(CELLS))
+    is_whole = config.args == config.getini("testpaths") and options.tier == "default"
+    is_part = options.keyword or options.markexpr or options.hold_cells
+    if is_whole and not is_part and CELLS and status in ENDED:
+        config.cache.set(KEPT, sorted(CELLS))
+
+
+def lacking(config: pytest.Config) -> list[str]:
+    """Which cells of this run the default tier lacks, if that is asked."""
+    if not config.option.hold_cells:
         return []
     there = {tuple(cell) for cell in config.cache.get(KEPT, ())}
     if not there:

@@ -207,10 +207,12 @@ def test_the_base_of_all_errors_is_one():
 
 @pytest.mark.host
 def test_what_is_loaded_are_the_bytes_that_were_verified(tmp_path):
-    from opweave.runtime.binaries.build import Builder
+    from opweave.runtime.binaries.build import BinaryBuilder
     from opweave.runtime.host.launcher import load_library
 
-    made = Builder(DiskCache(tmp_path)).build_plain('extern "C" int ow_seven() { return 7; }\n')
+    made = BinaryBuilder(DiskCache(tmp_path)).build_plain(
+        'extern "C" int ow_seven() { return 7; }\n'
+    )
     for path in tmp_path.glob("*/*/binary"):
         path.write_bytes(b"planted")
 

@@ -70,9 +70,9 @@ class Fresh:
         return self.renew
 
     def renew(self) -> None:
-        from opweave.runtime.binaries.build import Builder
+        from opweave.runtime.binaries.build import BinaryBuilder
 
-        made = Builder(self.disk)
+        made = BinaryBuilder(self.disk)
         if "cupy" in sys.modules:  # modules that are loaded are kept with the executor
             from opweave.runtime.cuda import executor as cuda
 

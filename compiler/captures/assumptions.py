@@ -1,4 +1,4 @@
-"""Facts: what a trace takes for granted of functions, classes and names, and no value stands for.
+"""Assumptions: what a trace takes for granted, and no value stands for.
 
 The code and the defaults of each function that is run, the methods of each class, the modules and
 built-in functions behind names, and that a name which is not there stays away.  They are
@@ -75,7 +75,7 @@ class Names:
         return {name: self.scope.get(name, Missing) for name in self.names}
 
 
-class Facts(Checked):
+class Assumptions(Checked):
     """What is taken for granted, to be asked whether it still holds.
 
     Attributes:
