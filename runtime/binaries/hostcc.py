@@ -37,7 +37,7 @@ COMMON = (
     "-fno-rtti", "-fno-builtin", "-w",
 )  # fmt: skip
 # Vectors as wide as the processor has them.  Compilers take half of that unless told, since the
-# first processors with AVX-512 slowed down for whole ones; those with VBMI2 (Ice Lake, Zen 4) do not.
+# first processors with AVX-512 slowed down for whole ones; those with VBMI2 (Ice Lake) do not.
 WIDE = ("-mprefer-vector-width=512",)
 WIDE_IS_FAST = "avx512_vbmi2"
 # What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
