@@ -255,7 +255,7 @@ extern "C" void ow_run(Run* run, const char* args) {
 
 namespace {
 
-struct Product {  // runtime/host/blas.py packs it
+struct Product {  // runtime/host/blas.py packs it; of a matrix with a vector `x` is the matrix in what follows
     const void *x, *y;
     void* out;
     long long m, n, k;
@@ -273,6 +273,16 @@ void multiply(const Product& p, A one, A zero) {
                       (const T*)p.y, p.y_line, zero, (T*)p.out, p.out_line);
 }
 
+// cblas_?gemv: x_lies is the order of the matrix, y_lies whether it is transposed.
+template <class A, class T>
+void multiply_vector(const Product& p, A one, A zero) {
+    typedef void (*Gemv)(int, int, long long, long long, A, const T*, long long, const T*, long long, A, T*,
+                         long long);
+    const bool first = p.kind < 8;
+    ((Gemv)p.routine)((int)p.x_lies, (int)p.y_lies, p.k, p.m, one, (const T*)(first ? p.x : p.y), p.x_line,
+                      (const T*)(first ? p.y : p.x), p.y_line, zero, (T*)p.out, p.out_line);
+}
+
 }  // namespace
 
 extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
@@ -284,7 +294,11 @@ extern "C" void ow_product(const char* args, const Triple*, long long, long long
         case 0: return multiply<float, float>(p, 1, 0);
         case 1: return multiply<double, double>(p, 1, 0);
         case 2: return multiply<const void*, void>(p, single, single + 2);
-        default: return multiply<const void*, void>(p, whole, whole + 2);
+        case 3: return multiply<const void*, void>(p, whole, whole + 2);
+        case 4: case 8: return multiply_vector<float, float>(p, 1, 0);
+        case 5: case 9: return multiply_vector<double, double>(p, 1, 0);
+        case 6: case 10: return multiply_vector<const void*, void>(p, single, single + 2);
+        default: return multiply_vector<const void*, void>(p, whole, whole + 2);
     }
 }
 
