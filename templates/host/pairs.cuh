@@ -58,10 +58,14 @@ OW_INLINE float raised(float x) { return (float)(int)host_bits(x); }  // of one 
 OW_INLINE double raised(double x) { return host_double(host_bits(x) | 0x4330000000000000ULL) - 0x1p52; }
 template <class T> OW_INLINE bool is_tiny(T x) { return fabs(x) < Format<T>::TINY; }
 template <class T> OW_INLINE T zero_if_tiny(T x) { return is_tiny(x) ? (T)0 : x; }
-// y 2**whole for y from 1/2 to 3/2 and whole up to 128, or 1024.  What may be subnormal is counted.
-OW_INLINE float times_power_of_two(float y, int whole) {
-    const bool low = (unsigned)(whole + 400) < 275u;  // not of a NaN's bits
-    const float made = (y + y) * power_of_two_f((low ? whole + 149 : whole) - 1);
+// The same for exponentials, by two bits of the exponent: below 2**-63, and 2**-511.
+OW_INLINE float zero_if_minute(float x) { return host_bits(x) & 0x60000000u ? x : 0.0f; }
+OW_INLINE double zero_if_minute(double x) { return host_bits(x) & 0x6000000000000000ULL ? x : 0.0; }
+// y 2**whole, given 2 y from 1 to 3 and whole up to 128, or 1024.  What may be subnormal is counted.
+struct WholeFloat { float n; int whole; };  // the same number
+OW_INLINE float half_times_power_of_two(float twice, WholeFloat by) {
+    const bool low = by.n < -125.0f;
+    const float made = twice * power_of_two_f((low ? by.whole + 149 : by.whole) - 1);
     return low ? host_float((unsigned)(int)__builtin_rintf(made)) : made;
 }
 OW_INLINE double times_power_of_two(double y, long long whole) {
@@ -72,7 +76,6 @@ OW_INLINE double times_power_of_two(double y, long long whole) {
     return low ? host_double(bits - (counts ? 1075ULL << 52 : 1074ULL << 52)) : made;
 }
 // A number and the whole number next to it: adding 1.5 times 2 to the digits of a mantissa rounds.
-struct WholeFloat { float n; int whole; };
 OW_INLINE WholeFloat whole_near(float x, float by) {
     const float t = fma(x, by, 12582912.0f);
     return {t - 12582912.0f, (int)(host_bits(t) - 0x4b400000u)};
