@@ -35,7 +35,9 @@ def routine(letter: str, name: str = "gemm") -> int | None:
     """The address of a routine, if NumPy's own BLAS has it."""
     try:
         path = importlib.import_module("numpy._core._multiarray_umath").__file__
-        found = getattr(ctypes.CDLL(path), NAME.format(letter, name))  # looks in what it is linked with
+        found = getattr(
+            ctypes.CDLL(path), NAME.format(letter, name)
+        )  # looks in what it is linked with
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value
