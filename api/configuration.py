@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.errors import ArgumentError
-from opweave.runtime.host import pool
+from opweave.runtime.host import launcher, pool
 from opweave.runtime.process import environment
 
 # What a setting may be.
@@ -17,6 +17,7 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "device": (lambda v: type(v) is str and v in ("host", "cuda"), "'host' or 'cuda'"),
     "errors": (lambda v: type(v) is str and v in ("ignore", "numpy"), "'ignore' or 'numpy'"),
     "recompile_limit": (lambda v: type(v) is int and v >= 1, "an integer of at least 1"),
+    "threads": (lambda v: type(v) is int and 0 <= v < 2**31, "an integer, 0 to choose"),
     "kept_bytes": (lambda v: type(v) is int and 0 <= v < 2**63, "bytes, 0 to keep none"),
 }
 
@@ -31,6 +32,8 @@ class Config:
             line by line where need be, and a warning says what differs from call to call.
         kept_bytes: memory of large results on the host that is kept for later ones when nobody
             holds it any more: a sixteenth of the machine's, at most 1 GiB; 0 keeps none.
+        threads: how many threads a kernel takes on the host, never more than cores; 0 takes
+            as many as ``OMP_NUM_THREADS``, or one for each core of this process's share.
         errors: "numpy" makes calls of fused functions warn and raise as ``np.errstate`` asks, of
             division by zero, overflow and invalid values in NumPy arrays that are computed on the
             host; "ignore" says nothing of them.
@@ -40,6 +43,7 @@ class Config:
     recompile_limit: int = 64
     kept_bytes: int = field(default_factory=pool.default_limit)
     errors: str = "ignore"
+    threads: int = 0
     quick: ClassVar[bool] = True  # all settings let a prepared call be the whole call
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -53,6 +57,8 @@ class Config:
         object.__setattr__(self, "quick", (self.device, self.errors) == ("host", "ignore"))
         if name == "kept_bytes":
             pool.set_limit(value)
+        if name == "threads":
+            launcher.set_threads(value)
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Config]:

@@ -5,22 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opweave.compiler.codegen.assembler import Assembler
+from opweave.compiler.codegen.kept_rows import keeping
 from opweave.compiler.ir.values import count
-from opweave.compiler.kernels.kernel_parts import OperandLoad, Pass
+from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, Pass
 from opweave.compiler.kernels.walks import Walk, walk_map
 from opweave.opcodes.codes import Phase
+from opweave.opcodes.dtypes import DType
 from opweave.opcodes.structural import Structural
 
 # Columns from which a map walks rows and columns apart instead of dividing the index.
 WIDE = {True: 32, False: 2048}
 # Columns that 65535 blocks (the limit of gridDim.y) of 256 threads cover.
 WIDEST = 65535 * 256
+# Operations of a value, see ``Cost.slots``, from which on a row keeps it on the host.
+WORTH_KEEPING = 8
 
 
 class RowAssembler(Assembler):
     """Rows, each by some threads of a block."""
 
     TURNS_IN = "memory"
+
+    def _passes(self) -> tuple[list[Line], list[Pass]]:
+        before, passes = super()._passes()
+        if not self.device.is_host or self.form.plan is None:
+            return before, passes
+        return before, keeping(
+            passes, self._worth_keeping, self.facts().row_chunks, self.form.plan.lanes
+        )
+
+    def _worth_keeping(self, line: Line) -> DType | None:
+        """The dtype of what a line computes, if that takes longer than to read it again."""
+        node = self.graph.nodes[line.node] if line.node >= 0 else None
+        is_long = node is not None and node.operator.cost.slots >= WORTH_KEEPING
+        return node.result.dtype if node is not None and is_long else None
 
 
 class MapAssembler(Assembler):

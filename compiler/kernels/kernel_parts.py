@@ -179,11 +179,15 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Keep(TypedOperand):
-    """A value that a later pass of a scan needs: ``value`` is the register's text."""
+    """A value that a later pass needs: ``value`` is the register's text.
+
+    ``chunks``: so many that a row has, where all of them are kept; of a scan one.
+    """
 
     name: str
     value: str
     dtype: DType
+    chunks: int = 1
 
     @property
     def register(self) -> str:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from opweave.runtime.binaries.progress import Progress
 from opweave.runtime.process import locks
-from opweave.runtime.process.environment import cores
+from opweave.runtime.process.share import cores
 
 T = TypeVar("T")
 

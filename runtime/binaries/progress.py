@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from opweave.runtime.process import environment
+from opweave.runtime.process import environment, share
 
 SECONDS_QUIET = 2.0
 WIDTH = 24
@@ -66,7 +66,7 @@ class Progress:
             return
         text = (
             f"opweave: compiling {self.name}: {self.done} of {len(self.seconds)} binaries in "
-            f"{lasted:.0f} s, some {self.left / environment.cores():.0f} s left"
+            f"{lasted:.0f} s, some {self.left / share.cores():.0f} s left"
         )
         if self._is_terminal():
             full = round(WIDTH * self.done / len(self.seconds))

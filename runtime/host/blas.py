@@ -19,8 +19,11 @@ from opweave.runtime.host.launcher import HostLaunch, Run, runtime_library
 
 # The letter of a routine, and the code by which runtime.cpp knows how numbers are passed.
 KINDS: dict[DType, tuple[str, int]] = {F32: ("s", 0), F64: ("d", 1), C64: ("c", 2), C128: ("z", 3)}
-NAME = "scipy_cblas_{}gemm64_"
+NAME = "scipy_cblas_{}{}64_"
 AS_IT_IS, TRANSPOSED = 111, 112  # CBLAS_TRANSPOSE of cblas.h
+ROW_MAJOR, COLUMN_MAJOR = 101, 102  # CBLAS_ORDER
+# What is added to the code of a kind: a matrix by a vector, and the other way round.
+BY_VECTOR, VECTOR_BY = 4, 8
 # Multiply-adds of a library in a nanosecond: a guess, to tell short calls from long ones.
 STEPS_PER_NS = 32
 # ``Product`` of runtime.cpp: three pointers, then numbers.
@@ -28,11 +31,13 @@ PRODUCT = struct.Struct("<3Q8qQq")
 
 
 @cache
-def routine(letter: str) -> int | None:
+def routine(letter: str, name: str = "gemm") -> int | None:
     """The address of a routine, if NumPy's own BLAS has it."""
     try:
         path = importlib.import_module("numpy._core._multiarray_umath").__file__
-        found = getattr(ctypes.CDLL(path), NAME.format(letter))  # looks in what it is linked with
+        found = getattr(
+            ctypes.CDLL(path), NAME.format(letter, name)
+        )  # looks in what it is linked with
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value
@@ -41,7 +46,7 @@ def routine(letter: str) -> int | None:
 def native_product(step: Step, layouts: Layouts) -> Step | None:
     """A product of a library as a step of C's; None where only NumPy knows how.
 
-    NumPy has another routine for vectors and for x @ x.T, and a loop around batches.
+    NumPy has another routine for x @ x.T, and a loop around batches.
     """
     kernel = step.kernel
     sources = [param.source for param in kernel.params]
@@ -50,17 +55,50 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
         return None
     node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
     letter, kind = KINDS[node.result.dtype]
-    address = routine(letter)
     shapes = [layouts.shape_of(value)[0] for value in node.values]
-    if address is None or any(len(s) != 2 or min(s) < 2 for s in shapes):
+    if any(len(s) != 2 for s in shapes):
         return None
     (m, k), (_, n) = shapes
-    x, y, out = (layouts.strides[source] for source in sources)
-    first, second = _leading(x, m, k), _leading(y, k, n)
-    if first is None or second is None:
+    strides = tuple(layouts.strides[source] for source in sources)
+    with_vector = m == 1 or n == 1
+    found = _with_vector(m, n, k, strides) if with_vector else _of_matrices(m, n, k, strides)
+    address = routine(letter, "gemv" if with_vector else "gemm")
+    if found is None or address is None:
         return None
-    fixed = (None, None, None, m, n, k, *first, *second, out[0], address, kind)
+    *numbers, how = found
+    fixed = (None, None, None, *numbers, address, kind + how)
     return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT.pack, fixed=fixed)
+
+
+def _of_matrices(
+    m: int, n: int, k: int, strides: tuple[tuple[int, ...], ...]
+) -> tuple[int, ...] | None:
+    """The numbers of ``Product`` of two matrices, and what is added to its kind."""
+    x, y, out = strides
+    first, second = _leading(x, m, k), _leading(y, k, n)
+    if min(m, n, k) < 2 or first is None or second is None:
+        return None
+    return m, n, k, *first, *second, out[0], 0
+
+
+def _with_vector(
+    m: int, n: int, k: int, strides: tuple[tuple[int, ...], ...]
+) -> tuple[int, ...] | None:
+    """The same of a matrix and a vector: the matrix has a row for each element of the result.
+
+    It is read as NumPy has it read, so that bits are NumPy's: transposed in either order.
+    """
+    x, y, out = strides
+    if k < 2 or m == n:  # of two vectors a number
+        return None
+    rows = max(m, n)
+    lines, vector, step = (x, y[0], out[0]) if n == 1 else (y[::-1], x[1], out[1])
+    found = _leading(lines, rows, k)
+    if found is None or vector < 1:
+        return None
+    order = COLUMN_MAJOR if found[0] == AS_IT_IS else ROW_MAJOR
+    how = BY_VECTOR if n == 1 else VECTOR_BY
+    return rows, 1, k, order, found[1], TRANSPOSED, vector, step, how
 
 
 def _run(steps: int) -> Run:

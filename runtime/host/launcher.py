@@ -7,13 +7,14 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.binaries.build import Binary, builder
-from opweave.runtime.process.environment import cores
 from opweave.runtime.process.locks import Once
+from opweave.runtime.process.share import cores, threads
 from opweave.templates import TEMPLATES
 
 _numbers = itertools.count()
@@ -40,6 +41,23 @@ def load_library(payload: bytes, *, shared: bool = False) -> ctypes.CDLL:
         os.close(handle)
 
 
+@dataclass
+class _Threads:
+    """How many threads the user has asked for; 0 for as many as the environment says."""
+
+    asked: int = 0
+
+
+_threads = _Threads()
+
+
+def set_threads(asked: int) -> None:
+    """Let every kernel take so many threads; 0 for as many as the environment says."""
+    _threads.asked = asked
+    if runtime_library.called:
+        runtime_library().ow_threads(*threads(asked))
+
+
 # Functions of Python for a launch: to let other threads run meanwhile, and to handle signals.
 FOR_LAUNCHES = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals")
 
@@ -59,6 +77,9 @@ def runtime_library() -> ctypes.CDLL:
     ]  # fmt: skip
     library.ow_differs.restype = ctypes.c_longlong
     library.ow_message.restype = ctypes.c_char_p
+    library.ow_threads.argtypes = [ctypes.c_int, ctypes.c_int]
+    library.ow_threads.restype = None
+    library.ow_threads(*threads(_threads.asked))
     return library
 
 

@@ -1,4 +1,4 @@
-"""The environment, read in one place: four variables and no more, and the cores."""
+"""The environment, read in one place: four variables of our own, and two of others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,19 @@ def for_compilers() -> dict[str, str]:
     return found | {"LC_ALL": "C"}
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+def openmp_threads() -> int:
+    """``OMP_NUM_THREADS``, of its list the first; 0 where it says nothing."""
+    return _number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+
+
+def cores_of_a_job() -> int:
+    """``SLURM_CPUS_PER_TASK``: cores of a task of a cluster's; 0 where it says nothing."""
+    return _number(os.environ.get("SLURM_CPUS_PER_TASK", ""))
+
+
+def _number(text: str) -> int:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
 
 def memory_bytes() -> int:

@@ -7,6 +7,7 @@ template <class T> struct Angle { Pair<T> rest; typename Format<T>::Bits quarter
 // Without a branch or a table for any number, in double.  From 2**50 on it is a whole number times 2**26,
 // 2**52 or 2**78, and the power is taken modulo 2 pi.
 OW_INLINE Angle<float> angle_of(float x) {
+    x = zero_if_tiny(x);
     const float size = fabs(x);
     const bool far = size >= 0x1p50f, farther = size >= 0x1p76f, farthest = size >= 0x1p102f;
     double scale = far ? 0x1p-26 : 1.0;
@@ -58,7 +59,7 @@ template <class T> OW_INLINE T turned(T s, T c, typename Format<T>::Bits quarter
 }
 template <class T> OW_INLINE T sin_of(Angle<T> a, T x) {
     const T y = turned(sin_pair(a.rest).hi, cos_pair(a.rest).hi, a.quarter);
-    return x == (T)0 ? x : y;  // keeps the sign of zero
+    return is_tiny(x) ? x : y;  // and the sign of zero
 }
 template <class T> OW_INLINE T cos_of(Angle<T> a) {
     return turned(sin_pair(a.rest).hi, cos_pair(a.rest).hi, a.quarter + 1);
@@ -67,7 +68,7 @@ template <class T> OW_INLINE T tan_of(Angle<T> a, T x) {
     const Pair<T> s = sin_pair(a.rest), c = cos_pair(a.rest);
     const bool odd = a.quarter & 1;
     const Pair<T> y = quotient(odd ? -c.hi : s.hi, odd ? -c.lo : s.lo, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
-    return x == (T)0 ? x : y.hi + y.lo;
+    return is_tiny(x) ? x : y.hi + y.lo;
 }
 OW_INLINE float sin(float x) { return sin_of(angle_of(x), x); }
 OW_INLINE float cos(float x) { return cos_of(angle_of(x)); }
@@ -77,7 +78,8 @@ OW_INLINE float tan(float x) { return tan_of(angle_of(x), x); }
 // sum of the two.
 OW_INLINE Pair<float> asin_pair(float size) {
     const bool beyond = size > 0.5f;
-    const float z = beyond ? (1.0f - size) * 0.5f : size * size, s = beyond ? sqrt(z) : size;
+    const float near = zero_if_tiny(size);
+    const float z = beyond ? (1.0f - size) * 0.5f : near * near, s = beyond ? sqrt(z) : size;
     const float p = horner(z, 0.033690847f, 0.017149238f, 0.031100662f, 0.044599403f, 0.07500094f,
         0.16666666f);
     return {s, s * z * p};
@@ -107,7 +109,10 @@ OW_INLINE float atan_of(float a, float b, float side) {
         0.070319146f, -0.08931827f, 0.11088262f, -0.14284004f, 0.1999995f, -0.33333334f);
     return fma(quarters, 1.57079637f, s + fma(s * z, p, quarters * -4.37113883e-08f));
 }
-OW_INLINE float atan(float x) { return copysign(atan_of(fabs(x), 1.0f, 1.0f), x); }
+OW_INLINE float atan(float x) {
+    const float size = zero_if_tiny(fabs(x)), far = 0x1p30f;  // as near a quarter turn as infinity
+    return is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0f, 1.0f), x);
+}
 OW_INLINE float atan2(float y, float x) {
     const float endless = __builtin_inff(), a = fabs(y), b = fabs(x);
     const bool ends = (a == endless) & (b == endless), none = (a == 0.0f) & (b == 0.0f);

@@ -80,6 +80,7 @@ OW_INLINE TurnedAngle turned_by(double x, unsigned long long j) {
 // An angle less a multiple of pi / 2, without a branch for any number: its upper 26 bits and its
 // lower 27 are taken modulo 2 pi by themselves, where they are whole numbers of 2**16 or more.
 OW_INLINE Angle<double> angle_of(double x) {
+    x = zero_if_tiny(x);
     const unsigned long long bits = host_bits(x), biased = bits >> 52 & 2047;
     const double upper = host_double(bits & ~0x7ffffffULL);
     const TurnedAngle u = turned_by(upper, biased < 1064 ? 0 : biased - 1048 >> 4);
@@ -100,7 +101,7 @@ OW_INLINE double tan(double x) { return tan_of(angle_of(x), x); }
 // asin of a number from 0 to 1/2; of one beyond half the angle that is left to a quarter turn.
 OW_INLINE Pair<double> asin_pair(double size) {
     const bool beyond = size > 0.5;
-    const double z = beyond ? (1.0 - size) * 0.5 : size * size, root = __builtin_sqrt(z);
+    const double near = zero_if_tiny(size), z = beyond ? (1.0 - size) * 0.5 : near * near, root = __builtin_sqrt(z);
     const double s = beyond ? root : size;
     const double lost = beyond && root > 0.0 ? fma(-root, root, z) / (root + root) : 0.0;
     const double p = horner(z, 0.028757816835701666, -0.014851845777569983, 0.017400860046142254,
@@ -148,7 +149,10 @@ OW_INLINE double atan_of(double a, double b, double side) {
     const Pair<double> sum = two_sum(0.7853981633974483 * eighths, s);
     return sum.hi + (sum.lo + fma(s * z, p, fma(3.061616997868383e-17, eighths, s_low)));
 }
-OW_INLINE double atan(double x) { return copysign(atan_of(fabs(x), 1.0, 1.0), x); }
+OW_INLINE double atan(double x) {
+    const double size = zero_if_tiny(fabs(x)), far = 0x1p60;  // as near a quarter turn as infinity
+    return is_tiny(x) ? x : copysign(atan_of(size > far ? far : size, 1.0, 1.0), x);
+}
 OW_INLINE double atan2(double y, double x) {
     const double endless = __builtin_inf(), size = fabs(y), width = fabs(x);
     const double most = size > width ? size : width, tiny = most < 0x1p-900 ? 0x1p100 : 1.0;

@@ -14,7 +14,8 @@ OW_INLINE double behind_exp(double r) {
 
 // 2**up * exp(hi + lo).
 OW_INLINE double scaled_exp(Pair<double> x, int up) {
-    double hi = x.hi > 712.0 ? 712.0 : x.hi;
+    const double most = up ? 710.6 : 710.0;
+    double hi = x.hi > most ? most : zero_if_minute(x.hi);
     hi = hi < -750.0 ? -750.0 : hi;
     const double t = fma(hi, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
     const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, hi)) + x.lo;
@@ -24,7 +25,7 @@ OW_INLINE double scaled_exp(Pair<double> x, int up) {
 OW_INLINE double exp_of(Pair<double> x) { return scaled_exp(x, 0); }
 OW_INLINE double exp(double x) { return scaled_exp({x, 0.0}, 0); }
 OW_INLINE double exp2(double x) {
-    const double inside = x > 1025.0 ? 1025.0 : x, clamped = inside < -1080.0 ? -1080.0 : inside;
+    const double inside = x > 1024.0 ? 1024.0 : zero_if_minute(x), clamped = inside < -1080.0 ? -1080.0 : inside;
     const double t = clamped + 6755399441055744.0, r = clamped - (t - 6755399441055744.0);
     const double p = horner(r, 4.4541023224309354e-10, 7.070977907271434e-09,
         1.0178067274348704e-07, 1.3215451632980893e-06, 1.5252733820781191e-05,
@@ -37,7 +38,7 @@ OW_INLINE double exp2(double x) {
 
 // Half of exp(x) - 1, which never overflows; for x below -40 it is -1/2.
 OW_INLINE Pair<double> half_expm1(double x) {
-    x = x > 710.0 ? 710.0 : x;
+    x = x > 710.0 ? 710.0 : zero_if_tiny(x);
     x = x < -40.0 ? -40.0 : x;
     const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
     const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);

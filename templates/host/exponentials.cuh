@@ -6,13 +6,13 @@
 OW_NO_CONTRACTION
 
 // x = whole ln 2 + rest, with the usual Cody-Waite split of ln 2.
-struct FloatRest { float rest; int whole; };
+struct FloatRest { float rest; int whole; WholeFloat both; };
 OW_INLINE FloatRest exp_rest(float x) {
     const WholeFloat w = whole_near(x, 1.44269504f);
-    return {fma(w.n, -1.42860677e-6f, fma(w.n, -0.693145752f, x)), w.whole};
+    return {fma(w.n, -1.42860677e-6f, fma(w.n, -0.693145752f, x)), w.whole, w};
 }
-OW_INLINE FloatRest exp_rest_inside(float x) {  // of the end for what is beyond the range
-    x = x > 100.0f ? 100.0f : x;
+OW_INLINE FloatRest exp_rest_inside(float x, float most = 89.0f) {  // of the end for what is beyond
+    x = x > most ? most : zero_if_minute(x);
     return exp_rest(x < -110.0f ? -110.0f : x);
 }
 // exp(r) - 1 for |r| <= log(2) / 2.
@@ -23,57 +23,58 @@ OW_INLINE float near_expm1(float r) {
 }
 OW_INLINE float exp(float x) {
     const FloatRest e = exp_rest_inside(x);
-    return times_power_of_two(near_expm1(e.rest) + 1.0f, e.whole);
+    return half_times_power_of_two(fma(near_expm1(e.rest), 2.0f, 2.0f), e.both);
 }
 // exp(hi + lo).
 OW_INLINE float exp_of(Pair<float> x) {
     const FloatRest e = exp_rest_inside(x.hi);
-    return times_power_of_two(near_expm1(e.rest + x.lo) + 1.0f, e.whole);
+    return half_times_power_of_two(fma(near_expm1(e.rest + x.lo), 2.0f, 2.0f), e.both);
 }
 OW_INLINE float half_exp(float x) {
-    const FloatRest e = exp_rest_inside(x);
-    return times_power_of_two(near_expm1(e.rest) + 1.0f, e.whole - 1);
+    const FloatRest e = exp_rest_inside(x, 89.7f);
+    return fma(near_expm1(e.rest), 2.0f, 2.0f) * power_of_two_f(e.whole - 2);  // subnormal it never is
 }
 OW_INLINE float exp2(float x) {
-    x = x > 130.0f ? 130.0f : x;
+    x = x > 128.0f ? 128.0f : zero_if_minute(x);
     x = x < -160.0f ? -160.0f : x;
     const WholeFloat w = whole_near(x, 1.0f);
     const float r = x - w.n;
     const float p = horner(r, 0.00015453163f, 0.0013390863f, 0.009618083f, 0.05550357f, 0.2402265f,
         0.6931472f);
-    return times_power_of_two(fma(p, r, 1.0f), w.whole);
+    return half_times_power_of_two(2.0f * fma(p, r, 1.0f), w);
 }
 OW_INLINE float exp10(float x) {
-    x = x > 40.0f ? 40.0f : x;
+    x = x > 38.6f ? 38.6f : zero_if_minute(x);
     x = x < -50.0f ? -50.0f : x;
     const WholeFloat w = whole_near(x, 3.32192809f);
     const float r = fma(w.n, -4.6050390665e-06f, fma(w.n, -0.301025390625f, x));
     const float p = horner(r, 0.20766282f, 0.5417011f, 1.1712495f, 2.034659f, 2.650949f, 2.3025851f);
-    return times_power_of_two(fma(p, r, 1.0f), w.whole);
+    return half_times_power_of_two(2.0f * fma(p, r, 1.0f), w);
 }
 // Half of it is what is added up, which ends where float does.
 OW_INLINE float expm1(float x) {
-    const FloatRest e = exp_rest(x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : x);
+    const FloatRest e = exp_rest(x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : zero_if_tiny(x));
     const float half = power_of_two_f(e.whole - 1);
     const float y = 2.0f * fma(half, near_expm1(e.rest), half - 0.5f);
-    return fabs(x) < 0x1p-25f ? x : y;
+    return is_tiny(x) ? x : y;
 }
 OW_INLINE float sinh(float x) {
-    const float size = fabs(x), z = size * size, half = half_exp(size);
+    const float size = zero_if_tiny(fabs(x)), z = size * size, half = half_exp(size);
     const float p = horner(z, 2.8062802e-06f, 0.00019838102f, 0.008333339f, 0.16666667f);
     const float y = size < 1.0f ? fma(size * z, p, size) : half - 0.25f / half;
-    return copysign(y, x);
+    return is_tiny(x) ? x : copysign(y, x);
 }
 OW_INLINE float cosh(float x) {
     const float half = half_exp(fabs(x));
     return half + 0.25f / half;
 }
 OW_INLINE float tanh(float x) {
-    const float size = fabs(x), z = size * size;
+    const float size = zero_if_tiny(fabs(x)), z = size * size;
     const FloatRest e = exp_rest(size > 10.0f ? 20.0f : size + size);
     const float scale = power_of_two_f(e.whole), grown = fma(scale, near_expm1(e.rest), scale);
     const float p = horner(z, -0.0066102277f, 0.021309389f, -0.05390943f, 0.13333113f, -0.3333333f);
-    return copysign(size < 0.55f ? fma(size * z, p, size) : 1.0f - 2.0f / (grown + 1.0f), x);
+    const float y = size < 0.55f ? fma(size * z, p, size) : 1.0f - 2.0f / (grown + 1.0f);
+    return is_tiny(x) ? x : copysign(y, x);
 }
 
 // Near 0 a polynomial, beyond 1 from that of -log(erfc(x)).

@@ -22,17 +22,17 @@ template <> struct LogConstants<double> {
 template <class T> struct Mantissa { T e, f; };
 OW_INLINE Mantissa<float> mantissa_of(float x) {
     const bool small = x < 0x1p-126f;
-    const unsigned shifted = host_bits(small ? x * 0x1p23f : x) - 0x3f3504f3u;
+    const unsigned shifted = host_bits(small ? raised(x) : x) - 0x3f3504f3u;
     const float f = host_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-    return {(float)((int)shifted >> 23) - (small ? 23.0f : 0.0f), f};
+    return {(float)((int)shifted >> 23) - (small ? 149.0f : 0.0f), f};
 }
 OW_INLINE Mantissa<double> mantissa_of(double x) {
     const bool small = x < 0x1p-1022;
-    const unsigned long long shifted = host_bits(small ? x * 0x1p54 : x) - 0x3fe6a09e667f3bcdULL;
+    const unsigned long long shifted = host_bits(small ? raised(x) : x) - 0x3fe6a09e667f3bcdULL;
     // the exponent plus 2048, as a double without a conversion that AVX2 lacks
     const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
     const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
-    return {biased - (small ? 4503599627372598.0 : 4503599627372544.0), f};
+    return {biased - (small ? 4503599627373618.0 : 4503599627372544.0), f};
 }
 // What log(1 + f) has behind f - f * f / 2: the largest term is exact.  `square` is f * f.
 OW_INLINE float behind_square(float f, float square) {
@@ -85,20 +85,22 @@ template <class T> OW_INLINE T log_beside(Pair<T> a, T more) {
     const Pair<T> u = two_sum((T)1, a.hi);
     const Mantissa<T> m = mantissa_of(u.hi);
     const bool near = m.e == (T)0;
-    const T low = (near ? a.lo : u.lo + a.lo) / u.hi;
+    const T lost = near ? a.lo : u.lo + a.lo;
+    const T low = (u.hi > Format<T>::FAR ? (T)0 : lost) / u.hi;  // of a large number subnormal
     return log_or_end(joined_log<T>({m.e + more, near ? a.hi : m.f}, low), u.hi);
 }
 template <class T> OW_INLINE T log1p_of(T x) {
-    const T y = log_beside<T>({x, (T)0}, (T)0), kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
-    return x == (T)0 ? x : kept;  // the sign of zero
+    const T y = log_beside<T>({zero_if_tiny(x), (T)0}, (T)0), kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
+    return is_tiny(x) ? x : kept;  // and the sign of zero
 }
 // Beyond 2**60 the square would overflow, and the root is the number.
 template <class T> OW_INLINE T asinh_of(T x) {
-    const T size = fabs(x), square = size * size, root = sqrt((T)1 + square);
+    const T size = zero_if_tiny(fabs(x));
     const bool far = size > (T)0x1p60;
-    const Pair<T> a = two_sum(size, far ? (T)0 : square / ((T)1 + root));
+    const T square = far ? (T)0 : size * size;
+    const Pair<T> a = two_sum(size, square / ((T)1 + sqrt((T)1 + square)));
     const T y = log_beside<T>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
-    return copysign(size < (T)0x1p-28 ? size : y, x);
+    return fabs(x) < (T)0x1p-28 ? x : copysign(y, x);
 }
 template <class T> OW_INLINE T acosh_of(T x) {
     const T above = x - (T)1;
@@ -108,10 +110,10 @@ template <class T> OW_INLINE T acosh_of(T x) {
     return x >= (T)1 ? y : of_bits(Format<T>::QUIET);
 }
 template <class T> OW_INLINE T atanh_of(T x) {
-    const T size = fabs(x);
+    const T size = zero_if_tiny(fabs(x));
     const Pair<T> a = quotient(size + size, (T)0, two_sum((T)1, -size));
     const T y = (T)0.5 * log_beside(a, (T)0);
-    return copysign(size == (T)1 ? of_bits(Format<T>::ENDLESS) : size < (T)0x1p-28 ? size : y, x);
+    return fabs(x) < (T)0x1p-28 ? x : copysign(size == (T)1 ? of_bits(Format<T>::ENDLESS) : y, x);
 }
 #define OW_LOGARITHM(NAME) \
     OW_INLINE float NAME(float x) { return NAME##_of(x); } \

@@ -4,10 +4,7 @@
 // same whether a loop was vectorised or not: each operation is IEEE and none is reassociated.
 #pragma once
 
-extern "C" {
-double fmod(double, double) noexcept;
-float fmodf(float, float) noexcept;
-}
+extern "C" double ow_library_fmod(double, double) noexcept __asm__("fmod");
 
 #include "bits.cuh"
 
@@ -31,7 +28,6 @@ OW_INLINE float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 OW_INLINE double copysign(double x, double y) { return __builtin_copysign(x, y); }
 OW_INLINE bool signbit(float x) { return host_bits(x) >> 31; }
 OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
-OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 
 // What is exact by pairs of numbers is so only if no product is joined to a sum behind its back, as
 // clang does where it may (`-ffp-contract=fast`, of relaxed kernels).
@@ -47,6 +43,7 @@ OW_INLINE float fmod(float x, float y) { return fmodf(x, y); }
 #define OW_AS_BEFORE
 #endif
 #include "pairs.cuh"
+#include "remainders.cuh"
 #include "exponentials.cuh"
 #include "double_exponentials.cuh"
 #include "logarithms.cuh"

@@ -64,9 +64,9 @@ OW_INLINE double power_of(double whole) {
 template <class T> struct NearRoot { T x, y, third; };
 OW_INLINE NearRoot<float> near_root_of(float size) {
     const bool small = size < 0x1p-126f;
-    const unsigned bits = host_bits(small ? size * 0x1p24f : size);
+    const unsigned bits = host_bits(small ? raised(size) : size);
     const float m = host_float((bits & 0x007fffffu) | 0x3f800000u);
-    const float e = (float)(int)(bits >> 23) - (small ? 151.0f : 127.0f);
+    const float e = (float)(int)(bits >> 23) - (small ? 276.0f : 127.0f);
     const WholeFloat third = whole_near(e - 1.0f, 0.333333343f);  // rounded it is what is not above e / 3
     const float left = e - 3.0f * third.n;
     const float factor = left == 0.0f ? 1.0f : left == 1.0f ? 1.25992107f : 1.58740103f;
@@ -75,10 +75,10 @@ OW_INLINE NearRoot<float> near_root_of(float size) {
 }
 OW_INLINE NearRoot<double> near_root_of(double size) {
     const bool small = size < 0x1p-1022;
-    const unsigned long long bits = host_bits(small ? size * 0x1p54 : size);
+    const unsigned long long bits = host_bits(small ? raised(size) : size);
     const double m = host_double((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
     const double biased = host_double(0x4330000000000000ULL + (bits >> 52));
-    const double e = biased - (small ? 4503599627371573.0 : 4503599627371519.0);
+    const double e = biased - (small ? 4503599627372593.0 : 4503599627371519.0);
     const double third = floor(e * 0.3333333333333333 + 0.1), left = e - 3.0 * third;
     const double factor = left == 0.0 ? 1.0 : left == 1.0 ? 1.2599210498948732 : 1.5874010519681996;
     const double y = factor * horner(m, 0.022148699208245196, -0.1586624600531909,
@@ -128,9 +128,9 @@ template <class T> OW_INLINE T frexp_of(T x, int* n, int digits, int half) {
     const U endless = Format<T>::ENDLESS;
     const T size = fabs(x);
     const bool small = size < of_bits((U)1 << digits), ordinary = (size > (T)0) & (size < of_bits(endless));
-    const U bits = host_bits(small ? x * (T)0x1p64 : x);
-    *n = ordinary ? (int)((bits & endless) >> digits) - half - (small ? 64 : 0) : 0;
-    return ordinary ? of_bits((bits & ~endless) | (U)half << digits) : x;
+    const U bits = host_bits(small ? raised(size) : size);
+    *n = ordinary ? (int)(bits >> digits) - half - (small ? half + digits : 0) : 0;
+    return ordinary ? copysign(of_bits((bits & ~endless) | (U)half << digits), x) : x;
 }
 OW_INLINE float frexp(float x, int* n) { return frexp_of(x, n, 23, 126); }
 OW_INLINE double frexp(double x, int* n) { return frexp_of(x, n, 52, 1022); }
@@ -149,7 +149,8 @@ OW_INLINE double hypot(double x, double y) {
     exponent = exponent < 1 ? 1 : exponent;
     exponent = exponent > 2045 ? 2045 : exponent;
     const double scale = host_double((2046 - exponent) << 52);
-    const double a = large * scale, b = small * scale, square = a * a;
+    // nothing is left of the square of one that is so much smaller
+    const double a = large * scale, b = small < large * 0x1p-60 ? 0.0 : small * scale, square = a * a;
     const double root = __builtin_sqrt(__builtin_fma(b, b, square)), whole = root * root;
     const double low = __builtin_fma(root, root, -whole) - __builtin_fma(a, a, -square);
     const double rest = __builtin_fma(-b, b, whole - square) + low;

@@ -66,7 +66,7 @@ struct Job {
     const char* args;
     const Triple* grid;
     long long total, share, next;
-    int working;
+    int working, places;  // workers at it, and how many more may join
 };
 
 // Python's functions, see FOR_LAUNCHES in runtime/host/launcher.py.
@@ -107,6 +107,8 @@ alignas(64) char lock[64], wake[64], idle[64];  // zero is an initialised pthrea
 Job* job;
 uint64 generation;
 int workers;
+int most_threads = 1, callers;  // of a launch; launches that have work for several threads
+bool threads_told;
 
 bool take_share(Job* j) {
     const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
@@ -147,6 +149,8 @@ void* worker(void*) {
         while (!job || generation == seen) pthread_cond_wait(wake, lock);
         seen = generation;
         Job* mine = job;
+        if (!mine->places) continue;
+        --mine->places;
         ++mine->working;
         pthread_mutex_unlock(lock);
         while (take_share(mine)) {}
@@ -156,28 +160,30 @@ void* worker(void*) {
     return 0;
 }
 
-// In a forked child the workers are gone: start again with none.
+// In a forked child the workers are gone: start again with none.  It is one of many as a rule, and takes
+// the caller's thread alone unless somebody has said how many.
 void workers_after_fork() {
     memset(lock, 0, sizeof lock);
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
-    workers = 0;
+    workers = callers = 0;
+    if (!threads_told) most_threads = 1;
 }
 __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
 }  // namespace
 
-// Run all blocks on the caller's thread and on up to `cores` - 1 others; how many threads there were, or
+// Run all blocks on the caller's thread and on up to `helpers` others; how many threads there were, or
 // 0 if a signal has stopped it.
-static int run_shared(const Run* run, const char* args, long long total, void** python) {
-    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0};
-    pthread_mutex_lock(lock);
-    if (job) {  // another thread has the pool: run on the caller's alone
-        pthread_mutex_unlock(lock);
+static int run_helped(const Run* run, const char* args, long long total, int helpers, void** python) {
+    Job mine = {run->blocks, args, &run->grid, total, run->share, 0, 0, helpers};
+    if (helpers > 0) pthread_mutex_lock(lock);
+    if (helpers <= 0 || job) {  // another thread has the pool: run on the caller's alone
+        if (helpers > 0) pthread_mutex_unlock(lock);
         return !take_watched(&mine, python);
     }
-    for (; workers < run->cores - 1; ++workers) {
+    for (; workers < helpers; ++workers) {
         unsigned long thread;
         if (pthread_create(&thread, 0, worker, 0)) break;
         pthread_detach(thread);
@@ -194,7 +200,23 @@ static int run_shared(const Run* run, const char* args, long long total, void** 
     pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
-    return stopped ? 0 : workers + 1;
+    return stopped ? 0 : helpers + 1;
+}
+
+// Callers that run at the same time share the threads out among them, so that an outer pool does not
+// have more than there are.
+static int run_shared(const Run* run, const char* args, long long total, void** python) {
+    const int most = run->cores < most_threads ? run->cores : most_threads;
+    const int others = __atomic_fetch_add(&callers, 1, __ATOMIC_RELAXED);
+    const int threads = run_helped(run, args, total, most - 1 - others, python);
+    __atomic_fetch_sub(&callers, 1, __ATOMIC_RELAXED);
+    return threads;
+}
+
+// How many threads a launch takes, and whether somebody has said so.
+extern "C" void ow_threads(int most, int told) {
+    most_threads = most;
+    threads_told = told;
 }
 
 extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)()) {
@@ -233,7 +255,7 @@ extern "C" void ow_run(Run* run, const char* args) {
 
 namespace {
 
-struct Product {  // runtime/host/blas.py packs it
+struct Product {  // runtime/host/blas.py packs it; of a matrix with a vector `x` is the matrix in what follows
     const void *x, *y;
     void* out;
     long long m, n, k;
@@ -251,6 +273,16 @@ void multiply(const Product& p, A one, A zero) {
                       (const T*)p.y, p.y_line, zero, (T*)p.out, p.out_line);
 }
 
+// cblas_?gemv: x_lies is the order of the matrix, y_lies whether it is transposed.
+template <class A, class T>
+void multiply_vector(const Product& p, A one, A zero) {
+    typedef void (*Gemv)(int, int, long long, long long, A, const T*, long long, const T*, long long, A, T*,
+                         long long);
+    const bool first = p.kind < 8;
+    ((Gemv)p.routine)((int)p.x_lies, (int)p.y_lies, p.k, p.m, one, (const T*)(first ? p.x : p.y), p.x_line,
+                      (const T*)(first ? p.y : p.x), p.y_line, zero, (T*)p.out, p.out_line);
+}
+
 }  // namespace
 
 extern "C" void ow_product(const char* args, const Triple*, long long, long long) {
@@ -262,7 +294,11 @@ extern "C" void ow_product(const char* args, const Triple*, long long, long long
         case 0: return multiply<float, float>(p, 1, 0);
         case 1: return multiply<double, double>(p, 1, 0);
         case 2: return multiply<const void*, void>(p, single, single + 2);
-        default: return multiply<const void*, void>(p, whole, whole + 2);
+        case 3: return multiply<const void*, void>(p, whole, whole + 2);
+        case 4: case 8: return multiply_vector<float, float>(p, 1, 0);
+        case 5: case 9: return multiply_vector<double, double>(p, 1, 0);
+        case 6: case 10: return multiply_vector<const void*, void>(p, single, single + 2);
+        default: return multiply_vector<const void*, void>(p, whole, whole + 2);
     }
 }
 

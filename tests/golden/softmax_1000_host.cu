@@ -51,6 +51,7 @@ softmax_row_f32(
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     const auto& x_row = x_load;  // each pass reads it again
 #endif
+    float v2_kept[32][LANES];  // it takes long to compute
 
     // pass 0: max
     float max0_acc[LANES];
@@ -88,6 +89,7 @@ softmax_row_f32(
             const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
             const bool inside = j0 + l < width;
             sum0_acc[l] = chosen(inside, sum0_acc[l] + v2, sum0_acc[l]);  // sum: f32[n0, 1], line 3
+            v2_kept[c][l] = v2;
         }
     }
     const float sum0 = join_row(sum0_acc, lane, Sum_f32());
@@ -96,13 +98,10 @@ softmax_row_f32(
 #pragma unroll ROW_CHUNKS
     for (index_t c = 0; c < chunks; ++c) {
         const index_t j0 = (c * THREADS_PER_ROW + lane) * LANES;
-        float x_v[LANES];
-        read_chunk(x_v, x_row, c, j0);
         float out_v[LANES];
 #pragma unroll
         for (int l = 0; l < LANES; ++l) {
-            const float v1 = x_v[l] - max0;  // subtract: f32[n0, n1], line 2
-            const float v2 = exp(v1);  // exp: f32[n0, n1], line 2
+            const float v2 = v2_kept[c][l];  // exp: f32[n0, n1], line 2, kept
             const float v4 = v2 / sum0;  // divide: f32[n0, n1], line 3
             out_v[l] = v4;
         }

@@ -177,6 +177,33 @@ def test_whole_quotients_keep_their_stated_ulp(dtype):
     assert largest_error(rest, wide_x % wide_y, dtype) <= OPERATORS["remainder"].ulp.host.f32
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_remainder_is_exact_whatever_the_quotient(dtype):
+    rng, kind = np.random.default_rng(0), np.dtype(dtype)
+    most = np.iinfo(f"i{kind.itemsize}").max
+    x, y = rng.integers(0, most, (2, COUNT // 10), f"i{kind.itemsize}").view(kind)
+    ends = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, np.finfo(kind).max], kind)
+    with np.errstate(all="ignore"):
+        below, whole = x * (kind.type(1) - np.finfo(kind).eps), np.ceil(np.abs(y) % 9) * x
+        first = np.concatenate([x, -x, below, whole, np.repeat(ends, ends.size)])
+        second = np.concatenate([y, -y, x, x, np.tile(ends, ends.size)])
+        expected = np.fmod(first, second)
+    made = ow.fuse(np.fmod)(first, second)
+
+    np.testing.assert_array_equal(np.isnan(expected), np.isnan(made))
+    number = ~np.isnan(expected)
+    assert expected[number].tobytes() == made[number].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exponentials_are_rounded_once_where_results_are_subnormal(dtype):
+    least = int(np.log2(float(np.finfo(dtype).smallest_subnormal)))
+    powers = np.arange(least - 3, least + 60).astype(dtype)
+    made = ow.fuse(np.exp2)(powers)
+
+    np.testing.assert_array_equal(made, np.ldexp(dtype(1), powers.astype(np.int32)))
+
+
 @pytest.mark.parametrize("name", FITS)
 def test_the_header_has_the_coefficients_of_a_fit(name):
     fit = FITS[name]

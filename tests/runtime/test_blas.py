@@ -9,6 +9,7 @@ from opweave.runtime.host import blas
 pytestmark = pytest.mark.host
 
 N = 48
+LARGE = 400  # with a vector a library pays from some size on
 
 
 def factor(dtype, seed, *shape):
@@ -60,6 +61,29 @@ def test_factors_may_lie_as_they_like(first, second):
     np.testing.assert_array_equal(fused(x, y), fused.unfused()(x, y))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("form", [
+    lambda a, x: a @ x, lambda a, x: x @ a, lambda a, x: a.T @ (a @ x), lambda a, x: (a @ x) @ a,
+    lambda a, x: a @ x[:, None], lambda a, x: x[None] @ a, lambda a, x: a @ x[::-1],
+    lambda a, x: a[:, ::2] @ x[::2], lambda a, x: (x * 2) @ a,
+])  # fmt: skip
+def test_a_matrix_with_a_vector_has_numpys_bits(form, layout, dtype):
+    a, x = LAYOUTS[layout](factor(dtype, 1, LARGE, LARGE)), factor(dtype, 2, LARGE)
+
+    np.testing.assert_array_equal(ow.fuse(form)(a, x), form(a, x))
+
+
+@pytest.mark.parametrize("form", [lambda a, x: a @ x, lambda a, x: x @ a])
+def test_a_product_with_a_vector_is_called_by_c(form, monkeypatch):
+    from opweave.runtime.host import plans
+
+    monkeypatch.setattr(plans, "computed_by_numpy", None)
+    a, x = factor("f8", 1, LARGE, LARGE), factor("f8", 2, LARGE)
+
+    np.testing.assert_array_equal(ow.fuse(form)(a, x), form(a, x))
+
+
 @pytest.mark.parametrize("shapes", [((999, N), (N, 1)), ((1, N), (N, 999)), ((3, N, N), (N, N))])
 def test_what_numpy_does_by_other_routines_is_left_to_it(shapes):
     x, y = (factor("f8", n, *shape) for n, shape in enumerate(shapes))
@@ -85,7 +109,7 @@ def test_a_matrix_by_itself_is_left_to_numpy_which_does_half_of_the_work(functio
 
 def test_without_numpys_own_library_its_function_is_asked(monkeypatch):
     x, y = factor("f4", 1, N, N), factor("f4", 2, N, N)
-    monkeypatch.setattr(blas, "routine", lambda letter: None)
+    monkeypatch.setattr(blas, "routine", lambda letter, name: None)
 
     np.testing.assert_array_equal(ow.fuse(lambda x, y: x @ y + 1)(x, y), x @ y + 1)
 

@@ -35,6 +35,19 @@ def test_the_flags_of_the_host_are_these():
     assert "-ffp-contract=off" in verify
 
 
+@pytest.mark.parametrize(
+    ("features", "mode", "wide"),
+    [("avx2 avx512_vbmi2", "run", True), ("avx2 avx512f", "run", False), ("asimd", "run", False),
+     ("avx2 avx512_vbmi2", "verify", False)],
+)  # fmt: skip
+def test_vectors_are_wide_where_that_does_not_slow_the_processor(
+    features, mode, wide, monkeypatch
+):
+    monkeypatch.setattr(hostcc, "cpu_features", lambda: features)
+
+    assert ("-mprefer-vector-width=512" in hostcc.flags(mode, fast=False)) == wide
+
+
 @pytest.mark.skipif(not hostcc.is_gcc(), reason="other linkers lay libraries out by themselves")
 def test_a_kernel_takes_two_mappings():
     def mapped():
