@@ -86,7 +86,8 @@ template <class T> OW_INLINE T log_beside(Pair<T> a, T more) {
     const Mantissa<T> m = mantissa_of(u.hi);
     const bool near = m.e == (T)0;
     const T lost = near ? a.lo : u.lo + a.lo;
-    const T low = (u.hi > Format<T>::FAR ? (T)0 : lost) / u.hi;  // of a large number subnormal
+    // of a large number it would be subnormal; by a mask, since of a choice g++ divides either one
+    const T low = of_bits(host_bits(lost) & ~mask_if<typename Format<T>::Bits>(u.hi > Format<T>::FAR)) / u.hi;
     return log_or_end(joined_log<T>({m.e + more, near ? a.hi : m.f}, low), u.hi);
 }
 template <class T> OW_INLINE T log1p_of(T x) {

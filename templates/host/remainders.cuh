@@ -23,8 +23,8 @@ static __attribute__((noinline, unused)) double far_remainder(double x, double y
 }
 OW_INLINE double fmod(double x, double y) {
     const double size = fabs(x), by = fabs(y);
-    const bool near = (size < by * 0x1p52) & (by < __builtin_inf());
-    return near ? copysign(rest_of_whole(size, by), x) : far_remainder(x, y);
+    if (size < by) return x;
+    return size < by * 0x1p52 ? copysign(rest_of_whole(size, by), x) : far_remainder(x, y);
 }
 OW_INLINE float fmod(float x, float y) { return (float)fmod((double)x, (double)y); }
 OW_AS_BEFORE
