@@ -139,7 +139,7 @@ def test_after_two_seconds_one_line_says_what_compiles_and_how_much_is_left(
     loud, capsys, monkeypatch
 ):
     monkeypatch.setattr(progress, "SECONDS_QUIET", 0.02)
-    monkeypatch.setattr(progress.environment, "cores", lambda: 2)
+    monkeypatch.setattr(progress.share, "cores", lambda: 2)
     at_once(time.sleep, [(0.0,), (0.1,), (0.15,)], kinds("train"))
 
     told = capsys.readouterr().err

@@ -57,28 +57,31 @@ def test_kernels_that_differ_in_more_than_names_have_binaries_of_their_own(what)
     assert not set(keys(function, *arguments)) & set(keys(scaled, X, Y))
 
 
-BOOSTED = ow.operator(
-    "boosted",
-    [ow.toggle("BOOST_IT", 0, 1), "x * 3\n#if BOOST_IT\n* 2\n#endif"],
-    "float",
-    lambda x: x * 3,
-)
-# a function, its options, its toggles
+def boosted():
+    """A function of an operator of one's own, which is there for one test."""
+    codes = [ow.toggle("BOOST_IT", 0, 1), "x * 3\n#if BOOST_IT\n* 2\n#endif"]
+    operator = ow.operator("boosted", codes, "float", lambda x: x * 3)
+    return lambda x, y: operator(x)
+
+
+# a function, None for that of the test; its options, its toggles
 VARIANTS = {
     "as chosen": (scaled, {}, {}),
     "fast math": (scaled, {"fast": True}, {}),
     "a toggle": (scaled, {}, {"USE_64BIT_INDEX": 1}),
     "a number of a template": (scaled, {}, {"VECTOR": 16}),
     "another number": (scaled, {}, {"VECTOR": 8}),
-    "a user's toggle": (lambda x, y: BOOSTED(x), {}, {"BOOST_IT": 0}),
-    "the same with another value": (lambda x, y: BOOSTED(x), {}, {"BOOST_IT": 1}),
+    "a user's toggle": (None, {}, {"BOOST_IT": 0}),
+    "the same with another value": (None, {}, {"BOOST_IT": 1}),
 }
 
 
 @pytest.mark.host
 def test_toggles_and_numbers_of_their_own_are_told_apart():
+    own = boosted()
     made = [
-        ow.fuse(f, **options).with_toggles(**toggles) for f, options, toggles in VARIANTS.values()
+        ow.fuse(f or own, **options).with_toggles(**toggles)
+        for f, options, toggles in VARIANTS.values()
     ]
     found = [k.binary.key for f in made for k in f.lower(X, Y).kernels]
 
