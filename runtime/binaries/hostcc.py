@@ -176,6 +176,11 @@ def temporary_folder() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@cache
+def _has_fast_wide(features: str) -> bool:
+    return WIDE_IS_FAST in features.split()
+
+
 def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     """Compiler flags of a mode, in order."""
     compiler = host_compiler()
@@ -185,7 +190,7 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     contraction = STRICT
     if fast:
         contraction = FAST if is_gcc() else CLANG_FAST
-    wide = WIDE if mode == "run" and WIDE_IS_FAST in cpu_features().split() else ()
+    wide = WIDE if mode == "run" and _has_fast_wide(cpu_features()) else ()
     return (*COMMON, *compiler.flags, *contraction, *wide, *MODES[mode], *hooks)
 
 

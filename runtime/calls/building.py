@@ -14,6 +14,8 @@ from opweave.runtime.calls.interface import Executor
 
 # What the scheduler of the host takes, once for all processes.
 SECONDS_OF_LIBRARY = 1.5
+# From so many seconds on one kernel alone is compiled on a thread too, so that progress is told.
+LONG_ALONE = 1.0
 # A kernel, its source, and the seconds that it is expected to compile.
 Costly = tuple[Kernel, str, float]
 
@@ -40,6 +42,6 @@ def build_all(lowered: Lowered, executor: Executor, extents: Extents) -> None:
     calls: list[tuple[Any, ...]] = [(each, executor.build, k, text) for k, text, each in found]
     calls += [(SECONDS_OF_LIBRARY, make) for make in executor.also if not make.called]
     calls.sort(key=lambda call: -call[0])
-    if len(calls) > 1 or (calls and executor.cached):
+    if len(calls) > 1 or (executor.cached and any(each >= LONG_ALONE for each, *_ in calls)):
         progress = Progress(lowered.graph.name, [seconds for seconds, *_ in calls])
         at_once(lambda make, *given: make(*given), [call for _, *call in calls], progress)

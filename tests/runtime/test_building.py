@@ -19,6 +19,7 @@ from opweave.runtime.binaries import compilers, progress
 from opweave.runtime.binaries.build import BinaryBuilder, builder
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.compilers import at_once
+from opweave.runtime.calls import building
 from opweave.runtime.calls.building import build_all, costs
 from opweave.runtime.process.locks import Once
 
@@ -165,6 +166,7 @@ def test_in_a_terminal_it_is_a_bar_with_an_end(loud, capsys, monkeypatch):
 @pytest.mark.host
 def test_a_long_kernel_alone_is_told_of_too(loud, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(progress, "SECONDS_QUIET", 0.0)
+    monkeypatch.setattr(building, "LONG_ALONE", 0.0)
     monkeypatch.setattr(builder(), "disk", DiskCache(tmp_path / "cache"))
     ow.fuse(lambda x: x * 1.0625)(X)  # the library of the host is made by now
     capsys.readouterr()
