@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from typing import Self
 
 from opweave.compiler.codegen.operands import GroupOperands, Key
@@ -28,8 +27,8 @@ class GroupFacts(GroupOperands):
 
         Nothing but the walk and the facts follows from extents.
         """
-        moved = copy(self)
-        moved.extents, moved.spans = extents, spans
+        moved = object.__new__(type(self))  # copy() takes three times as long
+        moved.__dict__ = {**self.__dict__, "extents": extents, "spans": spans}
         return moved if moved._walk() == self.walk else None
 
     def facts(self) -> Facts:

@@ -255,8 +255,7 @@ class Kernel:
 
     def elements(self, extents: Extents) -> tuple[int, int, int]:
         """Batch, rows and columns for given extents."""
-        batch, rows, cols = (count(e, extents) for e in (self.batch, self.rows, self.cols))
-        return batch, rows, cols
+        return count(self.batch, extents), count(self.rows, extents), count(self.cols, extents)
 
     def work(self, extents: Extents) -> int:
         """Steps that a launch takes, to share it out among the cores of a host."""

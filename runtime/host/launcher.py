@@ -126,7 +126,7 @@ class HostLaunch:
     @classmethod
     def of(cls, kernel: Kernel, binary: Binary, extents: Extents) -> HostLaunch:
         """The launch of a compiled kernel, over its grid."""
-        blocks = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
+        blocks = _blocks_of(binary)
         grid = kernel.grid(extents)
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
@@ -137,6 +137,14 @@ class HostLaunch:
 
 
 _libraries: dict[str, ctypes.CDLL] = {}
+_blocks: dict[str, int | None] = {}
+
+
+def _blocks_of(binary: Binary) -> int | None:
+    """The address of the function that runs blocks; ctypes takes long to say it."""
+    if binary.key not in _blocks:
+        _blocks[binary.key] = ctypes.cast(loaded(binary).ow_blocks, ctypes.c_void_p).value
+    return _blocks[binary.key]
 
 
 def loaded(binary: Binary) -> ctypes.CDLL:
