@@ -86,6 +86,7 @@ class Operator:
         notes_faults: its fragment notes operands that have no result, see ``index_of``.
         slope: largest derivative of a function that is not monotone, for error bounds.
         parts: of a composite, the names of the operators that it is made of, in order.
+        edits: of a composite, what stands for parts that a user has edited, by their names.
         like: of an operator of a user's, the built-in one as whose its errors grow.
     """
 
@@ -106,6 +107,7 @@ class Operator:
     notes_faults: bool = False
     slope: float | None = None
     parts: tuple[str, ...] = ()
+    edits: tuple[tuple[str, Operator], ...] = ()
     like: str = ""
 
     def __post_init__(self) -> None:
@@ -126,8 +128,8 @@ class Operator:
         What it means stays: ``check`` holds the new op-codes to it, by ``ulp`` or else the error
         of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
         ``ow.operator``, for a reduction, scan or product as in ``ow.reduction`` and ``ow.product``
-        (a fragment alone begins with what the old one does).  These make operators with a meaning
-        of their own.
+        (a fragment alone begins with what the old one does).  For a composite it is the list of
+        its parts, as long as before, with others in places of the op-codes that are edited.
 
         Raises:
             EditError: an operator of another kind; says why its list can only be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,6 @@ from opweave.opcodes.ulps import stated
 AROUND = "put elementwise op-codes around it, in the function or in ow.kernel"
 # Why the list of an operator can be read, and not edited.
 FIXED = {
-    Kind.COMPOSITE: (
-        "its op-codes can be read; edit those of its parts, and write the function of them"
-    ),
     Kind.MOVE: f"it has no fragment but an index map; {AROUND}",
     Kind.CREATE: f"its op-codes can be read; {AROUND}",
     Kind.MAP: f"it reads at computed places; {AROUND}",
@@ -27,6 +25,8 @@ FIXED = {
 
 def edited(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
     """See ``Operator.with_opcodes``."""
+    if operator.kind is Kind.COMPOSITE:
+        return _composite(operator, opcodes, ulp)
     is_map = operator.kind is Kind.MAP and not operator.tables and not operator.notes_faults
     if is_map:
         codes = _elementwise(operator, opcodes)
@@ -55,3 +55,47 @@ def _elementwise(operator: Operator, opcodes: Any) -> tuple[OpCode, ...]:
             "them as statements of one"
         )
     return codes
+
+
+def _composite(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
+    """A composite some of whose parts have other op-codes, wherever its definition has them."""
+    from opweave.opcodes import OPERATORS
+
+    if ulp is not None:
+        raise EditError(f"{operator.name}: ulp= is that of one part: edit the part, with its ulp=")
+    known = {**OPERATORS, **dict(operator.edits)}
+    edits = dict(operator.edits)
+    for part, codes in _by_part(operator, opcodes, known).items():
+        if codes == list(OPERATORS[part].opcodes):
+            edits.pop(part, None)
+        elif codes != list(known[part].opcodes):
+            edits[part] = known[part].with_opcodes(codes)
+    own = {**OPERATORS, **edits}
+    made = tuple(code for part in operator.parts for code in own[part].opcodes)
+    name = f"{operator.name}_{digest(repr(made))}"
+    return replace(operator, name=name, opcodes=made, edits=tuple(edits.items()))
+
+
+def _by_part(operator: Operator, opcodes: Any, known: Mapping[str, Operator]) -> dict[str, Any]:
+    """The op-codes of each part, by its name.
+
+    Raises:
+        EditError: another number of op-codes; a part that is there twice, edited in two ways.
+    """
+    given = [opcodes] if isinstance(opcodes, str) else list(opcodes)
+    if len(given) != len(operator.opcodes):
+        names = ", ".join(code.name for code in operator.opcodes)
+        raise EditError(
+            f"{operator.name}: expected a list of the {len(operator.opcodes)} op-codes of its "
+            f"parts ({names}), found {len(given)}"
+        )
+    found: dict[str, list[Any]] = {}
+    rest = iter(given)
+    for name in operator.parts:
+        codes = [next(rest) for _ in known[name].opcodes]
+        if found.setdefault(name, codes) != codes:
+            raise EditError(
+                f"{operator.name}: {name} is there {operator.parts.count(name)} times, and edited "
+                "in two ways; edit all alike, or write the function of what differs"
+            )
+    return found

@@ -6,7 +6,7 @@ has the classes.  ``is_traced_array`` asks at run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -69,6 +69,8 @@ class TracerLike(Protocol):
         asks_truth: each comparison of numbers is part of the guard.
         catches, catches_index: the function may catch errors; an IndexError.
         may_warn: what NumPy warns of, for the extents of the call, is refused.
+        suspects: values for which NumPy warns where they are not finite.
+        edits: what stands for operators, by name, while an edited composite is traced.
         watches: errors are looked for in what NumPy computes while tracing.
         numbers, divisors: numbers that were computed from others; quotients with their divisors.
     """
@@ -90,6 +92,8 @@ class TracerLike(Protocol):
     catches_index: bool
     may_warn: bool
     watches: bool
+    suspects: list[Value]
+    edits: Mapping[str, Operator]
     numbers: list[Expr]
     divisors: list[tuple[Expr, Expr]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from opweave.compiler.ir.expr import Expr, evaluate, literal
 from opweave.compiler.ir.values import Extent, Value, Where
 from opweave.compiler.traced.arrays import TracedArray
 from opweave.compiler.traced.choices import resolved
+from opweave.compiler.traced.composed import composed
 from opweave.compiler.traced.handwritten import launched
 from opweave.compiler.traced.made import Made, contents_of, is_array, is_boxed, users_line
 from opweave.compiler.traced.numbers import TracedScalar, scalar_apply
@@ -26,8 +27,6 @@ from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Kind, Operator
 from opweave.opcodes.errors import OpweaveError, SubclassError, TraceError, UnsupportedError
 
-# Operators whose loops in NumPy compare with NaN, which is an error there.
-COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
 # Operators of one function; each round of a Python loop adds its own.
 MOST_NODES = 20_000
 
@@ -42,10 +41,12 @@ class Tracer(SharedMemory):
         catches: the function may catch errors: those of empty reductions are raised inside of it.
         catches_index: it may catch those of places without an element, which NumPy looks for.
         array_class: what the arrays are to the user's function: NumPy's, or CuPy's.
+        edits: what stands for some operators, by name, while an edited composite is traced.
     """
 
     selects = True
     array_class: type = np.ndarray
+    edits: Mapping[str, Operator] = {}
     asks_truth = catches = catches_index = False
 
     def __init__(
@@ -93,12 +94,13 @@ class Tracer(SharedMemory):
     @unwatched
     def apply(self, operator: Operator, operands: Sequence[Any], attrs: Any = None) -> Any:
         """Apply an operator to traced values and numbers."""
+        operator = self.edits.get(operator.name, operator)
         where, operands = self.where(), resolved(operator, operands)
         is_kernel = operator.kind is Kind.HANDWRITTEN
         if not (is_kernel or any(isinstance(o, TracedArray) for o in operands)):
             return self._apply_to_scalars(operator, operands, attrs or {})
         if operator.kind is Kind.COMPOSITE:
-            return self._composite(operator, operands, attrs or {})
+            return composed(self, operator, operands, attrs or {})
         self.check_length(where)
         if operator.name in COMPARED:
             self.check_truth(operator, operands)
@@ -201,16 +203,6 @@ class Tracer(SharedMemory):
         """How many steps there are between two numbers that a user gives."""
         ends = (number_of(self, item) for item in (start, stop))
         return symbol_of(self, Expr("steps", (*ends, literal(step))))
-
-    def _composite(self, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
-        """Trace the definition in place of the composite."""
-        plain = operator.plain_attrs(attrs)
-        if operator.name in COMPARING:
-            self.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
-        try:
-            return operator.numpy(*operands, **plain)
-        except OpweaveError as error:
-            raise type(error)(f"{operator.name}: {error}") from None
 
     def _operand(self, operator: Operator, item: Any, where: Where) -> Any:
         if isinstance(item, TracedArray):

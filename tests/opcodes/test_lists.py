@@ -332,7 +332,7 @@ def test_statements_of_several_results_can_be_edited():
 
 REFUSED = {
     "of a product": ("matmul", "x", e.FragmentError, "an expression that reads acc, x and y"),
-    "of a composite": ("softmax", "x", e.EditError, "kind composite: its op-codes can be read"),
+    "of a composite": ("softmax", "x", e.EditError, "a list of the 7 op-codes of its parts"),
     "of a view": ("reshape", "x", e.EditError, "kind move: it has no fragment but an index map"),
     "of a gather": ("gather_1d", "x", e.EditError, "elementwise"),
     "of channels": ("grey", ["a = red", "a"], e.EditError, "one op-code over channels, found 2"),

@@ -1,0 +1,94 @@
+"""Composites of which a user edits some parts: everywhere, and nowhere else."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.opcodes import OPERATORS
+from opweave.opcodes.errors import EditError
+
+X = np.linspace(-3, 3, 40).reshape(4, 10).astype(np.float32)
+
+
+def with_part(name, part, text, **more):
+    """A composite with another text in place of all op-codes of a part that has one."""
+    row = OPERATORS[name]
+    codes = [text if code == OPERATORS[part].opcodes[0] else code for code in row.opcodes]
+    return row.with_opcodes(codes, **more)
+
+
+# a composite, its part, the new text, and what it computes then
+EDITS = {
+    "softmax": ("exp", "exp2(x)", lambda x: (e := np.exp2(x - x.max(-1, keepdims=True))) / e.sum(-1, keepdims=True)),
+    "sigmoid": ("exp", "exp2(x)", lambda x: 1 / (1 + np.exp2(-x))),
+    "gelu": ("tanh", "x", lambda x: 0.5 * x * (1 + 0.7978845608028654 * (x + 0.044715 * x * x * x))),
+    "std": ("sqrt", "x + 1", lambda x: x.var() + 1),
+}  # fmt: skip
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", EDITS)
+def test_a_part_that_is_edited_is_another_wherever_the_definition_has_it(name):
+    part, text, expected = EDITS[name]
+    own = with_part(name, part, text)
+    fused = ow.fuse(lambda x: own(x))
+
+    assert np.allclose(fused(X), expected(X), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(fused(X), fused.unfused()(X))
+    assert f" {part}_" in fused.lower(X, target="sm_80").source
+
+
+def test_the_definition_itself_and_other_operators_stay_as_they_were():
+    own = with_part("softmax", "exp", "exp2(x)")
+    program = ow.fuse(lambda x: (own(x), np.exp(x), OPERATORS["softmax"](x))).lower(X)
+    names = [node.operator.name for node in program.lowered.graph.nodes]
+
+    assert names.count("exp") == 2
+    assert sum(name.startswith("exp_") for name in names) == 1
+
+
+def test_an_edited_list_can_be_read_edited_again():
+    own = with_part("softmax", "exp", "exp2(x)")
+    again = own.with_opcodes(own.opcodes)
+    back = own.with_opcodes(OPERATORS["softmax"].opcodes)
+
+    assert "exp2(x)" in str(own.opcodes)
+    assert again.opcodes == own.opcodes
+    assert back.opcodes == OPERATORS["softmax"].opcodes
+
+
+def test_an_edit_that_means_something_else_is_found_by_check():
+    own = with_part("softmax", "exp", "exp2(x)")
+    with pytest.raises(ow.OpweaveError, match="outside its derived bound"):
+        ow.fuse(lambda x: own(x)).check(X)
+
+
+REFUSED = {
+    "another number of op-codes": (
+        lambda: OPERATORS["softmax"].with_opcodes(["exp2(x)"]),
+        r"softmax: expected a list of the \d op-codes of its parts \(.*exp.*\), found 1",
+    ),
+    "a text": (
+        lambda: OPERATORS["sigmoid"].with_opcodes("exp2(x)"),
+        "sigmoid: expected a list of the 4 op-codes",
+    ),
+    "one part in two ways": (
+        lambda: OPERATORS["gelu"].with_opcodes(["x + y", *OPERATORS["gelu"].opcodes[1:]]),
+        "gelu: multiply is there 6 times, and edited in two ways; edit all alike",
+    ),
+    "a bound of the whole": (
+        lambda: with_part("softmax", "exp", "exp2(x)", ulp=3),
+        "softmax: ulp= is that of one part",
+    ),
+    "a part that can only be read": (
+        lambda: OPERATORS["neighbour"].with_opcodes(["x"] * 5),
+        "coordinate: expected an elementwise operator",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_edit_of_a_composite_is_refused_with_the_remedy(what):
+    make, says = REFUSED[what]
+    with pytest.raises(EditError, match=says):
+        make()
