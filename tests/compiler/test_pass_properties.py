@@ -135,11 +135,6 @@ def operators(nodes):
     return sorted(n.operator.name for n in nodes)
 
 
-def contents(schedule):
-    """The operators of each kernel."""
-    return [operators(schedule.graph.nodes[i] for i in g.nodes) for g in schedule.groups]
-
-
 @quick
 @given(programs, st.integers(0, 2**31))
 def test_the_order_of_independent_nodes_changes_no_result(program, seed):
@@ -152,7 +147,8 @@ def test_the_order_of_independent_nodes_changes_no_result(program, seed):
     for a, b in zip(*(reference(program, g, extents, constants) for g in simple), strict=True):
         assert np.array_equal(bits_of(np.asarray(a)), bits_of(np.asarray(b)))
     assert operators(simple[0].nodes) == operators(simple[1].nodes)
-    assert sorted(contents(schedules[0])) == sorted(contents(schedules[1]))
+    # of two consumers that each could join a producer, but not both, the first does
+    assert len(schedules[0].groups) == len(schedules[1].groups)
 
 
 def digest_apart(seed: str) -> str:
