@@ -67,6 +67,7 @@ class Kernel:
         carried: operands and the results that take their place in the next turn of a loop.
         index, guard: op-codes of a user's in the place of the template's.
         most_blocks: of a launch whose index is a loop, 0 for as many as the elements take.
+        is_long: it has functions of many operations, worth the widest vectors of a host.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Kernel:
     index: Structural | None = None
     guard: Structural | None = None
     most_blocks: int = 0
+    is_long: bool = False
 
     @property
     def declarations(self) -> tuple[str, ...]:
@@ -267,8 +269,7 @@ class Kernel:
         batch, rows, cols = self.elements(extents)
         if self.template == "columns":
             return batch * cols == 0
-        reduces = any(step.reductions for step in self.passes)
-        return batch * rows == 0 or (cols == 0 and not reduces)
+        return batch * rows == 0 or (cols == 0 and not any(p.reductions for p in self.passes))
 
     def grid(self, extents: Extents) -> tuple[int, int, int]:
         """Blocks of a launch.

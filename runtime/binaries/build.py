@@ -53,7 +53,7 @@ def header_digest() -> str:
 
 def on_host(arch: str, mode: str) -> bool:
     """True if the host's compiler builds it: for the host itself, or to verify or sanitize."""
-    return arch == "host" or mode != "run"
+    return arch == "host" or mode not in hostcc.RUN
 
 
 def key_parts(source: str, arch: str, *, fast: bool = False, mode: str = "run") -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _common(
 
     On a GPU its function keeps its name, which profilers show.
     """
-    if params is None or mode != "run":
+    if params is None or mode not in hostcc.RUN:
         return Canonical(source, name)
     return canonical(source, name, tuple(params), keeps_name=arch != "host")
 
@@ -220,6 +220,8 @@ def build_kernel(
     text, arch, params = source, kernel.target, params_of(kernel)
     if isinstance(kernel, HandwrittenKernel) and on_host(arch, mode):
         text, mode = host_source(source, kernel.name), "sanitize"  # as CUDA, not with our helpers
+    elif kernel.is_long and arch == "host" and mode == "run":
+        mode = "run long"
     try:
         return builder().build(
             text, kernel.name, arch, fast=fast, mode=mode, cached=cached, params=params

@@ -36,10 +36,6 @@ COMMON = (
     "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-U_FORTIFY_SOURCE", "-fno-exceptions",
     "-fno-rtti", "-fno-builtin", "-w",
 )  # fmt: skip
-# Vectors as wide as the processor has them.  Compilers take half of that unless told, since the
-# first processors with AVX-512 slowed down for whole ones; those with VBMI2 (Ice Lake) do not.
-WIDE = ("-mprefer-vector-width=512",)
-WIDE_IS_FAST = "avx512_vbmi2"
 # What a kernel is compiled for.  Kernels that are checked are not optimised, so that a read which
 # a GPU would make is made even if its value is not used.  They have no canary, which would end the
 # process where a kernel writes past a local array.  To sanitize, the compiler puts a call in front
@@ -47,12 +43,19 @@ WIDE_IS_FAST = "avx512_vbmi2"
 # checker has here), and line tables into the object.  That is linked apart, without a runtime.
 MODES: dict[str, tuple[str, ...]] = {
     "run": ("-fno-sanitize=all",),
+    "run long": ("-fno-sanitize=all",),
     "verify": ("-fno-sanitize=all", "-DOW_VERIFY", "-O0", "-fno-stack-protector"),
     "sanitize": (
         "-DOW_VERIFY", "-DOW_SANITIZE", "-O0", "-fno-stack-protector", "-g1", "-gdwarf-4",
         "-fno-sanitize=undefined",
     ),
 }  # fmt: skip
+# Kernels that run; long ones have vectors as wide as the processor's.  Compilers take half of that
+# unless told, since the first processors with AVX-512 slowed down for whole ones, and for all that
+# ran next; those with VBMI2 (Ice Lake) do so less.
+RUN = ("run", "run long")
+WIDE = ("-mprefer-vector-width=512",)
+WIDE_IS_FAST = "avx512_vbmi2"
 # The same for g++ and clang: the checker is told of every access, index and address.  Volatile
 # accesses are marked; calls are not told.
 GCC_HOOKS = (
@@ -190,7 +193,7 @@ def flags(mode: str, *, fast: bool) -> tuple[str, ...]:
     contraction = STRICT
     if fast:
         contraction = FAST if is_gcc() else CLANG_FAST
-    wide = WIDE if mode == "run" and _has_fast_wide(cpu_features()) else ()
+    wide = WIDE if mode == "run long" and _has_fast_wide(cpu_features()) else ()
     return (*COMMON, *compiler.flags, *contraction, *wide, *MODES[mode], *hooks)
 
 
@@ -208,7 +211,7 @@ def is_gcc() -> bool:
 
 def weaker(mode: str) -> tuple[tuple[str, ...], ...]:
     """Flags to add, one after the other, where the compiler fails; with -O0 there are none."""
-    return host_compiler().weaker if mode == "run" else ()
+    return host_compiler().weaker if mode in RUN else ()
 
 
 def compile_host(

@@ -8,7 +8,7 @@ import pytest
 
 import opweave as ow
 from opweave.runtime.binaries import hostcc, nvrtc
-from opweave.runtime.binaries.build import HOST_INCLUDE, BinaryBuilder, key_parts
+from opweave.runtime.binaries.build import HOST_INCLUDE, BinaryBuilder, build_kernel, key_parts
 from opweave.runtime.binaries.cache import DiskCache, key_of
 from opweave.templates import TEMPLATES
 
@@ -37,7 +37,8 @@ def test_the_flags_of_the_host_are_these():
 
 @pytest.mark.parametrize(
     ("features", "mode", "wide"),
-    [("avx2 avx512_vbmi2", "run", True), ("avx2 avx512f", "run", False), ("asimd", "run", False),
+    [("avx2 avx512_vbmi2", "run long", True), ("avx2 avx512f", "run long", False),
+     ("asimd", "run long", False), ("avx2 avx512_vbmi2", "run", False),
      ("avx2 avx512_vbmi2", "verify", False)],
 )  # fmt: skip
 def test_vectors_are_wide_where_that_does_not_slow_the_processor(
@@ -46,6 +47,24 @@ def test_vectors_are_wide_where_that_does_not_slow_the_processor(
     monkeypatch.setattr(hostcc, "cpu_features", lambda: features)
 
     assert ("-mprefer-vector-width=512" in hostcc.flags(mode, fast=False)) == wide
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("function", "is_long"), [
+    (np.exp, True), (lambda x: x % 3, True), (lambda x: np.tanh(x).sum(axis=0), True),
+    (np.sqrt, False), (lambda x: x * 2 + 1, False), (lambda x: x.sum(axis=1), False),
+])  # fmt: skip
+def test_kernels_of_long_functions_are_built_for_wide_vectors_and_no_others(
+    function, is_long, monkeypatch
+):
+    def asked(mode, fast):
+        raise KeyError(mode)
+
+    kernel = ow.fuse(function).lower(np.ones((70, 80), np.float32), target="host").kernels[0].data
+    monkeypatch.setattr(hostcc, "flags", asked)
+    with pytest.raises(KeyError, match="'run long'" if is_long else "'run'"):
+        build_kernel(kernel, "int x;")
+    assert hostcc.weaker("run long") == hostcc.weaker("run")
 
 
 @pytest.mark.skipif(not hostcc.is_gcc(), reason="other linkers lay libraries out by themselves")
