@@ -46,6 +46,10 @@ class Ready(NamedTuple):
         """Run with these leaves; ``containers`` are those of the arguments."""
         numbers = self.numbers(values) if self.names else {}
         outputs = self.prepared([values[i] for i in self.arrays], numbers)
+        return self._packed(outputs, containers)
+
+    def _packed(self, outputs: list[Any], containers: Sequence[Any]) -> Any:
+        """The outputs as the function returns them."""
         if self.structure is None:
             return outputs[0]
         return packed(self.structure, outputs, containers)
@@ -55,7 +59,7 @@ class Ready(NamedTuple):
         given = [values[i] for i in self.arrays]
         numbers = self.numbers(values) if self.names else {}
         outputs = into(out, self.prepared, given, numbers)
-        return packed(self.structure, outputs, containers)
+        return self._packed(outputs, containers)
 
     def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
         """All outputs for these leaves; see ``writes.written`` for ``count``."""
@@ -82,15 +86,12 @@ class Writing(Ready):
     __slots__ = ()
 
     def __call__(self, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
-        outputs = self.outputs(values)
-        if self.structure is None:
-            return outputs[0]
-        return packed(self.structure, outputs, containers)
+        return self._packed(self.outputs(values), containers)
 
     def into(self, out: Any, values: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         check_fitting(out, self.prepared, self.returned)
         found = copied_into(out, self.outputs(values)[: self.returned])
-        return packed(self.structure, found, containers)
+        return self._packed(found, containers)
 
     def outputs(self, values: Sequence[Any], count: int | None = None) -> list[Any]:
         numbers = self.numbers(values) if self.names else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any
 from weakref import ref
 
@@ -27,7 +28,7 @@ def into(out: Any, prepared: Prepared, arrays: Sequence[Any], env: Mapping[str, 
     for target, value in zip(targets, outputs, strict=True):
         _check(target, value, prepared)
     direct = _remembered(targets, prepared, arrays)
-    if not prepared.added <= direct.keys():
+    if prepared.added and not prepared.added <= direct.keys():
         raise ArgumentError(
             "out=: the kernel adds to what is there: expected a C-contiguous array that shares no "
             "memory with an argument, found one that is written by a copy"
@@ -102,7 +103,7 @@ def _remembered(
     """
     held = (*targets, *arrays)
     known, places = prepared.last_targets
-    if len(known) != len(held) or any(r() is not a for r, a in zip(known, held, strict=True)):
+    if len(known) != len(held) or not all(map(is_, [r() for r in known], held)):
         places = _straight(targets, prepared, arrays)
         prepared.last_targets = (tuple(map(ref, held)), places)
     return {value: targets[place] for value, place in places}
