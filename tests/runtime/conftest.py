@@ -138,3 +138,31 @@ def warm(tmp_path_factory):
 def root(warm, tmp_path):
     """A copy of it, for one test."""
     return shutil.copytree(warm, tmp_path / "cache")
+
+
+@pytest.fixture
+def opted(launches, monkeypatch):
+    """What functions are asked for in shared memory: (function, attribute, bytes).
+
+    Launches are (grid, block, bytes), on a device whose blocks may opt in to 227 KiB.
+    """
+    asked = []
+    cuda = sys.modules["cupy"].cuda
+    found = {**cuda.runtime.getDeviceProperties(0), "sharedMemPerBlockOptin": 227 << 10}
+    monkeypatch.setattr(cuda.runtime, "getDeviceProperties", lambda index: found)
+    monkeypatch.setattr(
+        cuda.driver, "funcSetAttribute", lambda *args: asked.append(args), raising=False
+    )
+
+    class Function:
+        ptr = 5
+
+        def __call__(self, grid, block, args, shared_mem=0):
+            launches.append((grid, block, shared_mem))
+
+    class Module:
+        load = staticmethod(lambda cubin: None)
+        get_function = staticmethod(lambda name: Function())
+
+    monkeypatch.setattr(cuda, "function", types.SimpleNamespace(Module=Module))
+    return asked
