@@ -22,7 +22,7 @@ from opweave.compiler.codegen.assemble_scans import (
 )
 from opweave.compiler.codegen.assembler import Assembler
 from opweave.compiler.codegen.operands import Setting
-from opweave.compiler.codegen.structure import TAKES, structured
+from opweave.compiler.codegen.structure import TAKES, check_used, structured
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.walks import Walk
 from opweave.compiler.toggles.facts import Facts
@@ -55,7 +55,10 @@ def assemble(setting: Setting) -> tuple[Kernel, ...]:
         EditError, DTypeError: a structural op-code that does not fit.
     """
     found = _assemblers(setting, lambda kind, number: kind(setting, number))
-    return tuple(structured(made.kernel(), setting, number) for number, made in enumerate(found))
+    made = tuple(structured(each.kernel(), setting, number) for number, each in enumerate(found))
+    if made:
+        check_used(made, setting)
+    return made
 
 
 class ShapeClasses:

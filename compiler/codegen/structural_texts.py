@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opweave.compiler.codegen.structure import factors_of, loads_of, stores_of
+from opweave.compiler.kernels.accessed import factors_of, loads_of, stores_of
 from opweave.compiler.kernels.kernel import Kernel
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from opweave.compiler.codegen.operands import Setting
 from opweave.compiler.ir.graph import Graph
 from opweave.compiler.ir.values import Value
+from opweave.compiler.kernels.accessed import accessed, factors_of, shown_accesses
 from opweave.compiler.kernels.addressed import Factor
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import OperandLoad, OperandStore, Pass
@@ -74,10 +75,10 @@ def placed(kernel: Kernel, name: str, code: Structural) -> list[Placed]:
         )
     if phase in ONCE:
         return [Placed(code, kernel.group)]
-    given, names = name.removeprefix(phase.value).strip(), _names(kernel, phase)
+    given, names = name.removeprefix(phase.value).strip(), accessed(kernel, phase)
     found = [n for n in names if given in ("", n)]
     if not found or (phase is Phase.STORE and len(found) > 1):
-        raise EditError(f"replace {shown(name)}: expected one of {_has(kernel, phase)}")
+        raise EditError(f"replace {shown(name)}: expected one of {shown_accesses(kernel, phase)}")
     return [Placed(code, kernel.group, n) for n in found]
 
 
@@ -146,32 +147,13 @@ def _read_by(factor: Factor, code: Structural | None, used: Sequence[str]) -> Fa
     return replace(factor, by=code, reader=reader)
 
 
-def factors_of(kernel: Kernel) -> list[Factor]:
-    """Arrays that pass through tiles."""
-    product = kernel.product
-    return [*kernel.across, *((product.x, product.y) if product is not None else ())]
-
-
-def _names(kernel: Kernel, phase: Phase) -> list[str]:
-    """The names of what a kernel loads or stores in memory."""
-    if phase is Phase.STORE:
-        return [p.name for p in kernel.params if p.kind == "output"]
-    loads = (load.name for load in loads_of(kernel) if load.access.kind != "staged")
-    return list(dict.fromkeys((*(f.name for f in factors_of(kernel)), *loads)))
-
-
-def _has(kernel: Kernel, phase: Phase) -> str:
-    names = ", ".join(f"{phase.value} {n}" for n in _names(kernel, phase))
-    return f"those of {kernel.name}: {names or f'no {phase.value}'}"
-
-
 def _named(kernel: Kernel, setting: Setting, placed: Placed) -> list[str]:
     """The kernel's names for what an op-code loads or stores: of an argument all its views.
 
     Raises:
-        EditError: it does neither; of several kernels of a list another one may.
+        EditError: it does neither; of the kernels of a list another one may.
     """
-    known, graph = _names(kernel, placed.code.phase), setting.schedule.graph
+    known, graph = accessed(kernel, placed.code.phase), setting.schedule.graph
     if isinstance(placed.of, int):
         base = _stored_base(graph, placed)
         found = [p.name for p in kernel.params if p.kind == "output" and p.source == base]
@@ -183,12 +165,29 @@ def _named(kernel: Kernel, setting: Setting, placed: Placed) -> list[str]:
     else:
         found = [placed.of]
     found = [name for name in found if name in known]
-    if not found and (placed.group != EACH or len(setting.schedule.groups) == 1):
-        raise EditError(
-            f"{placed.place}: {kernel.name} has no such array for {placed.code.name}; expected "
-            f"one of {_has(kernel, placed.code.phase)}"
-        )
+    if not found and placed.group != EACH:
+        raise _refused([kernel], placed)
     return found
+
+
+def check_used(kernels: Sequence[Kernel], setting: Setting) -> None:
+    """Check that each op-code for all kernels of a list stands in one of them.
+
+    Raises:
+        EditError: one does not.
+    """
+    for placed in setting.structure:
+        anywhere = placed.group == EACH and placed.of != ""
+        if anywhere and not any(_named(kernel, setting, placed) for kernel in kernels):
+            raise _refused(kernels, placed)
+
+
+def _refused(kernels: Sequence[Kernel], placed: Placed) -> EditError:
+    names = " and ".join(kernel.name for kernel in kernels)
+    has = "; ".join(shown_accesses(kernel, placed.code.phase) for kernel in kernels)
+    return EditError(
+        f"{placed.place}: {names} has no such array for {placed.code.name}; expected one of {has}"
+    )
 
 
 def _stored_base(graph: Graph, placed: Placed) -> int:
@@ -221,14 +220,6 @@ def _replaced(items: Iterable[Access], codes: Mapping[str, Structural]) -> tuple
                 f"of its own; expected one of {', '.join(BY_ELEMENT)}"
             )
     return tuple(replace(item, by=codes.get(item.name)) for item in items)
-
-
-def loads_of(kernel: Kernel) -> list[OperandLoad]:
-    return [*kernel.row_loads, *(load for step in kernel.passes for load in step.loads)]
-
-
-def stores_of(kernel: Kernel) -> list[OperandStore]:
-    return [*kernel.row_stores, *(store for step in kernel.passes for store in step.stores)]
 
 
 def _most_blocks(kernel: Kernel, setting: Setting, index: Structural | None) -> int:

@@ -442,6 +442,15 @@ def test_a_list_that_is_unfused_keeps_its_structural_op_codes(codes, text, count
     assert program.check(x).ok
 
 
+def test_a_load_that_no_kernel_has_is_refused_unfused_too():
+    k = ow.kernel([ow.load("x", by=ow.structural("load", "*p * 2")), ow.load("i"),
+                   o.gather_1d("x", "i"), o.add(1.0), ow.store()])  # fmt: skip
+
+    for f in (k.fused, k.fused.unfused()):
+        with pytest.raises(e.EditError, match="load x: .* has no such array for own"):
+            f.lower(X, np.arange(4), target="sm_80")
+
+
 @host
 def test_a_store_that_adds_does_so_unfused_too():
     k = ow.kernel([ow.load("x"), o.multiply(2), o.add(1), ow.store(by=o.accumulate)])
