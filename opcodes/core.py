@@ -129,7 +129,7 @@ class Operator:
         of the old ones.  ``opcodes`` is a fragment or a list: for an elementwise operator as in
         ``ow.operator``, for a reduction, scan or product as in ``ow.reduction`` and ``ow.product``
         (a fragment alone begins with what the old one does).  For a composite it is the list of
-        its parts, as long as before, with others in places of the op-codes that are edited.
+        its parts, as long as before, with other op-codes, or ``{"exp": edited}`` with operators.
 
         Raises:
             EditError: an operator of another kind; says why its list can only be read.

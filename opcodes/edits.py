@@ -39,7 +39,7 @@ def edited(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
             f"{operator.name}: expected an elementwise operator, a reduction, a scan or a "
             f"product, found one of kind {operator.kind.value}: {FIXED[operator.kind]}"
         )
-    name = f"{operator.name}_{digest(repr(codes))}"
+    name = f"{operator.name}_{digest(repr(codes if ulp is None else (codes, ulp)))}"
     renamed = tuple(c.named(name) if c.name == operator.name else c for c in codes)
     figures = operator.ulp if ulp is None else stated(ulp)
     return replace(operator, name=name, opcodes=renamed, ulp=figures, like=operator.law)
@@ -62,25 +62,54 @@ def _composite(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
     from opweave.opcodes import OPERATORS
 
     if ulp is not None:
-        raise EditError(f"{operator.name}: ulp= is that of one part: edit the part, with its ulp=")
+        raise EditError(
+            f"{operator.name}: ulp= is that of one part: give the part, edited with its ulp=, as "
+            "in {'exp': ow.opcodes.exp.with_opcodes(text, ulp=2)}"
+        )
     known = {**OPERATORS, **dict(operator.edits)}
     edits = dict(operator.edits)
-    for part, codes in _by_part(operator, opcodes, known).items():
-        if codes == list(OPERATORS[part].opcodes):
-            edits.pop(part, None)
-        elif codes != list(known[part].opcodes):
-            edits[part] = known[part].with_opcodes(codes)
+    if isinstance(opcodes, Mapping):
+        edits |= {name: _part(operator, name, own) for name, own in opcodes.items()}
+    else:
+        for part, codes in _by_part(operator, opcodes, known).items():
+            if codes == list(OPERATORS[part].opcodes):
+                edits.pop(part, None)
+            elif codes != list(known[part].opcodes):
+                edits[part] = known[part].with_opcodes(codes)
+    if edits == dict(operator.edits):
+        return operator
+    if not edits and operator.law in OPERATORS:
+        return OPERATORS[operator.law]
     own = {**OPERATORS, **edits}
     made = tuple(code for part in operator.parts for code in own[part].opcodes)
-    name = f"{operator.name}_{digest(repr(made))}"
-    return replace(operator, name=name, opcodes=made, edits=tuple(edits.items()))
+    name = f"{operator.law}_{digest(repr(sorted((n, own[n].name) for n in edits)))}"
+    changed = tuple(edits.items())
+    return replace(operator, name=name, opcodes=made, edits=changed, like=operator.law)
+
+
+def _part(operator: Operator, name: Any, own: Any) -> Operator:
+    """What takes the place of a part.
+
+    Raises:
+        EditError: there is no such part, or that is no operator made of it.
+    """
+    if name not in operator.parts:
+        parts = ", ".join(dict.fromkeys(operator.parts))
+        raise EditError(f"{operator.name}: expected the name of a part ({parts}), found {name!r}")
+    if not isinstance(own, Operator) or own.law != name:
+        shown = own.name if isinstance(own, Operator) else type(own).__name__
+        raise EditError(
+            f"{operator.name}: {name}: expected ow.opcodes.{name}.with_opcodes(...), found {shown}"
+        )
+    return own
 
 
 def _by_part(operator: Operator, opcodes: Any, known: Mapping[str, Operator]) -> dict[str, Any]:
     """The op-codes of each part, by its name.
 
     Raises:
-        EditError: another number of op-codes; a part that is there twice, edited in two ways.
+        EditError: another number of op-codes; a part that is there twice, edited in two ways; a
+            part that a user has edited before it became one.
     """
     given = [opcodes] if isinstance(opcodes, str) else list(opcodes)
     if len(given) != len(operator.opcodes):
@@ -92,6 +121,11 @@ def _by_part(operator: Operator, opcodes: Any, known: Mapping[str, Operator]) ->
     found: dict[str, list[Any]] = {}
     rest = iter(given)
     for name in operator.parts:
+        if name not in known:
+            raise EditError(
+                f"{operator.name}: its part {name} is an operator of your own: edit that, and "
+                "make the operator of it anew"
+            )
         codes = [next(rest) for _ in known[name].opcodes]
         if found.setdefault(name, codes) != codes:
             raise EditError(

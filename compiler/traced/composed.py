@@ -17,7 +17,7 @@ COMPARING = ("logaddexp", "logaddexp2", "logsumexp")
 def composed(tracer: TracerLike, operator: Operator, operands: Sequence[Any], attrs: Any) -> Any:
     """Trace the definition, with the operators that stand for edited parts."""
     plain = operator.plain_attrs(attrs)
-    if operator.name in COMPARING:
+    if operator.law in COMPARING:
         tracer.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
     before, tracer.edits = tracer.edits, {**tracer.edits, **dict(operator.edits)}
     try:

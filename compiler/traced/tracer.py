@@ -102,7 +102,7 @@ class Tracer(SharedMemory):
         if operator.kind is Kind.COMPOSITE:
             return composed(self, operator, operands, attrs or {})
         self.check_length(where)
-        if operator.name in COMPARED:
+        if operator.law in COMPARED:
             self.check_truth(operator, operands)
         check_operands(self, operator, operands, attrs)
         typed = [self._operand(operator, o, where) for o in operands]

@@ -47,20 +47,43 @@ def test_the_definition_itself_and_other_operators_stay_as_they_were():
     assert sum(name.startswith("exp_") for name in names) == 1
 
 
-def test_an_edited_list_can_be_read_edited_again():
+def test_an_edited_list_can_be_read_edited_again_and_undone():
     own = with_part("softmax", "exp", "exp2(x)")
-    again = own.with_opcodes(own.opcodes)
-    back = own.with_opcodes(OPERATORS["softmax"].opcodes)
+    twice = own.with_opcodes({"divide": OPERATORS["divide"].with_opcodes("x / y * (T)2")})
 
     assert "exp2(x)" in str(own.opcodes)
-    assert again.opcodes == own.opcodes
-    assert back.opcodes == OPERATORS["softmax"].opcodes
+    assert own.with_opcodes(own.opcodes) is own
+    assert own.with_opcodes(OPERATORS["softmax"].opcodes) is OPERATORS["softmax"]
+    assert OPERATORS["softmax"].with_opcodes(OPERATORS["softmax"].opcodes) is OPERATORS["softmax"]
+    assert dict(twice.edits).keys() == {"exp", "divide"}
+    assert twice.name.count("_") == own.name.count("_") == 1
+
+
+def test_a_part_keeps_the_error_that_was_stated_for_it():
+    exp = OPERATORS["exp"].with_opcodes("exp2(x * (T)1.4426950408889634)", ulp=77)
+    own = OPERATORS["softmax"].with_opcodes({"exp": exp})
+
+    assert dict(own.edits)["exp"].ulp == exp.ulp != OPERATORS["exp"].ulp
+    assert ow.fuse(lambda x: own(x)).check(X).ok
+    assert exp.name != OPERATORS["exp"].with_opcodes(exp.opcodes[0].rows[0].text, ulp=3).name
+
+
+def test_an_edited_composite_has_the_laws_of_the_one_that_it_was():
+    own = with_part("logaddexp", "log1p", "log(1 + x)")
+    assert own.law == "logaddexp"
+    assert ow.fuse(lambda x: own(x, x)).check(X).ok
 
 
 def test_an_edit_that_means_something_else_is_found_by_check():
     own = with_part("softmax", "exp", "exp2(x)")
     with pytest.raises(ow.OpweaveError, match="outside its derived bound"):
         ow.fuse(lambda x: own(x)).check(X)
+
+
+def of_an_edited_square():
+    square, root = OPERATORS["square"].with_opcodes("x * x * (T)2"), OPERATORS["sqrt"]
+    return ow.reduction("norm", [square, "acc = 0", "acc + x", root], "float",
+                        lambda acc, x: acc + x)  # fmt: skip
 
 
 REFUSED = {
@@ -79,6 +102,18 @@ REFUSED = {
     "a bound of the whole": (
         lambda: with_part("softmax", "exp", "exp2(x)", ulp=3),
         "softmax: ulp= is that of one part",
+    ),
+    "a part that there is not": (
+        lambda: OPERATORS["softmax"].with_opcodes({"sin": OPERATORS["sin"]}),
+        r"softmax: expected the name of a part \(max, subtract, exp, sum, divide\), found 'sin'",
+    ),
+    "another operator for a part": (
+        lambda: OPERATORS["softmax"].with_opcodes({"exp": OPERATORS["exp2"]}),
+        r"exp: expected ow\.opcodes\.exp\.with_opcodes\(\.\.\.\), found exp2",
+    ),
+    "a part that was edited before": (
+        lambda: (r := of_an_edited_square()).with_opcodes([*r.opcodes[:-1], "x + 1"]),
+        "norm: its part square_.* is an operator of your own: edit that",
     ),
     "a part that can only be read": (
         lambda: OPERATORS["neighbour"].with_opcodes(["x"] * 5),
