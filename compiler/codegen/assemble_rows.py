@@ -30,15 +30,18 @@ class RowAssembler(Assembler):
         before, passes = super()._passes()
         if not self.device.is_host or self.form.plan is None:
             return before, passes
-        return before, keeping(
-            passes, self._worth_keeping, self.facts().row_chunks, self.form.plan.lanes
-        )
+        elements = self.facts().row_chunks * self.form.plan.lanes
+        return before, keeping(passes, self._worth_keeping, elements)
 
     def _worth_keeping(self, line: Line) -> DType | None:
-        """The dtype of what a line computes, if that takes longer than to read it again."""
+        """The dtype of what a line computes, if that takes longer than to read it again.
+
+        Operators of several op-codes have no line that computes all, and others in each pass.
+        """
         node = self.graph.nodes[line.node] if line.node >= 0 else None
-        is_long = node is not None and node.operator.cost.slots >= WORTH_KEEPING
-        return node.result.dtype if node is not None and is_long else None
+        if node is None or len(node.operator.opcodes) > 1:
+            return None
+        return node.result.dtype if node.operator.cost.slots >= WORTH_KEEPING else None
 
 
 class MapAssembler(Assembler):

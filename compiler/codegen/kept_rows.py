@@ -18,18 +18,18 @@ MOST_BYTES = 16384
 
 
 def keeping(
-    passes: Sequence[Pass], worth_keeping: Callable[[Line], DType | None], chunks: int, lanes: int
+    passes: Sequence[Pass], worth_keeping: Callable[[Line], DType | None], elements: int
 ) -> list[Pass]:
     """The passes, of which later ones read what an earlier one has kept.
 
     Args:
         worth_keeping: the dtype of a line's result, None if it is quick to compute.
-        chunks, lanes: those of a row.
+        elements: as many as a row may have.
     """
     made: list[Pass] = []
     computed: dict[str, tuple[int, Line]] = {}
     kept: dict[str, Keep] = {}
-    left = MOST_BYTES // (chunks * lanes)
+    left = MOST_BYTES // elements
     for number, step in enumerate(passes):
         lines = []
         for line in step.lines:
@@ -38,7 +38,7 @@ def keeping(
             if dtype is not None and line.text not in kept and dtype.itemsize <= left:
                 left -= dtype.itemsize
                 name = earlier.results[0]
-                kept[line.text] = Keep(name, name, dtype, chunks)
+                kept[line.text] = Keep(name, name, dtype, elements)
                 made[first] = replace(made[first], keeps=(*made[first].keeps, kept[line.text]))
             lines.append(_read(line, kept) if first < number else line)
         made.append(_pruned(replace(step, lines=tuple(lines))))

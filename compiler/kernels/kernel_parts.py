@@ -181,13 +181,13 @@ class Reduction:
 class Keep(TypedOperand):
     """A value that a later pass needs: ``value`` is the register's text.
 
-    ``chunks``: so many that a row has, where all of them are kept; of a scan one.
+    ``elements``: as many as a row may have, where all of them are kept; of a scan 0.
     """
 
     name: str
     value: str
     dtype: DType
-    chunks: int = 1
+    elements: int = 0
 
     @property
     def register(self) -> str:

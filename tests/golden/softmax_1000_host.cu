@@ -51,7 +51,7 @@ softmax_row_f32(
     const index_t chunks = (cols + THREADS_PER_ROW * LANES - 1) / (THREADS_PER_ROW * LANES);
     const auto& x_row = x_load;  // each pass reads it again
 #endif
-    float v2_kept[32][LANES];  // it takes long to compute
+    float v2_kept[1024 / LANES][LANES];  // it takes long to compute
 
     // pass 0: max
     float max0_acc[LANES];

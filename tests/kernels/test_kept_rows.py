@@ -1,5 +1,7 @@
 """What several passes over a row need by a special function is computed once, on the host."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,13 @@ def test_the_kept_row_is_within_its_bounds():
     x = np.random.default_rng(0).standard_normal((3, 130)).astype(np.float32)
 
     assert ow.sanitize(ow.fuse(softmax), x, schedules=2).ok
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("lanes", [1, 8, 64])
+def test_the_kept_row_follows_a_define_that_someone_edits(lanes):
+    x = np.random.default_rng(0).standard_normal((9, 1000)).astype(np.float32)
+    program = ow.fuse(softmax).lower(x)
+    text = re.sub(r"(#define LANES\s+)\d+", rf"\g<1>{lanes}", program.kernels[0].source)
+
+    np.testing.assert_allclose(program.compile(source=text)(x), softmax(x), rtol=1e-5)
