@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from opweave.opcodes.allowed import shown
@@ -63,7 +63,7 @@ class Config:
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Config]:
         """Change settings within a ``with`` block."""
-        before = asdict(self)
+        before = {name: getattr(self, name) for name in changes if hasattr(self, name)}
         try:
             for name, value in changes.items():
                 setattr(self, name, value)

@@ -35,9 +35,8 @@ def routine(letter: str, name: str = "gemm") -> int | None:
     """The address of a routine, if NumPy's own BLAS has it."""
     try:
         path = importlib.import_module("numpy._core._multiarray_umath").__file__
-        found = getattr(
-            ctypes.CDLL(path), NAME.format(letter, name)
-        )  # looks in what it is linked with
+        library = ctypes.CDLL(path)  # looks in what it is linked with, too
+        found = getattr(library, NAME.format(letter, name))
     except (ImportError, AttributeError, OSError):
         return None
     return ctypes.cast(found, ctypes.c_void_p).value
@@ -104,7 +103,7 @@ def _with_vector(
 def _run(steps: int) -> Run:
     """A ``Run`` of one block; the library itself shares it out among threads."""
     blocks = ctypes.cast(runtime_library().ow_product, ctypes.c_void_p).value
-    return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1), 1)
+    return Run(blocks, 1, steps // STEPS_PER_NS, (ctypes.c_uint * 3)(1, 1, 1))
 
 
 def _leading(strides: tuple[int, ...], rows: int, cols: int) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.runtime.binaries.build import Binary, builder
 from opweave.runtime.process.locks import Once
-from opweave.runtime.process.share import cores, threads
+from opweave.runtime.process.share import forked, threads
 from opweave.templates import TEMPLATES
 
 _numbers = itertools.count()
@@ -55,7 +55,7 @@ def set_threads(asked: int) -> None:
     """Let every kernel take so many threads; 0 for as many as the environment says."""
     _threads.asked = asked
     if runtime_library.called:
-        runtime_library().ow_threads(*threads(asked))
+        runtime_library().ow_threads(threads(asked))
 
 
 # Functions of Python for a launch: to let other threads run meanwhile, and to handle signals.
@@ -77,10 +77,17 @@ def runtime_library() -> ctypes.CDLL:
     ]  # fmt: skip
     library.ow_differs.restype = ctypes.c_longlong
     library.ow_message.restype = ctypes.c_char_p
-    library.ow_threads.argtypes = [ctypes.c_int, ctypes.c_int]
+    library.ow_threads.argtypes = [ctypes.c_int]
     library.ow_threads.restype = None
-    library.ow_threads(*threads(_threads.asked))
+    library.ow_threads(threads(_threads.asked))
+    os.register_at_fork(after_in_child=_after_fork)
     return library
+
+
+def _after_fork() -> None:
+    """A fork of a process that runs kernels is one of many as a rule, as a pool's are."""
+    forked()
+    set_threads(_threads.asked)
 
 
 @Once
@@ -106,7 +113,6 @@ class Run(ctypes.Structure):
         ("share", ctypes.c_longlong),
         ("alone", ctypes.c_longlong),
         ("grid", ctypes.c_uint * 3),
-        ("cores", ctypes.c_int),
     )
 
 
@@ -130,7 +136,7 @@ class HostLaunch:
         grid = kernel.grid(extents)
         steps = kernel.work(extents)
         share = max(1, STEPS_PER_SHARE // max(1, steps // max(1, math.prod(grid))))
-        return cls(Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid), cores()))
+        return cls(Run(blocks, share, steps * GUESSED_NS, (ctypes.c_uint * 3)(*grid)))
 
     def __call__(self, slots: bytes, arrays: Sequence[Any]) -> None:
         self._start(self._address, slots)

@@ -1,4 +1,4 @@
-"""The environment, read in one place: four variables of our own, and two of others."""
+"""The environment, read in one place: our variables, and those of others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cores_of_a_job() -> int:
 
 def _number(text: str) -> int:
     text = text.strip()
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
+    return min(int(text), 1 << 30) if text.isascii() and text.isdecimal() and len(text) < 99 else 0
 
 
 def memory_bytes() -> int:

@@ -9,18 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from opweave.runtime.process import environment
 
 
-class Threads(NamedTuple):
-    """How many threads, and whether somebody has said so, so that it holds in a fork, too."""
+@dataclass
+class _Process:
+    """What this process has been told of itself."""
 
-    most: int
-    told: bool
+    is_fork: bool = False
+
+
+_process = _Process()
 
 
 def cores() -> int:
@@ -29,22 +32,25 @@ def cores() -> int:
     return max(1, min(len(os.sched_getaffinity(0)), scheduled, _quota()))
 
 
-def threads(asked: int = 0) -> Threads:
+def threads(asked: int = 0) -> int:
     """How many threads a kernel may take: as many as are asked for, and no more than cores.
 
     With 0 ``OMP_NUM_THREADS`` decides.  Without it the child of another process of Python's, one
     of many as a rule, takes one.
     """
     told = asked or environment.openmp_threads()
-    if told:
-        return Threads(min(told, cores()), True)
-    return Threads(1 if _is_a_child() else cores(), False)
+    return min(told, cores()) if told else 1 if _is_a_child() else cores()
+
+
+def forked() -> None:
+    """Note that this process is a fork of one that runs kernels."""
+    _process.is_fork = True
 
 
 def _is_a_child() -> bool:
-    """Whether ``multiprocessing`` has started this process: a pool, or one of its like."""
+    """Whether it is such a fork, or ``multiprocessing`` has started it: a pool, or its like."""
     module = sys.modules.get("multiprocessing.process")
-    return module is not None and module.parent_process() is not None
+    return _process.is_fork or (module is not None and module.parent_process() is not None)
 
 
 @cache
@@ -61,12 +67,15 @@ def cgroup_quota(root: Path) -> float:
 def _folders(root: Path) -> Iterator[Path]:
     """The process's cgroups with those around them; within a container some are not to be seen."""
     for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        named = controllers.split(",")
+        if not path or (controllers and "cpu" not in named):
             continue
         place = Path("/") / path
-        for around in (place, *place.parents):
-            yield root / "sys/fs/cgroup" / controllers / str(around).lstrip("/")
+        # version 1 mounts a controller under its own name, too, in whatever order others stand
+        for mount in {controllers, "cpu" if controllers else ""}:
+            for around in (place, *place.parents):
+                yield root / "sys/fs/cgroup" / mount / str(around).lstrip("/")
 
 
 def _quotas(folder: Path) -> Iterator[float]:
@@ -80,6 +89,6 @@ def _quotas(folder: Path) -> Iterator[float]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(errors="surrogateescape")
     except OSError:
         return ""

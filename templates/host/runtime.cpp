@@ -59,7 +59,6 @@ struct Run {  // a kernel that is ready but for its arguments
     long long share;  // blocks that a thread takes at a time
     long long alone;  // nanoseconds that one thread would take: a guess, then as measured
     Triple grid;
-    int cores;
 };
 struct Job {
     Blocks blocks;
@@ -108,7 +107,7 @@ Job* job;
 uint64 generation;
 int workers;
 int most_threads = 1, callers;  // of a launch; launches that have work for several threads
-bool threads_told;
+int forks;  // that made this process
 
 bool take_share(Job* j) {
     const long long first = __atomic_fetch_add(&j->next, j->share, __ATOMIC_RELAXED);
@@ -160,15 +159,16 @@ void* worker(void*) {
     return 0;
 }
 
-// In a forked child the workers are gone: start again with none.  It is one of many as a rule, and takes
-// the caller's thread alone unless somebody has said how many.
+// In a forked child the workers are gone: start again with none.  A launch may be going on, where the
+// handler of a signal forks: no worker is at it any more.
 void workers_after_fork() {
+    if (job) job->working = 0;
+    ++forks;
     memset(lock, 0, sizeof lock);
     memset(wake, 0, sizeof wake);
     memset(idle, 0, sizeof idle);
     job = 0;
     workers = callers = 0;
-    if (!threads_told) most_threads = 1;
 }
 __attribute__((constructor)) void workers_at_fork() { pthread_atfork(0, 0, workers_after_fork); }
 
@@ -200,24 +200,20 @@ static int run_helped(const Run* run, const char* args, long long total, int hel
     pthread_mutex_lock(lock);
     while (mine.working) pthread_cond_wait(idle, lock);
     pthread_mutex_unlock(lock);
-    return stopped ? 0 : helpers + 1;
+    return stopped ? 0 : (workers < helpers ? workers : helpers) + 1;
 }
 
 // Callers that run at the same time share the threads out among them, so that an outer pool does not
 // have more than there are.
 static int run_shared(const Run* run, const char* args, long long total, void** python) {
-    const int most = run->cores < most_threads ? run->cores : most_threads;
-    const int others = __atomic_fetch_add(&callers, 1, __ATOMIC_RELAXED);
-    const int threads = run_helped(run, args, total, most - 1 - others, python);
-    __atomic_fetch_sub(&callers, 1, __ATOMIC_RELAXED);
+    const int others = __atomic_fetch_add(&callers, 1, __ATOMIC_RELAXED), before = forks;
+    const int threads = run_helped(run, args, total, most_threads - 1 - others, python);
+    if (forks == before) __atomic_fetch_sub(&callers, 1, __ATOMIC_RELAXED);
     return threads;
 }
 
-// How many threads a launch takes, and whether somebody has said so.
-extern "C" void ow_threads(int most, int told) {
-    most_threads = most;
-    threads_told = told;
-}
+// How many threads a launch takes.
+extern "C" void ow_threads(int most) { most_threads = most; }
 
 extern "C" void ow_python(void* (*save)(), void (*restore)(void*), int (*check)()) {
     let_go = save;

@@ -205,3 +205,26 @@ def test_a_child_leaves_the_parents_temporary_folders(tmp_path):
 
     assert python(code, TMPDIR=str(tmp_path)) == "True True\nTrue False\n"
     assert list(tmp_path.iterdir()) == []
+
+
+FORKED_MEANWHILE = """
+import os, signal, sys, numpy as np, opweave as ow
+f = ow.fuse(lambda x: np.sin(np.exp(np.tan(x))) + np.cos(x) * np.arctan(x) + np.cbrt(x))
+x = np.random.default_rng(0).random(6_000_000)
+expected, parent = f(x), os.getpid()
+def fork(*args):
+    os.fork()
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+# parts that the parent's workers had taken are lost to a child, so that it starts again
+f(x)
+right = np.array_equal(f(x[:99_999]), expected[:99_999])
+if os.getpid() != parent:
+    os._exit(0 if right else 1)
+print(right, os.waitpid(-1, 0)[1], flush=True)
+"""
+
+
+@pytest.mark.host
+def test_a_handler_that_forks_during_a_launch_leaves_a_child_that_works():
+    assert python(FORKED_MEANWHILE, OMP_NUM_THREADS="2") == "True 0\n"

@@ -29,6 +29,11 @@ GROUPS = {
              f"{V1_FOLDER}/mine/cpu.cfs_period_us": "100000\n"}, ENDLESS),
     "a container that sees its own group alone": (
         V2, {"sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2),
+    "version 1, mounted under one name": (
+        "4:cpuacct,cpu:/jobs\n", {"sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us": "50000",
+                                  "sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us": "100000"}, 0.5),
+    "lines of another kind": ("nonsense\n0::\n", {}, ENDLESS),
+    "a name that is no text": ("0::/jobs/\udcff\n", {}, ENDLESS),
     "no period": (V2, {f"{V2_FOLDER}/mine/cpu.max": "200000 0\n"}, ENDLESS),
     "no cgroups": (None, {}, ENDLESS),
 }  # fmt: skip
@@ -39,25 +44,26 @@ def test_a_cgroup_gives_a_share(case, tmp_path):
     lines, files, expected = GROUPS[case]
     for name, text in (files | ({"proc/self/cgroup": lines} if lines else {})).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, errors="surrogateescape")
 
     assert share.cgroup_quota(tmp_path) == expected
 
 
 # Variables, whether a child of multiprocessing, what is asked for; threads of eight cores.
 WANTED = [
-    ({}, False, 0, (8, False)),
-    ({"OMP_NUM_THREADS": "3"}, False, 0, (3, True)),
-    ({"OMP_NUM_THREADS": "4,2"}, False, 0, (4, True)),
-    ({"OMP_NUM_THREADS": "64"}, False, 0, (8, True)),
-    ({"OMP_NUM_THREADS": "0"}, False, 0, (8, False)),
-    ({"OMP_NUM_THREADS": "many"}, False, 0, (8, False)),
-    ({"OMP_NUM_THREADS": "3"}, False, 5, (5, True)),
-    ({"SLURM_CPUS_PER_TASK": "2"}, False, 0, (2, False)),
-    ({"SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "4"}, False, 0, (2, True)),
-    ({}, True, 0, (1, False)),
-    ({"OMP_NUM_THREADS": "2"}, True, 0, (2, True)),
-    ({}, True, 3, (3, True)),
+    ({}, False, 0, 8),
+    ({"OMP_NUM_THREADS": "3"}, False, 0, 3),
+    ({"OMP_NUM_THREADS": "4,2"}, False, 0, 4),
+    ({"OMP_NUM_THREADS": "64"}, False, 0, 8),
+    ({"OMP_NUM_THREADS": "9" * 60}, True, 0, 8),
+    ({"OMP_NUM_THREADS": "0"}, False, 0, 8),
+    ({"OMP_NUM_THREADS": "many"}, False, 0, 8),
+    ({"OMP_NUM_THREADS": "3"}, False, 5, 5),
+    ({"SLURM_CPUS_PER_TASK": "2"}, False, 0, 2),
+    ({"SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "4"}, False, 0, 2),
+    ({}, True, 0, 1),
+    ({"OMP_NUM_THREADS": "2"}, True, 0, 2),
+    ({}, True, 3, 3),
 ]
 
 
@@ -111,6 +117,11 @@ CASES = {
     "a bare fork": (
         "f(x)\nchild = os.fork()\nif not child:\n    print(added(), flush=True)\n    os._exit(0)\n"
         "os.waitpid(child, 0)", {}, "0"),
+    "a bare fork that changes a setting": (
+        "f(x)\nchild = os.fork()\nif not child:\n    with ow.config(recompile_limit=99): pass\n"
+        "    print(added(), flush=True)\n    os._exit(0)\nos.waitpid(child, 0)", {}, "0"),
+    "a setting that is changed within a block": (
+        "with ow.config(recompile_limit=99):\n    ow.config.threads = 1\nprint(added())", {}, "0"),
     "a pool of threads": (
         "f(x)\nbefore = threads()\nwith ThreadPoolExecutor(4) as p:\n"
         "    list(p.map(lambda n: f(x), range(64)))\n    print(threads() - before <= 4)",
