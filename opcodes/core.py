@@ -81,12 +81,11 @@ class Operator:
             dtype.
         needs_nonempty: a reduction of no elements is an error, as in NumPy.
         attrs: names and defaults of static attributes such as ``axis``.
-        tables: number of leading operands that are read at places given by the other operands, and
-            are therefore stored.
+        tables: how many leading operands are stored, and read at places that the others give.
         notes_faults: its fragment notes operands that have no result, see ``index_of``.
         slope: largest derivative of a function that is not monotone, for error bounds.
-        parts: of a composite, the names of the operators that it is made of, in order.
-        edits: of a composite, what stands for parts that a user has edited, by their names.
+        parts, made_of: of a composite, the names of its parts in order, and what stands for them.
+        base: of an edited composite, the one that it was.
         like: of an operator of a user's, the built-in one as whose its errors grow.
     """
 
@@ -107,7 +106,8 @@ class Operator:
     notes_faults: bool = False
     slope: float | None = None
     parts: tuple[str, ...] = ()
-    edits: tuple[tuple[str, Operator], ...] = ()
+    made_of: tuple[Operator, ...] = field(default=(), compare=False, repr=False)
+    base: Operator | None = field(default=None, compare=False, repr=False)
     like: str = ""
 
     def __post_init__(self) -> None:

@@ -59,32 +59,41 @@ def _elementwise(operator: Operator, opcodes: Any) -> tuple[OpCode, ...]:
 
 def _composite(operator: Operator, opcodes: Any, ulp: float | None) -> Operator:
     """A composite some of whose parts have other op-codes, wherever its definition has them."""
-    from opweave.opcodes import OPERATORS
-
     if ulp is not None:
         raise EditError(
             f"{operator.name}: ulp= is that of one part: give the part, edited with its ulp=, as "
             "in {'exp': ow.opcodes.exp.with_opcodes(text, ulp=2)}"
         )
-    known = {**OPERATORS, **dict(operator.edits)}
-    edits = dict(operator.edits)
+    base = operator.base or operator
+    first, known = _named(base), _named(operator)
     if isinstance(opcodes, Mapping):
-        edits |= {name: _part(operator, name, own) for name, own in opcodes.items()}
+        own = known | {name: _part(base, name, part) for name, part in opcodes.items()}
     else:
-        for part, codes in _by_part(operator, opcodes, known).items():
-            if codes == list(OPERATORS[part].opcodes):
-                edits.pop(part, None)
-            elif codes != list(known[part].opcodes):
-                edits[part] = known[part].with_opcodes(codes)
-    if edits == dict(operator.edits):
+        found = _by_part(operator, opcodes, known)
+        own = {n: _other(known[n], first[n], codes) for n, codes in found.items()}
+    if own == known:
         return operator
-    if not edits and operator.law in OPERATORS:
-        return OPERATORS[operator.law]
-    own = {**OPERATORS, **edits}
-    made = tuple(code for part in operator.parts for code in own[part].opcodes)
-    name = f"{operator.law}_{digest(repr(sorted((n, own[n].name) for n in edits)))}"
-    changed = tuple(edits.items())
-    return replace(operator, name=name, opcodes=made, edits=changed, like=operator.law)
+    if own == first:
+        return base
+    made = tuple(own[part] for part in base.parts)
+    return replace(
+        base,
+        name=f"{base.name}_{digest(repr([part.name for part in made]))}",
+        opcodes=tuple(code for part in made for code in part.opcodes),
+        made_of=made,
+        base=base,
+        like=base.law,
+    )
+
+
+def _named(composite: Operator) -> dict[str, Operator]:
+    return dict(zip(composite.parts, composite.made_of, strict=True))
+
+
+def _other(part: Operator, first: Operator, codes: list[Any]) -> Operator:
+    """A part with these op-codes: as it is, as it was first, or edited."""
+    same = next((one for one in (part, first) if codes == list(one.opcodes)), None)
+    return part.with_opcodes(codes) if same is None else same
 
 
 def _part(operator: Operator, name: Any, own: Any) -> Operator:
@@ -93,10 +102,11 @@ def _part(operator: Operator, name: Any, own: Any) -> Operator:
     Raises:
         EditError: there is no such part, or that is no operator made of it.
     """
-    if name not in operator.parts:
+    first = _named(operator).get(name)
+    if first is None:
         parts = ", ".join(dict.fromkeys(operator.parts))
         raise EditError(f"{operator.name}: expected the name of a part ({parts}), found {name!r}")
-    if not isinstance(own, Operator) or own.law != name:
+    if not isinstance(own, Operator) or own.law != first.law:
         shown = own.name if isinstance(own, Operator) else type(own).__name__
         raise EditError(
             f"{operator.name}: {name}: expected ow.opcodes.{name}.with_opcodes(...), found {shown}"
@@ -108,8 +118,7 @@ def _by_part(operator: Operator, opcodes: Any, known: Mapping[str, Operator]) ->
     """The op-codes of each part, by its name.
 
     Raises:
-        EditError: another number of op-codes; a part that is there twice, edited in two ways; a
-            part that a user has edited before it became one.
+        EditError: another number of op-codes; a part that is there twice, edited in two ways.
     """
     given = [opcodes] if isinstance(opcodes, str) else list(opcodes)
     if len(given) != len(operator.opcodes):
@@ -121,11 +130,6 @@ def _by_part(operator: Operator, opcodes: Any, known: Mapping[str, Operator]) ->
     found: dict[str, list[Any]] = {}
     rest = iter(given)
     for name in operator.parts:
-        if name not in known:
-            raise EditError(
-                f"{operator.name}: its part {name} is an operator of your own: edit that, and "
-                "make the operator of it anew"
-            )
         codes = [next(rest) for _ in known[name].opcodes]
         if found.setdefault(name, codes) != codes:
             raise EditError(

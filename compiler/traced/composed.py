@@ -19,7 +19,9 @@ def composed(tracer: TracerLike, operator: Operator, operands: Sequence[Any], at
     plain = operator.plain_attrs(attrs)
     if operator.law in COMPARING:
         tracer.suspects += [o.value for o in operands if isinstance(o, TracedArray)]
-    before, tracer.edits = tracer.edits, {**tracer.edits, **dict(operator.edits)}
+    parts = zip(operator.parts, operator.made_of, strict=True)
+    edited = {name: own for name, own in parts if own.name != name}
+    before, tracer.edits = tracer.edits, {**tracer.edits, **edited}
     try:
         return operator.numpy(*operands, **plain)
     except OpweaveError as error:

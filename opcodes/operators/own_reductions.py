@@ -228,5 +228,5 @@ def _composite(
     codes = tuple(code for part in parts for code in part.opcodes)
     return Operator(
         name, Kind.COMPOSITE, codes, whole, rule, attrs=row.attrs,
-        parts=tuple(part.name for part in parts),
+        parts=tuple(part.name for part in parts), made_of=tuple(parts),
     )  # fmt: skip

@@ -36,8 +36,9 @@ OPERATORS: dict[str, Operator] = {
 }
 for _row in OPERATORS.values():  # a composite's list is that of its parts
     if _row.parts:
-        _codes = tuple(code for part in _row.parts for code in OPERATORS[part].opcodes)
-        object.__setattr__(_row, "opcodes", _codes)
+        _parts = tuple(OPERATORS[part] for part in _row.parts)
+        object.__setattr__(_row, "made_of", _parts)
+        object.__setattr__(_row, "opcodes", tuple(code for p in _parts for code in p.opcodes))
 BUILT_IN = frozenset(OPERATORS)
 begin_checks()
 # NumPy functions that are another operator under a second name.
