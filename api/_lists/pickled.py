@@ -36,7 +36,12 @@ def rows_of(found: ListLike) -> tuple[Any, ...]:
 def _row(code: Code) -> Any:
     if not isinstance(code, BoundOperator):
         return code
-    if OPERATORS.get(code.name) is not code.operator:
+    if code.name not in OPERATORS:
+        raise EditError(
+            f"{code.name}: expected an operator that is registered by name (ow.operator and its "
+            "kin do so), found an edited one: pickle the function that makes the list"
+        )
+    if OPERATORS[code.name] is not code.operator:
         raise EditError(f"{code.name}: another operator is registered under this name by now")
     return PickledOperator(code.name, code.operands, code.attrs, code.label)
 

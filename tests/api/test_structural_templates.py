@@ -286,7 +286,9 @@ def test_nvrtc_takes_them(template):
     function, *args = FORMS[template][0]
     kernel = lowered(function, *args, target="sm_80")
     for load, store in ((o.read_only, o.streaming_store), (OWN_LOAD, OWN_STORE)):
-        kernel.replace("load", load).replace("store", store).program.compile()
+        made = kernel.replace("load", load).replace("store", store)
+        made.program.compile()
+        assert made.source != kernel.source
 
 
 # Policies that keep every bit differ in the widths of words alone, which a CPU does not show.
