@@ -85,7 +85,8 @@ static __device__ __forceinline__ void store_vector(S* p, const R (&r)[N]) {
     store_words<Plain, Access<N * sizeof(S)>::BYTES_EACH>(p, r);
 }
 
-// Copies from memory to shared memory, of EACH bytes: 4, 8 or 16, which both are aligned to.  From sm_80 on they are on their way when
+// Copies from memory to shared memory, of EACH bytes: 4, 8 or 16, which both are aligned to.  From
+// sm_80 on they are on their way when
 // the function returns: those between two calls of copies_begun() are a group, and copies_done<N>()
 // waits for all groups of the thread but the last N.
 template <int EACH, int N, class T> static __device__ __forceinline__ void copy_words(T* to, const T* from) {
