@@ -80,6 +80,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 # Under pytest-xdist workers alone collect and lower; the controller sums up.
+def pytest_collection_finish(session):
+    """Other tests take tables and random programs from the operators that there are."""
+    from opweave.opcodes.operators.registry import BUILT_IN, OPERATORS
+
+    if added := sorted(OPERATORS.keys() - BUILT_IN):
+        raise pytest.UsageError(f"a test module adds operators as it is imported: {added}")
+
+
 def pytest_sessionfinish(session):
     config = session.config
     if hasattr(config, "workeroutput"):

@@ -18,13 +18,17 @@ OPERANDS = {
     "matrix @ matrix": (M, M.T.copy()),
 }
 TARGETS = ("host", "sm_80")
-plus = ow.product("maxplus_of_vectors", ["acc = -infinity<T>()", "max_nan(acc, x + y)"], "same",
-                  (np.add, np.maximum), replace=True)  # fmt: skip
-edited = ow.opcodes.matmul.with_opcodes({"f": "acc + x * y"})
+
+
+def max_plus():
+    codes = ["acc = -infinity<T>()", "max_nan(acc, x + y)"]
+    return ow.product("maxplus_of_vectors", codes, "same", (np.add, np.maximum))
+
+
 FOUND = {
-    "matmul": (ow.opcodes.matmul, np.matmul),
-    "edited": (edited, np.matmul),
-    "a product of one's own": (plus, lambda x, y: as_matrices(x, y)),
+    "matmul": (lambda: ow.opcodes.matmul, np.matmul),
+    "edited": (lambda: ow.opcodes.matmul.with_opcodes({"f": "acc + x * y"}), np.matmul),
+    "a product of one's own": (max_plus, lambda x, y: as_matrices(x, y)),
 }
 
 
@@ -47,7 +51,8 @@ def like(made, expected):
 @pytest.mark.parametrize("name", OPERANDS)
 @pytest.mark.parametrize("operator", FOUND)
 def test_a_product_in_a_list_takes_vectors_as_numpy_does(operator, name):
-    (product, meant), args = FOUND[operator], OPERANDS[name]
+    (make, meant), args = FOUND[operator], OPERANDS[name]
+    product = make()
     k = ow.kernel([ow.load("x"), ow.load("w"), product("x", "w"), ow.opcodes.add(1), ow.store()])
     expected = meant(*args) + np.float32(1)
 
