@@ -117,11 +117,16 @@ class Fault(Exception):
         self.oracle = oracle
 
 
+# What NumPy warns of, and so do we: statistics of too few elements.
+NUMPYS_OWN = "Degrees of freedom|Mean of empty slice"
+
+
 def judge(program: Program, plan: Plan) -> Verdict:
     """Hold a program to every oracle; the first that fails of each executor is kept."""
     verdict = Verdict()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", NUMPYS_OWN, RuntimeWarning)
         for check in (_on_host, _as_fibres, _on_gpu):
             try:
                 check(program, plan, verdict)

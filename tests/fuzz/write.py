@@ -43,7 +43,10 @@ import pytest
 
 import opweave as ow
 
-pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("error")]
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.filterwarnings("error", "ignore:Degrees of freedom", "ignore:Mean of empty slice"),
+]
 
 
 {source}
