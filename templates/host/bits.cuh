@@ -5,6 +5,9 @@ OW_INLINE unsigned host_bits(float x) { unsigned u; __builtin_memcpy(&u, &x, 4);
 OW_INLINE float host_float(unsigned u) { float x; __builtin_memcpy(&x, &u, 4); return x; }
 OW_INLINE unsigned long long host_bits(double x) { unsigned long long u; __builtin_memcpy(&u, &x, 8); return u; }
 OW_INLINE double host_double(unsigned long long u) { double x; __builtin_memcpy(&x, &u, 8); return x; }
+// What depends on one operand alone is made of masks without a branch: only so is it taken out of a
+// loop over the other, which then vectorises (g++ 12).
+template <class U> OW_INLINE U mask_if(bool condition) { return (U)0 - (U)condition; }
 
 // float16 in bits, branch-free so that loops of it vectorise.
 OW_INLINE float half_to_float(unsigned short bits) {

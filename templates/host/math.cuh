@@ -42,36 +42,17 @@ OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
 #define OW_NO_CONTRACTION
 #define OW_AS_BEFORE
 #endif
-#include "pairs.cuh"
 #include "remainders.cuh"
-#include "exponentials.cuh"
-#include "double_exponentials.cuh"
-#include "logarithms.cuh"
-#include "powers.cuh"
-#include "angles.cuh"
-#include "double_angles.cuh"
 
-// CUDA's other names of these, and the functions that go to the C library.
+// CUDA's other names of these.
 #define OW_FLOAT_NAME(NAME) OW_INLINE float NAME##f(float x) { return NAME(x); }
 OW_FLOAT_NAME(sqrt) OW_FLOAT_NAME(rsqrt) OW_FLOAT_NAME(fabs) OW_FLOAT_NAME(floor) OW_FLOAT_NAME(ceil)
-OW_FLOAT_NAME(trunc) OW_FLOAT_NAME(rint) OW_FLOAT_NAME(exp) OW_FLOAT_NAME(expm1) OW_FLOAT_NAME(log)
-OW_FLOAT_NAME(log1p) OW_FLOAT_NAME(tanh) OW_FLOAT_NAME(sin) OW_FLOAT_NAME(cos) OW_FLOAT_NAME(tan)
-OW_FLOAT_NAME(exp2) OW_FLOAT_NAME(exp10) OW_FLOAT_NAME(log2) OW_FLOAT_NAME(log10) OW_FLOAT_NAME(sinh)
-OW_FLOAT_NAME(cosh) OW_FLOAT_NAME(asinh) OW_FLOAT_NAME(acosh) OW_FLOAT_NAME(atanh) OW_FLOAT_NAME(cbrt)
-OW_FLOAT_NAME(erf) OW_FLOAT_NAME(erfc) OW_FLOAT_NAME(asin) OW_FLOAT_NAME(acos) OW_FLOAT_NAME(atan)
-OW_INLINE float atan2f(float y, float x) { return atan2(y, x); }
-OW_INLINE float hypotf(float x, float y) { return hypot(x, y); }
-OW_INLINE float powf(float x, float y) { return pow(x, y); }
+OW_FLOAT_NAME(trunc) OW_FLOAT_NAME(rint)
 OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
 OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
-extern "C" {
-double exp10(double) noexcept; double erf(double) noexcept; double erfc(double) noexcept;
-double tgamma(double) noexcept; double lgamma(double) noexcept;
-}
-#define OW_LIBRARY(NAME) \
-    OW_INLINE float NAME(float x) { return (float)NAME((double)x); } \
-    OW_INLINE float NAME##f(float x) { return (float)NAME((double)x); }
-OW_LIBRARY(tgamma) OW_LIBRARY(lgamma)
+#ifndef OW_NO_SPECIAL
+#include "special.cuh"
+#endif
 // Of a number and NaN the number.
 #define OW_PICK_NUMBER(NAME, T, ORDER) \
     OW_INLINE T NAME(T x, T y) { return (x ORDER y) | (y != y) ? x : y; }

@@ -45,9 +45,6 @@ template <> struct Format<double> {
 };
 OW_INLINE float of_bits(unsigned bits) { return host_float(bits); }
 OW_INLINE double of_bits(unsigned long long bits) { return host_double(bits); }
-// What depends on one operand alone is made of masks without a branch: only so is it taken out of a
-// loop over the other, which then vectorises (g++ 12).
-template <class U> OW_INLINE U mask_if(bool condition) { return (U)0 - (U)condition; }
 
 // 2**n for n in [-1022, 1023], and in [-126, 127].
 OW_INLINE double power_of_two(long long n) { return host_double((unsigned long long)(n + 1023) << 52); }
