@@ -46,6 +46,7 @@ class Checked:
 
     holds: Callable[[], bool] | None = None
     _asked = 0
+    _apart: Sequence[tuple[Callable[..., bool], Sequence[Any]]] | None = None
 
     @property
     def all(self) -> Sequence[Check]:
@@ -61,17 +62,23 @@ class Checked:
         checks = self.all
         if compiling or forms_of(checks) in _COMPILED:
             self.holds = joined(checks)
+        else:
+            self._apart = [(_function_of((form,)), values) for form, *values in checks]
 
     def ask(self) -> bool:
         """The same, before the checks are joined."""
         self._asked += 1
-        self.join(compiling=self._asked >= OFTEN)
+        if self._apart is None or self._asked >= OFTEN:
+            self.join(compiling=self._asked >= OFTEN)
         if self.holds is not None:
             return self.holds()
         try:
-            return all(_function_of((form,))(*values) for form, *values in self.all)
+            for holds, values in self._apart or ():
+                if not holds(*values):
+                    return False
         except ValueError:  # a cell is empty
             return False
+        return True
 
 
 def forms_of(checks: Sequence[Check]) -> tuple[str, ...]:
