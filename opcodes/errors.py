@@ -6,7 +6,7 @@ to do.  Errors that NumPy users know under a built-in name also derive from it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from numpy.exceptions import AxisError as NumpyAxisError
 
@@ -15,7 +15,20 @@ BY_NUMPY = "<by NumPy>"
 
 
 class OpweaveError(Exception):
-    """Base of all errors raised by opweave."""
+    """Base of all errors raised by opweave.
+
+    Attributes:
+        mean_seconds: of a loop that is too long to be written out, how long NumPy takes for one of
+            its operations, by the model in ``compiler/ir/pace.py``.
+    """
+
+    mean_seconds: float | None = None
+
+    def saying(self, text: str) -> Self:
+        """The same error with another text."""
+        made = type(self)(text)
+        made.mean_seconds = self.mean_seconds
+        return made
 
 
 class OpweaveWarning(RuntimeWarning):

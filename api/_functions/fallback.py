@@ -14,6 +14,7 @@ from opweave._functions.parts import BREAKS, Parts, without_frames
 from opweave._functions.preparing import Preparing
 from opweave.compiler.captures.structure import packed
 from opweave.compiler.captures.tree import flatten
+from opweave.compiler.ir.pace import IN_PARTS
 from opweave.compiler.tracing.calling import is_of_function
 from opweave.compiler.tracing.results import CONSTANTS
 from opweave.compiler.tracing.written import has_written
@@ -76,7 +77,7 @@ class Fallback:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
         try:
-            if self._plain and (told := self._plain.get(self._parts.kinds(call))) is not None:
+            if self._plain and (told := self._left_to_numpy(call)) is not None:
                 raise ByNumPy(*told)
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
@@ -135,7 +136,29 @@ class Fallback:
         reasons = self._parts.reasons
         if len(reasons) >= MOST_REFUSED and not self._preparing.calls.is_known:
             return True
-        return self._parts.kinds(call) in reasons
+        kinds = self._parts.kinds(call)
+        return kinds in reasons or (kinds, size_class(call)) in reasons
+
+    def _of_rounds(self, call: Call, error: OpweaveError) -> None:
+        """Note a loop that is too long to be whole, for calls of this size.
+
+        Raises:
+            ByNumPy: its operations are so short that NumPy is done before they are noted.
+        """
+        key = self._parts.kinds(call), size_class(call)
+        without_frames(error)
+        if error.mean_seconds is not None and error.mean_seconds < IN_PARTS:
+            why = (
+                f"{error}.  In parts it would take longer: an operation takes NumPy some "
+                f"{error.mean_seconds * 1e6:.0f} us, by a model"
+            )
+            raise self._by_numpy(call, why, "rounds", key) from None
+        self._parts.reasons[key] = error
+
+    def _left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
+        """Why NumPy runs a call, if that is known."""
+        kinds = self._parts.kinds(call)
+        return self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
 
     def _refused(self, call: Call, error: OpweaveError) -> None:
         """Note what makes a function run in parts; raise all else."""
@@ -144,7 +167,9 @@ class Fallback:
         if not isinstance(error, (*BREAKS, AlignmentError)):
             raise error
         self._without_parts(call, error)
-        if not isinstance(error, AlignmentError):  # another array of this kind may be aligned
+        if error.mean_seconds is not None:
+            self._of_rounds(call, error)
+        elif not isinstance(error, AlignmentError):  # another array of this kind may be aligned
             self._parts.reasons[self._parts.kinds(call)] = without_frames(error)
         self._warn_of_costs(error)
         if "breaks" in environment.logs():
@@ -160,10 +185,10 @@ class Fallback:
             why = str(without_frames(error))  # which hold the arrays
             raise self._by_numpy(call, f"{never}.  It is no whole: {why}", never) from None
 
-    def _by_numpy(self, call: Call, why: str, once: Any = None) -> ByNumPy:
-        """What calls of this kind are told from now on, without a trace."""
+    def _by_numpy(self, call: Call, why: str, once: Any = None, key: Any = None) -> ByNumPy:
+        """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
         if len(self._plain) < MOST_PLAIN:
-            self._plain[self._parts.kinds(call)] = why, once
+            self._plain[key or self._parts.kinds(call)] = why, once
         return ByNumPy(why, once)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
@@ -218,6 +243,11 @@ class Fallback:
                 stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
+
+
+def size_class(call: Call) -> tuple[int, ...]:
+    """The size of each array, by its power of two."""
+    return tuple(int(array.size).bit_length() for array in call.arrays)
 
 
 def packed_into(out: Any, result: Any) -> Any:

@@ -14,6 +14,8 @@ from opweave._functions.calls import Calls, Ready, Writing
 from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
 from opweave.compiler.ir.device import Device, device_for
+from opweave.compiler.ir.pace import mean_seconds
+from opweave.compiler.ir.values import count
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.tracing.arguments import ArrayType
@@ -105,7 +107,13 @@ class Preparing:
     def _check_length(self, found: Specialised, or_parts: bool) -> None:
         text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
         if text and or_parts:
-            raise TooLongError(text)
+            error = TooLongError(text)
+            graph = found.variant.trace.graph
+            error.mean_seconds = mean_seconds(
+                graph.nodes,
+                lambda value: count(value.shape, found.extents),
+            )
+            raise error
         if text and not self._told_of_costs:
             self._told_of_costs = True
             warn(f"{text}. All of them are compiled, since it is to be one whole")

@@ -232,7 +232,7 @@ class OpcodeKernel:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel; with names and numbers alone, ``bind`` it."""
         try:
-            if config.quick and "out" not in kwargs:
+            if config.quick and "out" not in kwargs and len(args) <= len(self.arguments):
                 known = self._calls.quickly(args, kwargs)
                 if known is not None:
                     ready, values = known

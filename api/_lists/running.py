@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opweave._lists.codes import Called, ListLike, Load, Store, arity, at, labels_of
+from opweave.compiler.ir.noted import NotedNodes
 from opweave.opcodes.core import BoundOperator
 from opweave.opcodes.errors import OpweaveError
 
 # Told of nodes that an op-code has made: the list, the op-code's number, all nodes, the first.
-Note = Callable[[ListLike, int, list[Any], int], None]
+Note = Callable[[ListLike, int, NotedNodes, int], None]
 
 
 def run_list(
@@ -49,7 +50,7 @@ def _applied(
     else:
         return code.operator.numpy(*operands, **attrs)
     tracer = getattr(operand, "tracer", None)  # a graph's value has none
-    nodes = [] if tracer is None else tracer.builder.nodes
+    nodes = NotedNodes() if tracer is None else tracer.builder.nodes
     before = len(nodes)
     try:
         made = operand.__opweave_apply__(code.operator, operands, attrs)

@@ -13,12 +13,13 @@ from opweave._lists.codes import ListLike
 from opweave._lists.functions import returned, with_arguments
 from opweave._lists.joining import feeds_of
 from opweave._lists.oplist import OpcodeKernel
-from opweave._lists.running import run_list
+from opweave._lists.running import Note, run_list
 from opweave._lists.structure import refuse_within
 from opweave._programs.explain import decided
 from opweave._programs.program import Program
 from opweave._tracebacks import folded
 from opweave.compiler.ir.device import Device
+from opweave.compiler.ir.noted import NotedNodes
 from opweave.compiler.ir.values import Where
 from opweave.compiler.scheduling.schedule import Decision
 from opweave.opcodes import dtypes
@@ -104,15 +105,15 @@ def names_of(lists: Sequence[ListLike]) -> list[str]:
     return [f"{n}#{i}" if names.count(n) > 1 else n for i, n in enumerate(names)]
 
 
-def _placing(outer: ListLike, name: str) -> Callable[[ListLike, int, list[Any], int], None]:
+def _placing(outer: ListLike, name: str) -> Note:
     """Note the list and the op-code of nodes, where they have the user's line.
 
     ``name`` is that of the list; of one within it its own is taken.
     """
 
-    def note(found: ListLike, number: int, nodes: list[Any], first: int) -> None:
+    def note(found: ListLike, number: int, nodes: NotedNodes, first: int) -> None:
         place = Where(name if found is outer else found.name, number, number)
-        nodes[first:] = [replace(node, where=place) for node in nodes[first:]]
+        nodes.replace([replace(node, where=place) for node in nodes[first:]], first)
 
     return note
 

@@ -185,7 +185,7 @@ def _own(target: TracedArrayLike, value: TracedArrayLike) -> TracedArrayLike:
     tracer, number = target.tracer, value.value.id
     if id(target) not in tracer.writable:
         return value
-    maker = next((n for n in reversed(tracer.builder.nodes) if value.value in n.results), None)
+    maker = tracer.builder.nodes.makers.get(number)
     if maker is not None and not maker.is_view and number not in tracer.families:
         return value
     made: TracedArrayLike = tracer.apply(OPERATORS["copy"], [value])

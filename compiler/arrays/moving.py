@@ -59,9 +59,9 @@ def moved(array: TracedArrayLike, view: TracedArrayLike) -> Moved | None:
     """How a view was made of an array; None where kernels copy what NumPy has as a view."""
     nodes: list[Node] = []
     value = view.value
-    known = array.tracer.builder.nodes
+    makers = array.tracer.builder.nodes.makers
     while value.id != array.value.id:
-        node = next((n for n in reversed(known) if value.id in (r.id for r in n.results)), None)
+        node = makers.get(value.id)
         if node is None or not node.is_view:
             return None
         nodes.insert(0, node)

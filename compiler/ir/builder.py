@@ -10,6 +10,7 @@ import numpy as np
 
 from opweave.compiler.ir.expr import Expr, evaluate, expr_key, literal
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.noted import NotedNodes
 from opweave.compiler.ir.values import Extent, Operand, Scalar, Shape, Symbol, Value, Where
 from opweave.opcodes import OPERATORS, dtypes
 from opweave.opcodes.core import Operator
@@ -62,10 +63,11 @@ class GraphBuilder:
     """Collects nodes; ``extents`` are the example extents that decide which symbols unify."""
 
     def __init__(self, extents: Mapping[str, int], first_id: int = 0):
-        self.nodes: list[Node] = []
+        self.nodes = NotedNodes()
         self.extents = dict(extents)
         self.parent: dict[Symbol, Extent] = {}
         self.derived: dict[str, Expr] = {}
+        self._derived_names: dict[Any, str] = {}  # by the expressions' keys
         self.conditions: dict[Any, tuple[Expr, Any]] = {}
         self._next_id = first_id
 
@@ -186,10 +188,9 @@ class GraphBuilder:
         if example == 1:
             return 1
         key = expr_key(expr)
-        for name, known in self.derived.items():
-            if expr_key(known) == key:
-                return self.find(Symbol(name))
-        name = f"n{len(self.extents)}"
+        if (known := self._derived_names.get(key)) is not None:
+            return self.find(Symbol(known))
+        name = self._derived_names[key] = f"n{len(self.extents)}"
         self.extents[name] = example
         self.derived[name] = expr
         return Symbol(name)

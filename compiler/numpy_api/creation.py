@@ -196,7 +196,7 @@ def _placed(row: NumpyFunction, tracer: TracerLike, *args: Any, **kwargs: Any) -
         return row(tracer, *args, **kwargs)
     except OpweaveError as error:
         place = str(tracer.where())
-        raise error if place in str(error) else type(error)(f"{error} ({place})") from None
+        raise error if place in str(error) else error.saying(f"{error} ({place})") from None
 
 
 def _held(tracer: TracerLike | None, made: Any) -> Any:

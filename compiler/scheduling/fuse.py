@@ -99,7 +99,11 @@ class _Groups:
         self.members: dict[int, set[int]] = {min(part): set(part) for part in partition}
         self.group_of = {index: key for key, part in self.members.items() for index in part}
         self.producers = graph.producers()
-        self.readers = self._readers()
+        self.consumers = self._consumers()
+        self.feeders: dict[int, set[int]] = {group: set() for group in self.members}
+        for group, read in self.consumers.items():
+            for following in read:
+                self.feeders[following].add(group)
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.decisions: dict[tuple[int, int], Decision] = {}
 
@@ -198,34 +202,37 @@ class _Groups:
         for index in self.members.pop(gone):
             self.group_of[index] = kept
             self.members[kept].add(index)
+        for there, back in ((self.consumers, self.feeders), (self.feeders, self.consumers)):
+            for other in there.pop(gone):
+                back[other].remove(gone)
+                if other != kept:
+                    back[other].add(kept)
+                    there[kept].add(other)
 
     def _path_outside(self, start: int, end: int) -> bool:
         """True if ``end`` depends on ``start`` through a third group."""
         # members of a group lie anywhere in the order of the nodes, so no index bounds the search
-        pending = [g for g in self._consumers(start) if g != end]
+        if not self.feeders[end] - {start}:
+            return False
+        pending = [g for g in self.consumers[start] if g != end]
         seen = set(pending)
         while pending:
-            found = self._consumers(pending.pop()) - {start}
+            found = self.consumers[pending.pop()] - {start}
             if end in found:
                 return True
             pending += found - seen
             seen |= found
         return False
 
-    def _readers(self) -> dict[int, set[int]]:
-        """Map a node to the nodes that read its results, through views too."""
-        found: dict[int, set[int]] = {}
+    def _consumers(self) -> dict[int, set[int]]:
+        """Map a group to the other groups that read what it makes, through views too."""
+        found: dict[int, set[int]] = {group: set() for group in self.members}
         for index, node in enumerate(self.graph.nodes):
             for value in () if node.is_view else node.values:
                 producer = self.producers.get(self.graph.base(value).id)
-                if producer is not None:
-                    found.setdefault(producer, set()).add(index)
+                if producer is not None and not self._together(producer, index):
+                    found[self.group_of[producer]].add(self.group_of[index])
         return found
-
-    def _consumers(self, group: int) -> set[int]:
-        """The other groups that read what a group makes."""
-        read = {self.group_of[r] for i in self.members[group] for r in self.readers.get(i, ())}
-        return read - {group}
 
     def schedule(self) -> Schedule:
         """Order the groups by their dependencies."""
@@ -234,7 +241,7 @@ class _Groups:
         waiting = sorted(self.members, key=lambda g: min(self.members[g]))
         needs: dict[int, set[int]] = {g: set() for g in waiting}
         for group in waiting:
-            for following in self._consumers(group):
+            for following in self.consumers[group]:
                 needs[following].add(group)
         while waiting:
             free = [g for g in waiting if needs[g] <= ready]

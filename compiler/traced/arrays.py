@@ -187,7 +187,7 @@ class TracedArray(Refused, ArrayOperators):
             place = str(self.tracer.where())
             if not place or place in str(error):
                 raise self.tracer.noted(error) from None
-            raise self.tracer.noted(type(error)(f"{error} ({place})")) from None
+            raise self.tracer.noted(error.saying(f"{error} ({place})")) from None
         except Exception as error:  # of arguments that the handler has no meaning for
             text = f"{name}: {type(error).__name__}: {error} ({self.tracer.where()})"
             raise self.tracer.noted(UnsupportedError(text)) from error

@@ -125,7 +125,7 @@ def is_same(first: TracedArrayLike, second: TracedArrayLike) -> bool:
     """True for the same mask, and for two masks that are computed alike from the same values."""
     if first.value.id == second.value.id:
         return True
-    made = {r.id: n for n in first.tracer.builder.nodes for r in n.results}
+    made = first.tracer.builder.nodes.makers
     nodes = [made.get(mask.value.id) for mask in (first, second)]
     keys = [_key(node) for node in nodes if node is not None]
     return len(keys) == 2 and keys[0] == keys[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 
 from opweave.compiler.arrays.interface import Alias
@@ -9,9 +10,10 @@ from opweave.compiler.arrays.moving import moved
 from opweave.compiler.arrays.part_writes import PartWrite
 from opweave.compiler.ir.builder import GraphBuilder
 from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.pace import mean_seconds
 from opweave.compiler.ir.values import Value
 from opweave.compiler.traced.arrays import TracedArray
-from opweave.opcodes.errors import UnsupportedError
+from opweave.opcodes.errors import OpweaveError, UnsupportedError
 
 
 class SharedMemory:
@@ -56,13 +58,21 @@ class SharedMemory:
         if id(array) in self.writable:
             self.rewrites += 1
             if self.rewrites > self.lends:
-                raise UnsupportedError(
+                raise self.of_rounds(UnsupportedError(
                     f"more than {self.lends} writes to arguments: each round of a loop is code of "
                     "its own; fuse one round of it, or ask for fullgraph=True"
-                )
+                ))  # fmt: skip
             for known in (self.inputs, self.strided, self.mapped):
                 known |= {value.id} if array.value.id in known else set()
         array.value = value
+
+    def of_rounds(self, error: OpweaveError) -> OpweaveError:
+        """An error that a loop has too many rounds, with how long these are."""
+        example = self.builder.example
+        error.mean_seconds = mean_seconds(
+            self.builder.nodes, lambda value: math.prod(map(example, value.shape))
+        )
+        return error
 
     def hide(self, view: TracedArray) -> None:
         """A view that is none to NumPy: a number, or a step of our own."""
@@ -89,7 +99,7 @@ class SharedMemory:
         """Known to lie row by row without a gap, so that NumPy copies it for no order."""
         if value.id in self.strided:
             return False
-        node = next((n for n in self.builder.nodes if value in n.results), None)
+        node = self.builder.nodes.makers.get(value.id)
         if node is None:
             return True
         if not node.is_view:
@@ -100,7 +110,7 @@ class SharedMemory:
         """In whatever order NumPy lays out what it makes: this lies row by row without a gap."""
         if value.id in self.inputs:
             return value.id not in self.strided
-        node = next((n for n in self.builder.nodes if value in n.results), None)
+        node = self.builder.nodes.makers.get(value.id)
         return node is not None and _is_run(node) and self._is_rows_of_an_argument(node.values[0])
 
     def relatives(self, array: TracedArray) -> list[TracedArray]:

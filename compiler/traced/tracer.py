@@ -139,11 +139,11 @@ class Tracer(SharedMemory):
             TraceError: names the line that would be one operator too many.
         """
         if len(self.builder.nodes) >= MOST_NODES:
-            raise self.noted(TraceError(
+            raise self.noted(self.of_rounds(TraceError(
                 f"more than {MOST_NODES} operators in one function ({where}): each round "
                 "of a Python loop is code of its own; express the loop as array operations, or "
                 "fuse one round of it"
-            ))  # fmt: skip
+            )))  # fmt: skip
 
     def noted(self, error: OpweaveError) -> OpweaveError:
         """Note a refusal: it holds even if the function catches it, since NumPy raises none."""
@@ -155,8 +155,7 @@ class Tracer(SharedMemory):
         """True where NumPy has a number, no array: ``s += 1`` gives the name s a new one."""
         if value.shape:
             return False
-        nodes = {r.id: n for n in self.builder.nodes for r in n.results}
-        return not is_boxed(value, nodes, self.hidden, self.unboxed)
+        return not is_boxed(value, self.builder.nodes.makers, self.hidden, self.unboxed)
 
     def class_of(self, value: Value) -> type:
         """The class of an array, as the user's function may ask.

@@ -37,7 +37,7 @@ class ResultMemory:
         self.now = {array.value.id: first for array, first in tracer.rewritten}
         self.first = {first.id for first in self.now.values()}
         self.arguments = {id(array): first for array, first in tracer.rewritten}
-        self.makers = {r.id: n for n in tracer.builder.nodes for r in n.results}
+        self.makers = tracer.builder.nodes.makers
 
     def output(self, item: TracedArray) -> Value:
         """The value of a result."""
@@ -147,7 +147,7 @@ def _forget_unknown(tracer: Tracer, outputs: Sequence[Output]) -> None:
                 "an argument is read behind an assignment by an index array "
                 f"({unknown[output.id]}); take what is read before, or assign last"
             )
-    tracer.builder.nodes[:] = kept
+    tracer.builder.nodes.replace(kept)
 
 
 @contextmanager

@@ -1,0 +1,52 @@
+"""How long NumPy takes for an operation, by constants: a model, for choices without a clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from opweave.compiler.ir.graph import Node
+from opweave.compiler.ir.values import Value
+from opweave.opcodes.core import Kind
+
+# Seconds of NumPy 2.4 on one core of a Xeon with AVX-512 at some 3 GHz, rounded: a call, an
+# element that is loaded and stored, and each instruction as ``Cost.slots`` counts them.
+CALL, ELEMENT, SLOT = 1e-6, 0.5e-9, 0.1e-9
+# A multiplication and an addition of a product.
+FMA = 0.05e-9
+# Seconds an operation that runs in parts is noted, looked up and launched for, on the same machine
+# (100 to 250 us; it takes as long for one element as for a million).
+IN_PARTS = 200e-6
+
+
+# What moves elements, which NumPy often does in place, or not at all.
+MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"))
+
+
+def mean_seconds(nodes: Iterable[Node], count: Callable[[Value], int]) -> float:
+    """NumPy's seconds for an operation, the mean of those that compute.
+
+    What moves elements is left out, and arithmetic on places: much of it is ours, of what NumPy
+    writes in place.
+
+    Args:
+        count: how many elements a value has.
+    """
+    places: set[int] = set()
+    found: list[float] = []
+    for node in nodes:
+        values = [value.id for value in node.values]
+        if places.issuperset(values) and (values or node.is_coordinate):
+            places.update(result.id for result in node.results)
+        elif node.operator.name not in MOVES and not node.is_view and not node.tables:
+            found.append(_seconds(node, count))
+    return sum(found) / max(1, len(found))
+
+
+def _seconds(node: Node, count: Callable[[Value], int]) -> float:
+    elements = max(map(count, (*node.values, *node.results)), default=1)
+    if node.operator.kind is Kind.CONTRACT:
+        first, second = map(count, node.values[:2])
+        made = max(1, count(node.result))
+        return CALL + FMA * made * math.sqrt(first * second / made)
+    return CALL + elements * (ELEMENT + SLOT * node.operator.cost.slots)

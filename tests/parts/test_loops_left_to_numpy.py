@@ -1,0 +1,109 @@
+"""Loops that are too long to be whole, and whose operations are short, are NumPy's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave._functions import budget, fallback
+from opweave.compiler.ir.pace import mean_seconds
+
+pytestmark = pytest.mark.host
+X = np.linspace(0.1, 1, 40)
+
+
+def many_writes(x, y):
+    for _ in range(150):
+        x[1:-1] = x[1:-1] * 0.5 + y[2:]
+    return x.sum()
+
+
+def many_operators(x, y):
+    for k in range(60):
+        x = x * 0.5 + k
+    return x + y
+
+
+def many_kernels(x, y):
+    for k in range(1, 8):
+        x = np.sin(x) * k - x[::-1].cumsum() / k + (x * k).sum()
+    return x + y
+
+
+SHORT = [many_writes, many_operators, many_kernels]
+
+
+@pytest.fixture(autouse=True)
+def limits(monkeypatch):
+    """Small ones, so that small programs meet them."""
+    monkeypatch.setattr("opweave.compiler.traced.tracer.MOST_NODES", 100)
+    monkeypatch.setattr("opweave.compiler.pipeline.specialise.MOST_WRITES", 20)
+    monkeypatch.setattr(budget, "MOST_OF_WHOLE", 0.5)
+
+
+def called(fused, *arguments):
+    """The result, the arguments afterwards, and what was warned of."""
+    given = [a.copy() for a in arguments]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = fused(*given)
+    told = [str(w.message) for w in caught if issubclass(w.category, ow.OpweaveWarning)]
+    return result, given, told
+
+
+@pytest.mark.parametrize("function", SHORT)
+def test_short_operations_are_numpys_in_every_bit_with_one_warning(function):
+    fused, plain = ow.fuse(function), [X.copy(), X.copy()]
+    expected = function(*plain)
+    told = []
+    for _ in range(3):
+        result, given, more = called(fused, X, X)
+        told += more
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(given, plain)
+    assert len(told) == 1
+    assert f"{function.__name__} runs by NumPy, not fused" in told[0]
+    assert "us, by a model" in told[0]
+    assert fused._parts.compiled == 0
+
+
+@pytest.mark.parametrize("function", SHORT)
+def test_long_operations_run_in_parts(function, monkeypatch):
+    monkeypatch.setattr(fallback, "IN_PARTS", 1e-9)
+    fused = ow.fuse(function)
+    result, *_ = called(fused, X, X)
+    np.testing.assert_allclose(result, function(X.copy(), X.copy()), rtol=1e-9)
+    assert fused._parts.compiled > 0
+
+
+def test_who_runs_a_call_follows_from_its_sizes_not_from_earlier_calls(monkeypatch):
+    monkeypatch.setattr(fallback, "IN_PARTS", 5e-6)
+    long = np.linspace(0, 1, 40_000)
+    for order in ((X, long, X), (long, X, long)):
+        fused = ow.fuse(many_writes)
+        for x in order:
+            before = fused._parts.compiled
+            called(fused, x, x)
+            in_parts = bool(fused.fallback._parts.reasons) and x is long
+            assert (fused._parts.compiled > before) <= in_parts
+        assert fused._parts.compiled > 0
+
+
+def test_a_whole_that_is_asked_for_is_compiled():
+    x, y = X.copy(), X.copy()
+    fused = ow.fuse(lambda x, y: x * 0.5 + y, fullgraph=True)
+    assert called(fused, x, y)[2] == []
+
+
+@pytest.mark.parametrize(("what", "seconds"), [
+    (lambda x, y: x + y, (2e-3, 2e-2)),
+    (lambda x, y: np.exp(x), (4e-3, 4e-2)),
+    (lambda x, y: x[::2], (0, 0)),
+    (lambda x, y: np.where(x > 0, x, y)[3:5], (1e-3, 2e-2)),
+])  # fmt: skip
+def test_the_model_counts_what_computes(what, seconds):
+    shape = (10_000_000,)
+    graph = ow.fuse(what).lower(np.empty(shape), np.empty(shape)).lowered.graph
+    found = mean_seconds(graph.nodes, lambda value: shape[0] if value.shape else 1)
+    assert seconds[0] <= found <= seconds[1]
