@@ -15,7 +15,7 @@ from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
 from opweave.runtime.host import replays
-from opweave.runtime.host.plans import HostCallPlan
+from opweave.runtime.host.starts import NativeStart
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -305,13 +305,13 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
     graph, arrays, expected = layers(3, 40)
     run = graph.runner("replay")
     run(**arrays)
-    start, inner = HostCallPlan.start, []
+    run_parts, inner = NativeStart.run, []
 
-    def interrupted(self, words, every):
+    def interrupted(self, *given):
         if not inner:
             inner.append(None)
             inner[0] = run()
-        start(self, words, every)
+        run_parts(self, *given)
 
     pack = replays.struct.pack_into
     calls = []
@@ -322,7 +322,7 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
             calls.append(1)
             calls.append(run())
 
-    monkeypatch.setattr(HostCallPlan, "start", interrupted)
+    monkeypatch.setattr(NativeStart, "run", interrupted)
     monkeypatch.setattr(replays, "struct", types.SimpleNamespace(pack_into=packed))
     found = run()
     for one in (found, inner[0], calls[1]):

@@ -78,9 +78,9 @@ def by_its_transpose(x):
 ])  # fmt: skip
 def test_a_matrix_by_itself_is_left_to_numpy_which_does_half_of_the_work(function, is_native):
     x = factor("f4", 1, N, N)
-    plan = ow.fuse(function).bound((x,))[0].prepared.plan
+    start = ow.fuse(function).bound((x,))[0].prepared.start
 
-    assert (plan.whole is not None) == is_native
+    assert (start.whole is not None) == is_native
 
 
 def test_without_numpys_own_library_its_function_is_asked(monkeypatch):
