@@ -64,9 +64,7 @@ class Executor(Protocol):
     def address(self, array: Any, offset: int = 0) -> Any:
         """What a slot holds for an array, or for so many bytes behind its first element."""
 
-    def memory(
-        self, kernels: Sequence[Kernel], schedule: Schedule, extents: Extents
-    ) -> MemoryPlan:
+    def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
         """Where temporaries lie in the arena."""
 
     def start(self, prepared: Any) -> Start:

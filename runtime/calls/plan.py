@@ -26,8 +26,9 @@ from opweave.compiler.scheduling.schedule import Schedule
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import FORMATS, Launch, Step, scalar_value, workspace
+from opweave.runtime.calls.writes import Store, stores_of
 
-# Each temporary in an array of its own, as where launches are watched.
+# Each temporary in an array of its own.
 APART = MemoryPlan({}, {}, 0, 0, ())
 
 
@@ -52,6 +53,8 @@ class CallPlan:
         workspaces: kernel and rows of launches for which the executor gives memory: partial
             results and counters, which are the arrays behind the arena.
         returned: the arrays that are the outputs; None where an output is anything else.
+        straight: (value, argument): outputs that kernels write to the memory of an argument.
+        stores: outputs that arguments hold when all is done, see writes.py.
     """
 
     inputs: int
@@ -62,6 +65,8 @@ class CallPlan:
     scalars: tuple[Scalar, ...]
     workspaces: tuple[tuple[Kernel, int], ...]
     returned: tuple[int, ...] | None
+    straight: tuple[tuple[int, int], ...]
+    stores: tuple[Store, ...]
 
     @cached_property
     def faults(self) -> int:
@@ -97,11 +102,17 @@ def planned(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> 
     return memory_plan(schedule, extents, {n: nbytes for n, nbytes in needs.items() if nbytes})
 
 
+def each_apart(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> MemoryPlan:
+    """No arena, where each launch is watched and each array lies between guards of its own."""
+    return APART
+
+
 def call_plan(
     lowered: Lowered,
     launches: Sequence[Launch | None],
     layouts: Layouts,
     memory: MemoryPlan,
+    straight: tuple[tuple[int, int], ...],
     executor: Executor,
     maker: Callable[[int], Callable[[], Any]],
 ) -> CallPlan:
@@ -110,6 +121,7 @@ def call_plan(
     Args:
         launches: what starts each kernel; None where it would write nothing.
         memory: of the temporaries.
+        straight: what kernels write straight to arguments, see ``straight_of`` of writes.py.
         maker: a function that makes arrays for a value, by its id.
     """
     made = [v.id for group in lowered.schedule.groups for v in group.outputs]
@@ -127,6 +139,8 @@ def call_plan(
         tuple(filling.scalars),
         tuple(filling.workspaces),
         _returned(lowered.graph, places),
+        straight,
+        stores_of(lowered.graph.written),
     )
 
 
@@ -190,19 +204,16 @@ class _Filling:
     def _workspace(self, kernel: Kernel) -> tuple[list[tuple[int, int, int]], tuple[int, int]]:
         """Slots of a kernel's partial results and counters, and what of the arena is zeroed."""
         slots = *_slots(kernel, "partials"), *_slots(kernel, "counter")
+        at = self.memory.workspaces.get(self._steps)
         if not slots:
             return [], (0, 0)
-        if self._steps in self.memory.workspaces:
-            at = self.memory.workspaces[self._steps]
-            partials, counters = workspace(kernel, self.layouts.extents)
-            places, zeroed = (Location(self.arena, at), Location(self.arena, at + partials)), (
-                at + partials, counters
-            )  # fmt: skip
-        else:
-            first, zeroed = self.arena + 1 + 2 * len(self.workspaces), (0, 0)
-            places = Location(first), Location(first + 1)
+        if at is None:
+            first = self.arena + 1 + 2 * len(self.workspaces)
             self.workspaces.append((kernel, kernel.elements(self.layouts.extents)[1]))
-        return [(slot, *place) for slot, place in zip(slots, places, strict=True)], zeroed
+            return [(slot, first + n, 0) for n, slot in enumerate(slots)], (0, 0)
+        partials, counters = workspace(kernel, self.layouts.extents)
+        places = zip(slots, (at, at + partials), strict=True)
+        return [(slot, self.arena, place) for slot, place in places], (at + partials, counters)
 
 
 def _slots(kernel: Kernel, *kinds: str) -> list[int]:

@@ -24,7 +24,7 @@ from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
 from opweave.runtime.calls.plan import APART, CallPlan, call_plan
 from opweave.runtime.calls.results import BOXED, TRUTH, begun, kinds_of, shared_places
 from opweave.runtime.calls.steps import Launch, by_library
-from opweave.runtime.calls.writes import Writes
+from opweave.runtime.calls.writes import Writes, straight_of
 
 
 class Prepared:
@@ -59,13 +59,11 @@ class Prepared:
             or any(s.expr.op != "argument" for k in lowered.kernels for s in k.scalars())
         )
         self._look_at_outputs(extents)
-        self.plan = self._planned(lowered, apart)
+        self.plan = self._planned(lowered, arrays, apart)
         is_apart = not (self.constants or self.shared)
         self.single = self.plan.single if is_apart else None
         self._returned = self.plan.returned or ()
-        at_once = self.single is not None or self.plan.memory is not APART
-        written = self.graph.written
-        self.writes = Writes(lowered.schedule, arrays, at_once) if written else None
+        self.writes = Writes(self.graph, arrays) if self.graph.written else None
 
     @cached_property
     def start(self) -> Start:
@@ -88,7 +86,7 @@ class Prepared:
         # arrays of the last call that was given some, and which are written straight
         self.last_targets: tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] = ((), ())
 
-    def _planned(self, lowered: Lowered, apart: bool) -> CallPlan:
+    def _planned(self, lowered: Lowered, arrays: Sequence[Any], apart: bool) -> CallPlan:
         for kernel in lowered.kernels:
             if not kernel.is_empty(self.extents):
                 kernel.grid(self.extents)  # a launch that no device takes is refused first
@@ -101,7 +99,9 @@ class Prepared:
         self.added = frozenset(v for kernel in lowered.kernels for v in kernel.added)
         found = (lowered.kernels, lowered.schedule, self.extents)
         memory = APART if apart else self.executor.memory(*found)
-        return call_plan(lowered, launches, self.layouts, memory, self.executor, self._maker)
+        straight = () if memory is APART else straight_of(lowered.schedule, arrays)
+        parts = launches, self.layouts, memory, straight
+        return call_plan(lowered, *parts, self.executor, self._maker)
 
     def _maker(self, value_id: int) -> Callable[[], Any]:
         """A function that makes the array of a result; zeros, where a kernel adds to it."""

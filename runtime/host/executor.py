@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from opweave.runtime.binaries.build import Binary, build_kernel, common_source
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
-from opweave.runtime.calls.plan import APART, planned
+from opweave.runtime.calls.plan import each_apart, planned
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
@@ -45,10 +45,8 @@ class HostExecutor:
         """A function that makes memory for the temporaries of a call."""
         return allocator((nbytes,), np.dtype(np.uint8))
 
-    def memory(
-        self, kernels: Sequence[Kernel], schedule: Schedule, extents: Extents
-    ) -> MemoryPlan:
-        return planned(kernels, schedule, extents) if held_at() else APART
+    def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
+        return (planned if held_at() else each_apart)(kernels, schedule, extents)
 
     def start(self, prepared: Prepared) -> Start:
         return NativeStart(prepared) if held_at() else StepwiseStart(prepared)

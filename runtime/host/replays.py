@@ -13,7 +13,6 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
 from opweave.runtime.host.starts import NativeStart, held_at
@@ -65,9 +64,7 @@ class HostReplay:
         self.prepared, self.start = prepared, NativeStart(prepared)
         self._arrays = [*arrays, *prepared.constants]
         self._numbers = prepared.plan.numbers(prepared.extents)
-        blank = [0] * (prepared.plan.arena + 1 - prepared.plan.inputs)
-        packed = self.start.pack(*map(id, self._arrays), *blank, *self._numbers)
-        self._words = bytearray(packed)
+        self._words = self.start.bound(self._arrays, self._numbers)
 
     def bind(self, number: int, array: Any) -> None:
         """Another array, of the same layout, for an argument."""
@@ -76,13 +73,5 @@ class HostReplay:
 
     def taken(self) -> Callable[[], list[Any]]:
         """A call with what is bound now; its results are new arrays."""
-        start, arrays = partial(self._start, self._words.copy()), tuple(self._arrays)
+        start, arrays = partial(self.start, bound=self._words.copy()), tuple(self._arrays)
         return partial(self.prepared.run, start, arrays, self._numbers, self.prepared.extents)
-
-    def _start(self, words: bytearray, every: Sequence[Any], numbers: Sequence[Any]) -> None:
-        inputs, arena = self.prepared.plan.inputs, self.start.borrowed()
-        *made, faults = every[inputs:]
-        last = (0 if faults is None else pointer(faults), arena.address)
-        struct.pack_into(f"<{len(made) + 2}Q", words, 8 * inputs, *map(id, made), *last)
-        self.start.run(bytes(words), every, numbers, arena)
-        self.start.give_back(arena)

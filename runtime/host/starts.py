@@ -69,22 +69,35 @@ class NativeStart:
         self._viewed: list[int] = []  # temporaries that a library reads or writes
         self._parts = tuple(self._joined([*map(self._native, self.plan.steps)]))
         numbers = (step.formats[slot] for step in self.plan.steps for slot, _ in step.numbers)
-        self.pack = struct.Struct("<" + "Q" * (self.plan.arena + 1) + "".join(numbers)).pack
+        self._pack = struct.Struct("<" + "Q" * (self.plan.arena + 1) + "".join(numbers)).pack
+        self._made = struct.Struct(f"<{len(self.plan.makes) + 2}Q")
         self._asks_numpy = not all(isinstance(part, NativeSteps) for part in self._parts)
         self._keeps = nbytes <= MOST_KEPT
         self._spare: list[_Arena] = []
 
-    def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
-        arena = self.borrowed()
-        self.run(self._words(every, numbers, arena), every, numbers, arena)
-        self.give_back(arena)
+    def __call__(
+        self, every: Sequence[Any], numbers: Sequence[Any], bound: bytearray | None = None
+    ) -> None:
+        """Start all parts; ``bound``: words that have arguments and numbers already."""
+        arena = self._borrowed()
+        words = self._words(every, numbers, arena, bound)
+        arrays = (*every, arena.memory, *arena.views)
+        with np.errstate(all="ignore") if self._asks_numpy else NOTHING:
+            for part in self._parts:
+                part(words, arrays, numbers)
+        self._give_back(arena)
+
+    def bound(self, arrays: Sequence[Any], numbers: Sequence[Any]) -> bytearray:
+        """The words of arguments and constants, and of numbers."""
+        blank = [0] * (self.plan.arena + 1 - self.plan.inputs)
+        return bytearray(self._pack(*map(id, arrays), *blank, *numbers))
 
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop by one call of C, where all of them are kernels."""
         if self.whole is None:
             turns.apart(lambda every: self(every, turns.numbers), times)
             return
-        arena, spare = self.borrowed(), turns.make() if times > 1 else ()
+        arena, spare = self._borrowed(), turns.make() if times > 1 else ()
         # the last step writes to the result
         first, second = (turns.result, spare) if times % 2 else (spare, turns.result)
         packed = self._words(turns.every(turns.state, first), turns.numbers, arena)
@@ -93,7 +106,7 @@ class NativeStart:
         given = (Turn * len(places))(*map(Turn, range(len(places)), places, others))
         words = (ctypes.c_uint64 * (len(packed) // 8)).from_buffer_copy(packed)
         self.whole.loop(ctypes.cast(words, ctypes.c_char_p), times, given)
-        self.give_back(arena)
+        self._give_back(arena)
 
     @property
     def whole(self) -> NativeSteps | None:
@@ -101,26 +114,26 @@ class NativeStart:
         part = self._parts[0] if len(self._parts) == 1 else None
         return part if isinstance(part, NativeSteps) else None
 
-    def _words(self, every: Sequence[Any], numbers: Sequence[Any], arena: _Arena) -> bytes:
+    def _words(
+        self, every: Sequence[Any], numbers: Sequence[Any], arena: _Arena,
+        bound: bytearray | None = None,
+    ) -> bytes:  # fmt: skip
         *arrays, faults = every
-        at = 0 if faults is None else pointer(faults)
-        return self.pack(*map(id, arrays), at, arena.address, *numbers)
+        last = 0 if faults is None else pointer(faults), arena.address
+        if bound is None:
+            return self._pack(*map(id, arrays), *last, *numbers)
+        made = map(id, arrays[self.plan.inputs :])
+        self._made.pack_into(bound, 8 * self.plan.inputs, *made, *last)
+        return bytes(bound)
 
-    def run(self, words: Any, every: Sequence[Any], numbers: Sequence[Any], arena: _Arena) -> None:
-        """Run all parts; ``every``: arguments, results and faults."""
-        arrays = (*every, arena.memory, *arena.views)
-        with np.errstate(all="ignore") if self._asks_numpy else NOTHING:
-            for part in self._parts:
-                part(words, arrays, numbers)
-
-    def borrowed(self) -> _Arena:
+    def _borrowed(self) -> _Arena:
         """An arena for one call, which nobody else has."""
         try:
             return self._spare.pop()
         except IndexError:
             return self._new_arena()
 
-    def give_back(self, arena: _Arena) -> None:
+    def _give_back(self, arena: _Arena) -> None:
         """Keep an arena for a later call."""
         if self._keeps and not self._spare:
             self._spare.append(arena)

@@ -11,16 +11,12 @@ import numpy as np
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.scheduling.memory import MemoryPlan
-from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.allowed import shown
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import Start
-from opweave.runtime.calls.plan import APART
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.plan import each_apart
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
@@ -73,13 +69,7 @@ class VerifyExecutor(HostExecutor):
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(lambda: aligned_empty(shape, dtype.numpy))
 
-    def memory(
-        self, kernels: Sequence[Kernel], schedule: Schedule, extents: Extents
-    ) -> MemoryPlan:
-        return APART  # each array lies between guards of its own
-
-    def start(self, prepared: Prepared) -> Start:
-        return StepwiseStart(prepared)  # each launch is checked
+    memory, start = staticmethod(each_apart), staticmethod(StepwiseStart)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)
