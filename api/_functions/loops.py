@@ -50,7 +50,7 @@ class Repetition:
     def _add(self, prepared: Prepared, steps: int, times: int) -> None:
         """Run ``prepared``, which does so many steps, so often."""
         turns = max(1, min(MOST_TURNED // steps, LONGEST_TURNED // _longest(prepared)))
-        turns = turns if any(step.kernel.carried for step in prepared.steps) else 1
+        turns = turns if any(step.kernel.carried for step in prepared.plan.steps) else 1
         launches = ((turns, times // turns), (times % turns, 1))
         self.segments += [(prepared, each, many) for each, many in launches if each and many]
 
@@ -76,7 +76,7 @@ class Repetition:
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
         most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
         made = self._written(most, like)
-        fits = made is not None and len(made.steps) == 1 and made.loop() is not None
+        fits = made is not None and len(made.plan.steps) == 1 and made.loop() is not None
         return (most, made) if made is not None and fits else (1, one)
 
     def _written(self, steps: int, like: Sequence[Any]) -> Prepared | None:
@@ -95,5 +95,5 @@ class Repetition:
 
 def _longest(prepared: Prepared) -> int:
     """Elements that a block of a kernel takes, at most."""
-    kernels, extents = [step.kernel for step in prepared.steps], prepared.extents
+    kernels, extents = [step.kernel for step in prepared.plan.steps], prepared.extents
     return max(k.work(extents) // max(1, math.prod(k.grid(extents))) for k in kernels) or 1

@@ -1,4 +1,4 @@
-"""The steps of a prepared call, one kernel each; only pointers and numbers are missing."""
+"""The steps of a call plan, one kernel each; only pointers and numbers are missing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
-from opweave.compiler.ir.values import Extents, Scalar, extent_of, product
+from opweave.compiler.ir.values import Extents, Scalar
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.opcodes import dtypes
 from opweave.runtime.calls.layouts import Layouts
 
@@ -34,7 +33,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a prepared call.
+    """One kernel of a call plan, see plan.py.
 
     Attributes:
         kernel: the kernel.
@@ -42,12 +41,10 @@ class Step:
         formats: how each slot is packed, in eight bytes.
         pack: slot values -> arguments as ``launch`` takes them.
         fixed: slot values, with None where a call fills in.
-        pointers: (slot, id of the value in whose memory it lies, bytes from there) of arrays.
-        scalars: (slot, Scalar) of scalar parameters.
-        partials: slot of the partial results, or -1.
-        counter: slot of the counters, or -1.
-        faults: slot of the faults, or -1.
-        rows: rows of the launch.
+        arrays: (slot, array of the call, bytes from its first element) of what it fills in.
+        numbers: (slot, number of the call), likewise.
+        zeroed: where in the arena counters begin at zero, and their bytes.
+        passed: the arrays that ``launch`` takes besides, where addresses are not enough for it.
     """
 
     kernel: Kernel
@@ -55,50 +52,33 @@ class Step:
     formats: tuple[str, ...]
     pack: Callable[..., Any]
     fixed: tuple[Any, ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    scalars: tuple[tuple[int, Scalar], ...]
-    partials: int
-    counter: int
-    faults: int
-    rows: int
+    arrays: tuple[tuple[int, int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+    zeroed: tuple[int, int]
+    passed: tuple[int, ...]
 
+    def start(self, arrays: Any, numbers: Sequence[Any], address: Callable[..., Any]) -> None:
+        """Fill in the slots and launch, unless there is nothing to write.
 
-# Formats of a kernel's slots -> the function that packs their values.
-Packer = Callable[[Kernel, Sequence[str]], Callable[..., Any]]
+        Args:
+            arrays: those of the call, by their numbers.
+            numbers: of the call.
+            address: what a slot holds for an array and an offset.
+        """
+        if self.launch is None:
+            return
+        slots = list(self.fixed)
+        for slot, array, offset in self.arrays:
+            slots[slot] = address(arrays[array], offset)
+        for slot, number in self.numbers:
+            slots[slot] = numbers[number]
+        passed = [arrays[array] for array in self.passed] if self.passed else ()
+        self.launch(self.pack(*slots), passed)
 
 
 def packer(kernel: Kernel, formats: Sequence[str]) -> Callable[..., bytes]:
     """Slots as bytes, eight each, as C takes them."""
     return struct.Struct("<" + "".join(formats)).pack
-
-
-def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts, packs: Packer) -> Step:
-    """A kernel with what is known of its arguments."""
-    _, rows, _ = kernel.elements(layouts.extents)
-    index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
-    views = layouts.graph.views
-    pointers, scalars = [], []
-    slot_of = {param.kind: slot for slot, param in enumerate(kernel.params)}
-    for slot, param in enumerate(kernel.params):
-        if param.kind in ("input", "output"):
-            base = views[param.source].base.id if param.source in views else param.source
-            pointers.append((slot, base, layouts.offset(param.source)))
-        elif param.kind == "scalar":
-            scalars.append((slot, param.source))
-    formats = tuple(_format(param, index) for param in kernel.params)
-    return Step(
-        kernel,
-        launch,
-        formats,
-        packs(kernel, formats),
-        tuple(_fixed(param, layouts) for param in kernel.params),
-        tuple(pointers),
-        tuple(scalars),
-        slot_of.get("partials", -1),
-        slot_of.get("counter", -1),
-        slot_of.get("faults", -1),
-        rows,
-    )
 
 
 def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[Any]], Any]:
@@ -157,20 +137,6 @@ def by_library(kernel: Kernel, layouts: Layouts) -> Launch:
             compute(arrays, numbers)
 
     return launch
-
-
-def _fixed(param: Param, layouts: Layouts) -> Any:
-    if param.kind == "extent":
-        return product(extent_of(e, layouts.extents) for e in param.source)
-    if param.kind == "stride":
-        return layouts.strides[param.source.value][param.source.dim]
-    return None
-
-
-def _format(param: Param, index: str) -> str:
-    if param.kind == "scalar":
-        return FORMATS[param.ctype]
-    return index if param.kind in ("extent", "stride") else "Q"
 
 
 def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:

@@ -49,7 +49,7 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
     """
     kernel = step.kernel
     sources = [param.source for param in kernel.params]
-    memory = [(value, offset) for _, value, offset in step.pointers]
+    memory = [(array, offset) for _, array, offset in step.arrays]
     if len(sources) != 3 or memory[0] == memory[1]:  # a matrix by itself
         return None
     node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])

@@ -1,4 +1,4 @@
-"""Kernels of a prepared call that run one after the other by one call of C."""
+"""Kernels of a call plan that run one after the other by one call of C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Patch(ctypes.Structure):
     )
 
 
-class _CallPlan(ctypes.Structure):
+class _NativePlan(ctypes.Structure):
     """``CallPlan`` of runtime.cpp."""
 
     _fields_ = (
@@ -49,30 +49,30 @@ class Turn(ctypes.Structure):
 class NativeSteps:
     """Kernels, one after the other, by one call."""
 
-    def __init__(self, packed: Sequence[tuple[Step, list[Patch], tuple[int, int]]], arena: int):
+    def __init__(self, patched: Sequence[tuple[Step, list[Patch]]], arena: int):
         """``arena``: the word with its address."""
         args = bytearray()
         steps, patches = [], []
-        for step, fills, (zero, zero_bytes) in packed:
+        for step, fills in patched:
             at = len(args)
             filled = [0 if value is None else value for value in step.fixed]
             args += step.pack(*filled)
             assert isinstance(step.launch, HostLaunch)
-            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
+            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, *step.zeroed))
             patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
         all_steps, all_patches = (
             (_NativeStep * len(steps))(*steps),
             (Patch * len(patches))(*patches),
         )
         self.kernels = len(steps)
-        self._plan = _CallPlan(
+        self._plan = _NativePlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
             len(steps), len(patches), len(args), arena,
         )  # fmt: skip
-        self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
+        self._alive = all_steps, all_patches, [step.launch for step, _ in patched]
         self._start, self._address = planner(), ctypes.addressof(self._plan)
 
-    def __call__(self, words: Any, every: Sequence[Any]) -> None:
+    def __call__(self, words: Any, arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
         if self._start(self._address, words, 1, None, 0):
             raise self._no_memory()
 

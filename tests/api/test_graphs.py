@@ -4,7 +4,6 @@ import pickle
 import re
 import signal
 import threading
-import types
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,8 @@ import opweave as ow
 from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
-from opweave.runtime.host import replays
-from opweave.runtime.host.plans import HostCallPlan
+from opweave.runtime.host import starts
+from opweave.runtime.host.starts import NativeStart
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -305,25 +304,23 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
     graph, arrays, expected = layers(3, 40)
     run = graph.runner("replay")
     run(**arrays)
-    start, inner = HostCallPlan.start, []
+    words_of, inner, calls = NativeStart._words, [], []
 
-    def interrupted(self, words, every):
+    def interrupted(self, *given):
+        words = words_of(self, *given)
         if not inner:
             inner.append(None)
             inner[0] = run()
-        start(self, words, every)
+        return words
 
-    pack = replays.struct.pack_into
-    calls = []
-
-    def packed(*given):
-        pack(*given)
+    def packed(words):
         if not calls:
             calls.append(1)
             calls.append(run())
+        return bytes(words)
 
-    monkeypatch.setattr(HostCallPlan, "start", interrupted)
-    monkeypatch.setattr(replays, "struct", types.SimpleNamespace(pack_into=packed))
+    monkeypatch.setattr(NativeStart, "_words", interrupted)
+    monkeypatch.setattr(starts, "bytes", packed, raising=False)
     found = run()
     for one in (found, inner[0], calls[1]):
         close(one, expected)
