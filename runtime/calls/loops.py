@@ -7,7 +7,6 @@ arrays take turns.  So arguments and results may lie anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 Arrays = Sequence[Any]
 
 
-@dataclass(frozen=True)
 class Turns:
     """What the steps of one loop are given.
 
@@ -25,18 +23,19 @@ class Turns:
         others: the arguments and constants that stay.
         numbers: of the call.
         faults: the word for faults, or None.
-        result: what the last step writes, as a plan makes it.
-        make: makes another set of such arrays.
+        make: makes a set of arrays that a step writes.
+        result: the one that the last step writes.
         order: which of such arrays is each argument of the next step.
     """
 
-    state: Arrays
-    others: Arrays
-    numbers: Sequence[Any]
-    faults: Any
-    result: Arrays
-    make: Callable[[], Arrays]
-    order: Sequence[int]
+    def __init__(self, prepared: Prepared, arrays: Arrays, env: Mapping[str, Any]):
+        plan = prepared.plan
+        self.order = [array - plan.inputs for array in plan.outputs]
+        self.state = arrays[: len(self.order)]
+        self.others = (*arrays[len(self.order) :], *prepared.constants)
+        self.numbers, self.faults = plan.numbers(env), prepared.new_faults()
+        self.make: Callable[[], Arrays] = plan.made
+        self.result = self.make()
 
     def every(self, state: Arrays, into: Arrays) -> Arrays:
         """The arrays of a step that writes so, see plan.py."""
@@ -58,30 +57,3 @@ class Turns:
             assert into is not None
             start(self.every(state, into))
             state = self.next_state(into)
-
-
-class Loop:
-    """A prepared call whose results are all that it writes, as a step; see ``Prepared.loop``."""
-
-    def __init__(self, prepared: Prepared):
-        self.prepared = prepared
-        made = [value for value, _ in prepared.plan.makes]
-        self.order = [made.index(value) for value in prepared.outputs]
-
-    def __call__(self, arrays: Arrays, env: Mapping[str, Any], times: int) -> list[Any]:
-        """The state after so many steps, in new arrays.
-
-        Raises:
-            BoundsError: a kernel noted an index that has no element.
-        """
-        prepared, count = self.prepared, len(self.order)
-        others, result = (*arrays[count:], *prepared.constants), self.made()
-        faults, numbers = prepared.new_faults(), prepared.plan.numbers(env)
-        turns = Turns(arrays[:count], others, numbers, faults, result, self.made, self.order)
-        prepared.start.many(turns, times)
-        prepared.check(faults, env)
-        return turns.next_state(result)
-
-    def made(self) -> Arrays:
-        """New arrays for what a step writes."""
-        return [make() for _, make in self.prepared.plan.makes]

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Extents, Scalar, Value, extent_of, product
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Param
@@ -23,6 +22,7 @@ from opweave.compiler.pipeline.driver import Lowered
 from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.cached import cached_property
+from opweave.runtime.calls.by_numpy import Compute, Operand, by_numpy
 from opweave.runtime.calls.interface import Executor
 from opweave.runtime.calls.layouts import Layouts
 from opweave.runtime.calls.steps import FORMATS, Launch, Step, scalar_value, workspace
@@ -30,13 +30,6 @@ from opweave.runtime.calls.writes import Store, stores_of
 
 # Each temporary in an array of its own.
 APART = MemoryPlan({}, {}, 0, 0, ())
-
-
-class Location(NamedTuple):
-    """Where a value lies: so many bytes behind the first element of an array of the call."""
-
-    array: int
-    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,12 +40,11 @@ class CallPlan:
         inputs: how many arrays are arguments or constants.
         makes: (value, function that makes its array) of those that have an array of their own.
         memory: where the others lie in the arena.
-        places: of every value that a kernel reads or writes, by its id.
         steps: what is started, in order.
         scalars: the numbers of all steps, which are computed before the first starts.
         workspaces: kernel and rows of launches for which the executor gives memory: partial
             results and counters, which are the arrays behind the arena.
-        returned: the arrays that are the outputs; None where an output is anything else.
+        outputs: the array in which each output lies; -1 for one that is computed of extents.
         straight: (value, argument): outputs that kernels write to the memory of an argument.
         stores: outputs that arguments hold when all is done, see writes.py.
     """
@@ -60,11 +52,10 @@ class CallPlan:
     inputs: int
     makes: tuple[tuple[int, Callable[[], Any]], ...]
     memory: MemoryPlan
-    places: Mapping[int, Location]
     steps: tuple[Step, ...]
     scalars: tuple[Scalar, ...]
     workspaces: tuple[tuple[Kernel, int], ...]
-    returned: tuple[int, ...] | None
+    outputs: tuple[int, ...]
     straight: tuple[tuple[int, int], ...]
     stores: tuple[Store, ...]
 
@@ -84,12 +75,21 @@ class CallPlan:
         return any(array == self.faults for step in self.steps for _, array, _ in step.arrays)
 
     @property
-    def single(self) -> Step | None:
-        """The only step, if it takes arguments and results alone, and they are returned."""
-        if len(self.steps) != 1 or self.returned is None or self.steps[0].launch is None:
-            return None
-        (step,) = self.steps
-        return step if all(array < self.faults for _, array, _ in step.arrays) else None
+    def only_step(self) -> Step | None:
+        """The only step, if all its arrays are arguments and results."""
+        own = all(array < self.faults for step in self.steps for _, array, _ in step.arrays)
+        return self.steps[0] if len(self.steps) == 1 and own else None
+
+    @property
+    def formats(self) -> str:
+        """How the numbers are packed, each in eight bytes."""
+        return "".join(step.formats[slot] for step in self.steps for slot, _ in step.numbers)
+
+    def made(self, given: Mapping[int, Any] = {}) -> list[Any]:
+        """The arrays of results, some of which may be given by value."""
+        if not given:
+            return [make() for _, make in self.makes]
+        return [given[value] if value in given else make() for value, make in self.makes]
 
     def numbers(self, env: Mapping[str, Any]) -> list[Any]:
         """The numbers of a call, given those of its arguments and its extents by name."""
@@ -119,50 +119,46 @@ def call_plan(
     """The plan of a lowered function.
 
     Args:
-        launches: what starts each kernel; None where it would write nothing.
+        launches: what starts each kernel; None where NumPy computes it, or it would write nothing.
         memory: of the temporaries.
         straight: what kernels write straight to arguments, see ``straight_of`` of writes.py.
         maker: a function that makes arrays for a value, by its id.
     """
+    graph = lowered.graph
     made = [v.id for group in lowered.schedule.groups for v in group.outputs]
     own = [value for value in made if value not in memory.places]
-    inputs = [i.value.id for i in lowered.graph.inputs]
-    places = {value: Location(number) for number, value in enumerate((*inputs, *own))}
-    filling = _Filling(layouts, memory, places, executor)
+    inputs = [i.value.id for i in graph.inputs]
+    filling = _Filling(layouts, memory, [*inputs, *own], executor)
     steps = [filling.step(*each) for each in zip(lowered.kernels, launches, strict=True)]
+    bases = [graph.base(o).id if isinstance(o, Value) else None for o in graph.outputs]
     return CallPlan(
         len(inputs),
         tuple((value, maker(value)) for value in own),
         memory,
-        filling.places,
         tuple(steps),
         tuple(filling.scalars),
         tuple(filling.workspaces),
-        _returned(lowered.graph, places),
+        tuple(-1 if base is None else filling.places[base][0] for base in bases),
         straight,
-        stores_of(lowered.graph.written),
+        stores_of(graph.written),
     )
 
 
-def _returned(graph: FunctionGraph, places: Mapping[int, Location]) -> tuple[int, ...] | None:
-    outputs = [o.id for o in graph.outputs if isinstance(o, Value) and o.shape and o.id in places]
-    return tuple(places[o].array for o in outputs) if len(outputs) == len(graph.outputs) else None
-
-
 class _Filling:
-    """Says which slots of one kernel after the other a call fills in, and with what."""
+    """Says which slots of one kernel after the other a call fills in, and with what.
+
+    Attributes:
+        places: the array in which a value lies, and bytes from its first element.
+    """
 
     def __init__(
-        self,
-        layouts: Layouts,
-        memory: MemoryPlan,
-        places: Mapping[int, Location],
-        executor: Executor,
+        self, layouts: Layouts, memory: MemoryPlan, arrays: Sequence[int], executor: Executor
     ):
+        """``arrays``: the values that are arrays of the call."""
         self.layouts, self.memory, self.executor = layouts, memory, executor
-        self.faults, self.arena = len(places), len(places) + 1
-        in_arena = {value: Location(self.arena, at) for value, at in memory.places.items()}
-        self.places = {**places, **in_arena}
+        self.faults, self.arena = len(arrays), len(arrays) + 1
+        self.places = {value: (array, 0) for array, value in enumerate(arrays)}
+        self.places |= {value: (self.arena, at) for value, at in memory.places.items()}
         self.scalars: list[Scalar] = []
         self.workspaces: list[tuple[Kernel, int]] = []
         self._steps = 0
@@ -171,27 +167,42 @@ class _Filling:
         """The next step."""
         index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
         formats = tuple(_format(param, index) for param in kernel.params)
-        numbers = [(n, p.source) for n, p in enumerate(kernel.params) if p.kind == "scalar"]
-        first = len(self.scalars)
-        self.scalars += [scalar for _, scalar in numbers]
+        slots, first = _slots(kernel, "scalar"), len(self.scalars)
+        self.scalars += [kernel.params[slot].source for slot in slots]
+        numbers = tuple((slot, first + n) for n, slot in enumerate(slots))
         arrays, zeroed = self._pointers(kernel), (0, 0)
         if launch is not None:  # a grid without blocks needs no memory
             own, zeroed = self._workspace(kernel)
             arrays += own
         arrays += [(slot, self.faults, 0) for slot in _slots(kernel, "faults")]
         self._steps += 1
-        passes = kernel.by_numpy or self.executor.passes_arrays
         return Step(
             kernel,
             launch,
+            self._compute(kernel, numbers),
             formats,
             self.executor.packer(kernel, formats),
             tuple(_fixed(param, self.layouts) for param in kernel.params),
             tuple(arrays),
-            tuple((slot, first + n) for n, (slot, _) in enumerate(numbers)),
+            numbers,
             zeroed,
-            tuple(array for _, array, _ in arrays) if passes else (),
+            self.executor.passes_arrays,
         )
+
+    def _compute(self, kernel: Kernel, numbers: Sequence[tuple[int, int]]) -> Compute | None:
+        if not kernel.by_numpy or kernel.is_empty(self.layouts.extents):
+            return None
+        slots = _slots(kernel, "input", "output")
+        bases = [self.layouts.base_of(kernel.params[slot].source) for slot in slots]
+        operands = [*map(self._operand, bases)]
+        return by_numpy(kernel, self.layouts, operands, [number for _, number in numbers])
+
+    def _operand(self, value: int) -> Operand:
+        array, at = self.places[value]
+        if array != self.arena:
+            return array, None
+        shape, dtype = self.layouts.shapes[value]
+        return array, (shape, dtype.numpy, at)
 
     def _pointers(self, kernel: Kernel) -> list[tuple[int, int, int]]:
         found = []

@@ -19,11 +19,11 @@ from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.building import build_all
 from opweave.runtime.calls.interface import Executor, Start
 from opweave.runtime.calls.layouts import Layouts
-from opweave.runtime.calls.loops import Loop
+from opweave.runtime.calls.loops import Turns
 from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
 from opweave.runtime.calls.plan import APART, CallPlan, call_plan
 from opweave.runtime.calls.results import BOXED, TRUTH, begun, kinds_of, shared_places
-from opweave.runtime.calls.steps import Launch, by_library
+from opweave.runtime.calls.steps import Launch, Step
 from opweave.runtime.calls.writes import Writes, straight_of
 
 
@@ -60,9 +60,7 @@ class Prepared:
         )
         self._look_at_outputs(extents)
         self.plan = self._planned(lowered, arrays, apart)
-        is_apart = not (self.constants or self.shared)
-        self.single = self.plan.single if is_apart else None
-        self._returned = self.plan.returned or ()
+        self.single = None if self.constants or self.shared else self._single()
         self.writes = Writes(self.graph, arrays) if self.graph.written else None
 
     @cached_property
@@ -99,9 +97,16 @@ class Prepared:
         self.added = frozenset(v for kernel in lowered.kernels for v in kernel.added)
         found = (lowered.kernels, lowered.schedule, self.extents)
         memory = APART if apart else self.executor.memory(*found)
-        straight = () if memory is APART else straight_of(lowered.schedule, arrays)
-        parts = launches, self.layouts, memory, straight
+        parts = launches, self.layouts, memory, straight_of(lowered.schedule, arrays)
         return call_plan(lowered, *parts, self.executor, self._maker)
+
+    def _single(self) -> Step | None:
+        """The only step, if arrays that it has are the outputs as they are."""
+        plain = (
+            isinstance(o, Value) and o.shape and o.id not in self.graph.views
+            for o in self.graph.outputs
+        )
+        return self.plan.only_step if all(plain) else None
 
     def _maker(self, value_id: int) -> Callable[[], Any]:
         """A function that makes the array of a result; zeros, where a kernel adds to it."""
@@ -109,10 +114,8 @@ class Prepared:
         return begun(make) if value_id in self.added else make
 
     def _launcher(self, kernel: Kernel, source: str) -> Launch | None:
-        if kernel.is_empty(self.extents):
+        if kernel.is_empty(self.extents) or kernel.by_numpy:
             return None
-        if kernel.by_numpy:
-            return by_library(kernel, self.layouts)
         return self.executor.launcher(kernel, source, self.extents)
 
     def __call__(
@@ -124,31 +127,15 @@ class Prepared:
         """
         env, plan = {**self.extents, **scalars} if self.needs_env else scalars, self.plan
         numbers = plan.numbers(env) if plan.scalars else ()
-        if self.single is None:
-            given = (*arrays, *self.constants)
-            found = self.run(self.start, given, numbers, env, out)
-            return self._apart(found) if self.shared else found
-        # the quick way: from here Python starts the kernel, and what it wrote is returned
-        if out:
-            every = [*arrays, *[out[v] if v in out else make() for v, make in plan.makes]]
-        else:
-            every = [*arrays, *[make() for _, make in plan.makes]]
-        self.single.start(every, numbers, self.executor.address)
-        return [every[place] for place in self._returned]
-
-    def run(
-        self,
-        start: Callable[[Sequence[Any], Sequence[Any]], None],
-        arrays: Sequence[Any],
-        numbers: Sequence[Any],
-        env: Mapping[str, Any],
-        out: Mapping[int, Any] = {},
-    ) -> list[Any]:
-        """Start the plan for arguments and constants; returns the outputs, in new arrays."""
-        made = [out[v] if v in out else make() for v, make in self.plan.makes]
-        every = (*arrays, *made, self.new_faults())
-        start(every, numbers)
-        return self.results(every, env)
+        if self.single is not None:
+            # the quick way: from here Python starts the kernel, and what it wrote is returned
+            own = [*arrays, *plan.made(out)]
+            self.single.start(own, numbers, self.executor.address)
+            return [own[array] for array in plan.outputs]
+        every = (*arrays, *self.constants, *plan.made(out), self.new_faults())
+        self.start(every, numbers)
+        found = self.results(every, env)
+        return self._apart(found) if self.shared else found
 
     def new_faults(self) -> Any:
         """A word for faults; None where no kernel notes any."""
@@ -179,27 +166,32 @@ class Prepared:
         if faults is not None and (word := self.executor.noted(faults)):
             raise fault(self.graph, word, {**self.extents, **env})
 
-    def loop(self) -> Loop | None:
-        """A function that runs it many times, its results as arguments; None: impossible."""
-        return self._loop
+    def loop(self, arrays: Sequence[Any], env: Mapping[str, Any], times: int) -> list[Any]:
+        """The first arguments after so many steps, in new arrays; see ``is_closed``.
+
+        Raises:
+            BoundsError: a kernel noted an index that has no element.
+        """
+        turns = Turns(self, arrays, env)
+        self.start.many(turns, times)
+        self.check(turns.faults, env)
+        return turns.next_state(turns.result)
 
     @cached_property
-    def _loop(self) -> Loop | None:
-        return Loop(self) if self._is_closed() else None
-
-    def _is_closed(self) -> bool:
-        """True where the results are arrays of their own, each written by a kernel."""
+    def is_closed(self) -> bool:
+        """True where it may loop: results are arrays of their own, each written by a kernel."""
         made = [value for value, _ in self.plan.makes]
         shaped = all(isinstance(o, Value) and o.shape for o in self.graph.outputs)
         apart = len(set(self.outputs)) == len(self.outputs)
         return shaped and apart and set(self.outputs) <= set(made)
 
     def _output(self, index: int, output: Any, every: Sequence[Any], env: Any) -> Any:
-        if isinstance(output, Value):
-            array = every[self.plan.places[self.graph.base(output).id].array]
-            array = self.layouts.viewed(array, output.id)
-            if output.shape == ():
-                found = self.executor.result(array, self.kinds[index] is BOXED)
-                return found if self.kinds[index] is not TRUTH else truth(found)
-            return array
-        return evaluate(output, env)
+        array = self.plan.outputs[index]
+        if array < 0:
+            return evaluate(output, env)
+        found = self.layouts.viewed(every[array], output.id)
+        if output.shape:
+            return found
+        kind = self.kinds[index]
+        found = self.executor.result(found, kind is BOXED)
+        return truth(found) if kind is TRUTH else found

@@ -39,7 +39,7 @@ class DeviceReplay:
             self.stream = xp.cuda.Stream(non_blocking=True)
             with self.stream:
                 self._slots = [xp.empty(a.shape, a.dtype) for a in arrays]
-                made = [make() for _, make in self.prepared.plan.makes]
+                made = self.prepared.plan.made()
                 constants, faults = self.prepared.constants, self.prepared.new_faults()
                 self._every = (*self._slots, *constants, *made, faults)
                 self._upload(enumerate(arrays))

@@ -66,7 +66,8 @@ def native_product(step: Step, layouts: Layouts) -> Step | None:
         return None
     *numbers, how = found
     fixed = (None, None, None, *numbers, address, kind + how)
-    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT.pack, fixed=fixed)
+    launch = HostLaunch(_run(m * n * k))
+    return replace(step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed)
 
 
 def _of_matrices(

@@ -72,14 +72,12 @@ class NativeSteps:
         self._alive = all_steps, all_patches, [step.launch for step, _ in patched]
         self._start, self._address = planner(), ctypes.addressof(self._plan)
 
-    def __call__(self, words: Any, arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
-        if self._start(self._address, words, 1, None, 0):
-            raise self._no_memory()
+    def start(self, words: Any, times: int = 1, turns: Sequence[Turn] = ()) -> None:
+        """Run them, or several times; ``turns``: the words that change in between, see ``Turn``.
 
-    def loop(self, words: Any, times: int, turns: Any) -> None:
-        """Run several times; ``turns``: the words that change in between, see ``Turn``."""
-        if self._start(self._address, words, times, turns, len(turns)):
-            raise self._no_memory()
-
-    def _no_memory(self) -> MemoryError:
-        return MemoryError(f"no memory for the arguments of {self.kernels} kernels")
+        Raises:
+            MemoryError: there is none for their arguments.
+        """
+        given = (Turn * len(turns))(*turns) if turns else None
+        if self._start(self._address, words, times, given, len(turns)):
+            raise MemoryError(f"no memory for the arguments of {self.kernels} kernels")

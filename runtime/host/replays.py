@@ -15,7 +15,7 @@ from typing import Any
 
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
-from opweave.runtime.host.starts import NativeStart, held_at
+from opweave.runtime.host.starts import NativeStart, address, held_at
 
 
 class HeldArrays:
@@ -62,16 +62,27 @@ class HostReplay:
 
     def __init__(self, prepared: Prepared, arrays: Sequence[Any]):
         self.prepared, self.start = prepared, NativeStart(prepared)
+        plan = prepared.plan
         self._arrays = [*arrays, *prepared.constants]
-        self._numbers = prepared.plan.numbers(prepared.extents)
-        self._words = self.start.bound(self._arrays, self._numbers)
+        self._numbers = plan.numbers(prepared.extents)
+        # words of what is bound, of what each call makes, and of numbers
+        self._first = bytearray(struct.pack(f"<{plan.inputs}Q", *map(id, self._arrays)))
+        self._made = struct.Struct(f"<{len(plan.makes) + 2}Q").pack
+        self._last = struct.pack("<" + plan.formats, *self._numbers)
 
     def bind(self, number: int, array: Any) -> None:
         """Another array, of the same layout, for an argument."""
         self._arrays[number] = array
-        struct.pack_into("<Q", self._words, 8 * number, id(array))
+        struct.pack_into("<Q", self._first, 8 * number, id(array))
 
     def taken(self) -> Callable[[], list[Any]]:
         """A call with what is bound now; its results are new arrays."""
-        start, arrays = partial(self.start, bound=self._words.copy()), tuple(self._arrays)
-        return partial(self.prepared.run, start, arrays, self._numbers, self.prepared.extents)
+        return partial(self._run, bytes(self._first), tuple(self._arrays))
+
+    def _run(self, first: bytes, arrays: Sequence[Any]) -> list[Any]:
+        prepared, start = self.prepared, self.start
+        made, faults, arena = prepared.plan.made(), prepared.new_faults(), start.borrowed()
+        words = first + self._made(*map(id, made), address(faults), arena[1]) + self._last
+        every = (*arrays, *made, faults)
+        start.run(words, every, self._numbers, arena)
+        return prepared.results(every, prepared.extents)

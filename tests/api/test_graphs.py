@@ -13,7 +13,6 @@ import opweave as ow
 from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
-from opweave.runtime.host import starts
 from opweave.runtime.host.starts import NativeStart
 
 pytestmark = pytest.mark.host
@@ -304,25 +303,27 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
     graph, arrays, expected = layers(3, 40)
     run = graph.runner("replay")
     run(**arrays)
-    words_of, inner, calls = NativeStart._words, [], []
+    borrowed, start, inner = NativeStart.borrowed, NativeStart.run, {}
 
-    def interrupted(self, *given):
-        words = words_of(self, *given)
-        if not inner:
-            inner.append(None)
-            inner[0] = run()
-        return words
+    def interrupted(name):
+        if name not in inner:
+            inner[name] = None
+            inner[name] = run()
 
-    def packed(words):
-        if not calls:
-            calls.append(1)
-            calls.append(run())
-        return bytes(words)
+    def borrows(self):
+        arena = borrowed(self)
+        interrupted("it has an arena")
+        return arena
 
-    monkeypatch.setattr(NativeStart, "_words", interrupted)
-    monkeypatch.setattr(starts, "bytes", packed, raising=False)
+    def starts(self, *packed):
+        interrupted("all is packed")
+        start(self, *packed)
+
+    monkeypatch.setattr(NativeStart, "borrowed", borrows)
+    monkeypatch.setattr(NativeStart, "run", starts)
     found = run()
-    for one in (found, inner[0], calls[1]):
+    assert len(inner) == 2
+    for one in (found, *inner.values()):
         close(one, expected)
 
 

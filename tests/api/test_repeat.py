@@ -330,8 +330,8 @@ def test_a_long_loop_is_some_launches():
 
 def test_the_loop_is_not_pythons(monkeypatch):
     calls = []
-    run = NativeSteps.loop
-    monkeypatch.setattr(NativeSteps, "loop", lambda self, *a: calls.append(a[1]) or run(self, *a))
+    run = NativeSteps.start
+    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
     ow.repeat(lambda x: x[::-1] / (x * x).sum(), 1000)(X)
 
     assert calls == [1000]
