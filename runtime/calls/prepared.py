@@ -23,7 +23,7 @@ from opweave.runtime.calls.loops import Turns
 from opweave.runtime.calls.outcomes import check_nonempty, fault, truth
 from opweave.runtime.calls.plan import APART, CallPlan, call_plan
 from opweave.runtime.calls.results import BOXED, TRUTH, begun, kinds_of, shared_places
-from opweave.runtime.calls.steps import Launch, Step
+from opweave.runtime.calls.steps import Launch
 from opweave.runtime.calls.writes import Writes, straight_of
 
 
@@ -60,7 +60,8 @@ class Prepared:
         )
         self._look_at_outputs(extents)
         self.plan = self._planned(lowered, arrays, apart)
-        self.single = None if self.constants or self.shared else self._single()
+        is_single = self._is_plain and not (self.constants or self.shared)
+        self.single = self.plan.only_step if is_single else None
         self.writes = Writes(self.graph, arrays) if self.graph.written else None
 
     @cached_property
@@ -77,6 +78,10 @@ class Prepared:
             for o in graph.outputs
             if isinstance(o, Value) and graph.base(o).id in self.shapes
         }
+        # outputs are arrays of the call as they are
+        self._is_plain = all(
+            isinstance(o, Value) and o.shape and o.id not in graph.views for o in graph.outputs
+        )
         # of outputs without dimensions
         self.kinds = kinds_of(graph)
         # places of outputs that may be one array, of which NumPy makes a view
@@ -99,14 +104,6 @@ class Prepared:
         memory = APART if apart else self.executor.memory(*found)
         parts = launches, self.layouts, memory, straight_of(lowered.schedule, arrays)
         return call_plan(lowered, *parts, self.executor, self._maker)
-
-    def _single(self) -> Step | None:
-        """The only step, if arrays that it has are the outputs as they are."""
-        plain = (
-            isinstance(o, Value) and o.shape and o.id not in self.graph.views
-            for o in self.graph.outputs
-        )
-        return self.plan.only_step if all(plain) else None
 
     def _maker(self, value_id: int) -> Callable[[], Any]:
         """A function that makes the array of a result; zeros, where a kernel adds to it."""
@@ -180,10 +177,9 @@ class Prepared:
     @cached_property
     def is_closed(self) -> bool:
         """True where it may loop: results are arrays of their own, each written by a kernel."""
-        made = [value for value, _ in self.plan.makes]
-        shaped = all(isinstance(o, Value) and o.shape for o in self.graph.outputs)
-        apart = len(set(self.outputs)) == len(self.outputs)
-        return shaped and apart and set(self.outputs) <= set(made)
+        arrays = self.plan.outputs
+        are_own = len({*arrays}) == len(arrays) and min(arrays, default=0) >= self.plan.inputs
+        return self._is_plain and are_own
 
     def _output(self, index: int, output: Any, every: Sequence[Any], env: Any) -> Any:
         array = self.plan.outputs[index]

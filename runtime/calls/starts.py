@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from opweave.runtime.calls.loops import Turns
@@ -18,12 +19,11 @@ class StepwiseStart:
         self._arena = self.executor.arena(nbytes) if nbytes else None
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
-        self.launch(every, self.memory(), numbers)
+        self.launch(self.memory(), numbers, every)
 
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop."""
-        memory = self.memory()
-        turns.apart(lambda every: self.launch(every, memory, turns.numbers), times)
+        turns.apart(partial(self.launch, self.memory(), turns.numbers), times)
 
     def memory(self) -> tuple[Any, ...]:
         """Memory that kernels use besides arguments and results; it must live until they are done.
@@ -34,7 +34,7 @@ class StepwiseStart:
         arena = None if self._arena is None else self._arena()
         return (arena, *(array for work in works for array in work))
 
-    def launch(self, every: Sequence[Any], memory: Sequence[Any], numbers: Sequence[Any]) -> None:
+    def launch(self, memory: Sequence[Any], numbers: Sequence[Any], every: Sequence[Any]) -> None:
         """Start all steps with this memory."""
         arrays, address = (*every, *memory), self.executor.address
         for step in self.plan.steps:

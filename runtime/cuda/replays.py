@@ -46,7 +46,7 @@ class DeviceReplay:
                 # once before: modules are loaded outside of the capture
                 self._memory = self.start.memory()
                 numbers = self.prepared.plan.numbers(self.prepared.extents)
-                launch = partial(self.start.launch, self._every, self._memory, numbers)
+                launch = partial(self.start.launch, self._memory, numbers, self._every)
                 launch()
                 self.stream.synchronize()
             self._graph = captured(self.stream, launch)

@@ -13,11 +13,11 @@ The executor hands CuPy in; only runtime/cuda/executor.py imports it.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from opweave.opcodes.cached import cached_property
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.loops import Arrays, Turns
 from opweave.runtime.calls.prepared import Prepared
@@ -67,10 +67,13 @@ class DeviceStart(StepwiseStart):
         is_one = len(launches) < 2 or self.plan.notes_faults  # each call's faults are its own
         again = prepared.replay and not is_one
         self._graphs = Graphs(prepared, MOST_GRAPHS, CAPTURED_AT) if again else None
+        self._loops = Graphs(prepared, MOST_LOOPS, what=", repeated")
+        # numbers in a key differ where their bits do, as 0.0 and -0.0
+        self._packed = struct.Struct("<" + self.plan.formats).pack
 
     def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
         if self._graphs is None or not self._launched(self._graphs, every, numbers):
-            self.launch(every, self.memory(), numbers)
+            self.launch(self.memory(), numbers, every)
 
     def _launched(self, graphs: Graphs, every: Sequence[Any], numbers: Sequence[Any]) -> bool:
         """Launch the graph of these arrays on the current stream, if there is one.
@@ -81,7 +84,7 @@ class DeviceStart(StepwiseStart):
         stream = self.cuda.get_current_stream()
         if is_captured(stream):
             return False
-        key = (*stream_key(stream), *numbers, *map(pointer, every[: self.plan.faults]))
+        key = (*stream_key(stream), self._packed(*numbers), *map(pointer, every[:-1]))
         with graphs.lock:
             found = graphs.find(key, partial(self._captured, every, numbers))
             if found is not None:
@@ -94,7 +97,7 @@ class DeviceStart(StepwiseStart):
         The memory belongs to the stream for which it is asked, as the graph does.
         """
         memory = self.memory()
-        return captured(stream, partial(self.launch, every, memory, numbers)), memory
+        return captured(stream, partial(self.launch, memory, numbers, every)), memory
 
     def many(self, turns: Turns, times: int) -> None:
         """Run that many steps of a loop: by graphs but for the first and the last ones."""
@@ -104,33 +107,26 @@ class DeviceStart(StepwiseStart):
                 super().many(turns, times)
                 return
             # its arrays belong to the stream for which they were asked
-            key = (*stream_key(stream), *turns.numbers, *map(pointer, turns.others))
+            numbers = self._packed(*turns.numbers)
+            key = (*stream_key(stream), numbers, *map(pointer, turns.others))
             first, second, memory, graph = loops.find(key, partial(self._rounds, turns))
-            self.launch(turns.every(turns.state, first), memory, turns.numbers)
+            start = partial(self.launch, memory, turns.numbers)
+            start(turns.every(turns.state, first))
             graphs, rest = divmod(times - 2, self._per_graph)
             for _ in range(graphs):
                 loops.run(graph.launch, stream)
-            state = turns.next_state(first)
-            start = partial(self._start, memory, turns.numbers)
-            turns.apart(start, rest + 1, state, second)
-
-    def _start(self, memory: Sequence[Any], numbers: Sequence[Any], every: Arrays) -> None:
-        self.launch(every, memory, numbers)
+            turns.apart(start, rest + 1, turns.next_state(first), second)
 
     def _rounds(self, turns: Turns, stream: Any) -> _Rounds:
         first, second, memory = turns.make(), turns.make(), self.memory()
+        start = partial(self.launch, memory, turns.numbers)
 
         def steps() -> None:
             for _ in range(self._per_graph // 2):
                 for before, into in ((first, second), (second, first)):
-                    every = turns.every(turns.next_state(before), into)
-                    self.launch(every, memory, turns.numbers)
+                    start(turns.every(turns.next_state(before), into))
 
         return _Rounds(first, second, memory, captured(stream, steps))
-
-    @cached_property
-    def _loops(self) -> Graphs:
-        return Graphs(self.prepared, MOST_LOOPS, what=", repeated")
 
     @property
     def _per_graph(self) -> int:
