@@ -42,6 +42,7 @@ class CallPlan:
         memory: where the others lie in the arena.
         steps: what is started, in order.
         scalars: the numbers of all steps, which are computed before the first starts.
+        formats: how these are packed, each in eight bytes.
         workspaces: kernel and rows of launches for which the executor gives memory: partial
             results and counters, which are the arrays behind the arena.
         outputs: the array in which each output lies; -1 for one that is computed of extents.
@@ -54,6 +55,7 @@ class CallPlan:
     memory: MemoryPlan
     steps: tuple[Step, ...]
     scalars: tuple[Scalar, ...]
+    formats: str
     workspaces: tuple[tuple[Kernel, int], ...]
     outputs: tuple[int, ...]
     straight: tuple[tuple[int, int], ...]
@@ -79,11 +81,6 @@ class CallPlan:
         """The only step, if all its arrays are arguments and results."""
         own = all(array < self.faults for step in self.steps for _, array, _ in step.arrays)
         return self.steps[0] if len(self.steps) == 1 and own else None
-
-    @property
-    def formats(self) -> str:
-        """How the numbers are packed, each in eight bytes."""
-        return "".join(step.formats[slot] for step in self.steps for slot, _ in step.numbers)
 
     def made(self, given: Mapping[int, Any] = {}) -> list[Any]:
         """The arrays of results, some of which may be given by value."""
@@ -137,6 +134,7 @@ def call_plan(
         memory,
         tuple(steps),
         tuple(filling.scalars),
+        "".join(FORMATS[scalar.dtype.register] for scalar in filling.scalars),
         tuple(filling.workspaces),
         tuple(-1 if base is None else filling.places[base][0] for base in bases),
         straight,
@@ -180,7 +178,6 @@ class _Filling:
             kernel,
             launch,
             self._compute(kernel, numbers),
-            formats,
             self.executor.packer(kernel, formats),
             tuple(_fixed(param, self.layouts) for param in kernel.params),
             tuple(arrays),

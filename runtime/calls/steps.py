@@ -36,7 +36,6 @@ class Step:
         kernel: the kernel.
         launch: starts it; None where NumPy computes it, or where there is nothing to write.
         compute: has NumPy compute it; None where it is launched, or likewise.
-        formats: how each slot is packed, in eight bytes.
         pack: slot values -> arguments as ``launch`` takes them.
         fixed: slot values, with None where a call fills in.
         arrays: (slot, array of the call, bytes from its first element) of what it fills in.
@@ -48,7 +47,6 @@ class Step:
     kernel: Kernel
     launch: Launch | None
     compute: Compute | None
-    formats: tuple[str, ...]
     pack: Callable[..., Any]
     fixed: tuple[Any, ...]
     arrays: tuple[tuple[int, int, int], ...]

@@ -21,8 +21,9 @@ from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
+from opweave.runtime.host.native import held_at
 from opweave.runtime.host.pool import allocator
-from opweave.runtime.host.starts import NativeStart, held_at
+from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once
 
 

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, planner
+
+
+@cache
+def held_at() -> int:
+    """Offset, in bytes, of the address of the data in an array's object; 0 if it is not known.
+
+    It lies behind the head of every object (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
+    Where it is not known C starts no plan.
+    """
+    at, probe = object.__basicsize__, np.zeros(1)
+    found = ctypes.c_void_p.from_address(id(probe) + at).value
+    return at if found == probe.__array_interface__["data"][0] else 0
 
 
 class _NativeStep(ctypes.Structure):
@@ -19,7 +34,7 @@ class _NativeStep(ctypes.Structure):
     )
 
 
-class Patch(ctypes.Structure):
+class _Patch(ctypes.Structure):
     """``Patch`` of runtime.cpp."""
 
     _fields_ = (
@@ -36,7 +51,7 @@ class _NativePlan(ctypes.Structure):
         ("patches", ctypes.c_void_p),
         ("args", ctypes.c_char_p),
         *((name, ctypes.c_longlong) for name in ("step_count", "patch_count", "args_bytes")),
-        ("arena", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("arena", "held")),
     )
 
 
@@ -49,27 +64,29 @@ class Turn(ctypes.Structure):
 class NativeSteps:
     """Kernels, one after the other, by one call."""
 
-    def __init__(self, patched: Sequence[tuple[Step, list[Patch]]], arena: int):
-        """``arena``: the word with its address."""
-        args = bytearray()
+    def __init__(self, kernels: Sequence[Step], arena: int):
+        """``arena``: the word of the arena, behind those of all other arrays."""
+        args, held = bytearray(), held_at()
         steps, patches = [], []
-        for step, fills in patched:
+        for step in kernels:
             at = len(args)
-            filled = [0 if value is None else value for value in step.fixed]
-            args += step.pack(*filled)
+            args += step.pack(*(0 if value is None else value for value in step.fixed))
             assert isinstance(step.launch, HostLaunch)
             steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, *step.zeroed))
-            patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
+            for slot, array, offset in step.arrays:
+                patches.append(_Patch(at + 8 * slot, array, held, 0, offset))
+            for slot, number in step.numbers:
+                patches.append(_Patch(at + 8 * slot, arena + 1 + number, 0, 0, 0))
         all_steps, all_patches = (
             (_NativeStep * len(steps))(*steps),
-            (Patch * len(patches))(*patches),
+            (_Patch * len(patches))(*patches),
         )
         self.kernels = len(steps)
         self._plan = _NativePlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
-            len(steps), len(patches), len(args), arena,
+            len(steps), len(patches), len(args), arena, held,
         )  # fmt: skip
-        self._alive = all_steps, all_patches, [step.launch for step, _ in patched]
+        self._alive = all_steps, all_patches, [step.launch for step in kernels]
         self._start, self._address = planner(), ctypes.addressof(self._plan)
 
     def start(self, words: Any, times: int = 1, turns: Sequence[Turn] = ()) -> None:

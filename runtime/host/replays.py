@@ -15,7 +15,8 @@ from typing import Any
 
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
-from opweave.runtime.host.starts import NativeStart, address, held_at
+from opweave.runtime.host.native import held_at
+from opweave.runtime.host.starts import NativeStart
 
 
 class HeldArrays:
@@ -81,8 +82,7 @@ class HostReplay:
 
     def _run(self, first: bytes, arrays: Sequence[Any]) -> list[Any]:
         prepared, start = self.prepared, self.start
-        made, faults, arena = prepared.plan.made(), prepared.new_faults(), start.borrowed()
-        words = first + self._made(*map(id, made), address(faults), arena[1]) + self._last
-        every = (*arrays, *made, faults)
-        start.run(words, every, self._numbers, arena)
+        made = (*prepared.plan.made(), prepared.new_faults(), start.borrowed())
+        every = (*arrays, *made)
+        start.run(first + self._made(*map(id, made)) + self._last, every, self._numbers)
         return prepared.results(every, prepared.extents)

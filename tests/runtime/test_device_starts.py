@@ -80,7 +80,7 @@ class Executor(HostExecutor):
         graphs: how many kernels each graph had that was launched.
     """
 
-    graphs = []
+    graphs = ()
     index = 0
     state = SimpleNamespace(run=lambda work, *what: work())
     cupy = SimpleNamespace(
@@ -157,7 +157,7 @@ def test_numbers_whose_bits_differ_have_graphs_of_their_own():
 
 
 def test_streams_have_graphs_of_their_own_and_a_callers_capture_gets_kernels(stream):
-    called, host = on_device(scaled, X, 0.5)
+    called, _ = on_device(scaled, X, 0.5)
     given = {called.outputs[0]: np.empty_like(X)}
     for _ in range(CAPTURED_AT):
         called([X], {"s": 0.5}, given)
