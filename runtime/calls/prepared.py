@@ -100,10 +100,12 @@ class Prepared:
         ]
         # results whose stores add to what is there
         self.added = frozenset(v for kernel in lowered.kernels for v in kernel.added)
-        found = (lowered.kernels, lowered.schedule, self.extents)
-        memory = APART if apart else self.executor.memory(*found)
-        parts = launches, self.layouts, memory, straight_of(lowered.schedule, arrays)
-        return call_plan(lowered, *parts, self.executor, self._maker)
+        of = lowered.kernels, lowered.schedule, self.extents
+        memory = APART if apart else self.executor.memory(*of)
+        straight = straight_of(lowered.schedule, arrays)
+        return call_plan(
+            lowered, launches, self.layouts, memory, straight, self.executor, self._maker
+        )
 
     def _maker(self, value_id: int) -> Callable[[], Any]:
         """A function that makes the array of a result; zeros, where a kernel adds to it."""
