@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from opweave.compiler.ir.device import Device, device_for
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.host.native import held_at
 from opweave.runtime.host.replays import HostReplay
 from opweave.runtime.simt.executors import VerifyExecutor
 

@@ -168,6 +168,5 @@ def planned_for(network: Network, given: Mapping[str, Any], *, fused: bool = Tru
     """What the compiled network takes beside its inputs; nothing is run."""
     function = ow.fuse(graph_of(network).function())
     ready = (function if fused else function.unfused()).bound(tuple(given.values()))[0]
-    prepared = ready.prepared
-    plan = prepared.plan
-    return Planned(len(plan.steps), plan.memory.nbytes, plan.memory.naive, 4 * network.size**2)
+    kernels, memory = ready.found.lowered.kernels, ready.prepared.plan.memory
+    return Planned(len(kernels), memory.nbytes, memory.naive, 4 * network.size**2)

@@ -13,7 +13,7 @@ from opweave.compiler.scheduling.memory import MemoryPlan
 from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel, common_source
-from opweave.runtime.calls.arrays import pointer
+from opweave.runtime.calls.arrays import held_at, pointer
 from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
 from opweave.runtime.calls.plan import each_apart, planned
@@ -21,7 +21,6 @@ from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
-from opweave.runtime.host.native import held_at
 from opweave.runtime.host.pool import allocator
 from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
-import numpy as np
-
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, planner
-
-
-@cache
-def held_at() -> int:
-    """Offset, in bytes, of the address of the data in an array's object; 0 if it is not known.
-
-    It lies behind the head of every object (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
-    Where it is not known C starts no plan.
-    """
-    at, probe = object.__basicsize__, np.zeros(1)
-    found = ctypes.c_void_p.from_address(id(probe) + at).value
-    return at if found == probe.__array_interface__["data"][0] else 0
 
 
 class _NativeStep(ctypes.Structure):

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.launcher import runtime_library
-from opweave.runtime.host.native import held_at
 from opweave.runtime.host.starts import NativeStart
 
 
