@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from opweave.compiler.ir.device import Device, device_for
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.prepared import Prepared
 from opweave.runtime.host.executor import HostExecutor
-from opweave.runtime.host.plans import held_at
 from opweave.runtime.host.replays import HostReplay
 from opweave.runtime.simt.executors import VerifyExecutor
 
@@ -51,7 +51,7 @@ def backend_of(name: str, fast: bool, cached: bool, staging: bool = True) -> Bac
         return Backend(device_for("host"), False, executor, _same, _same, _same, replay)
     if name == "cuda":
         from opweave.runtime.cuda import executor as cuda
-        from opweave.runtime.cuda.device_plans import DeviceReplay
+        from opweave.runtime.cuda.replays import DeviceReplay
 
         index = int(cuda.cupy().cuda.Device().id)
         on_gpu = cuda.executor(index, fast) if cached else cuda.CudaExecutor(index, fast, False)

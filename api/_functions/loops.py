@@ -39,7 +39,7 @@ class Repetition:
         """``like``: arrays that lie as those of the calls."""
         self.ready, self.count, self.options = ready, count, options
         self.segments: list[tuple[Prepared, int, int]] = []
-        if n and ready.prepared.loop() is not None:
+        if n and ready.prepared.is_closed:
             most, prepared = self._together(min(n, MOST_WRITTEN), like)
             self._add(prepared, most, n // most)
             if n % most:
@@ -50,7 +50,7 @@ class Repetition:
     def _add(self, prepared: Prepared, steps: int, times: int) -> None:
         """Run ``prepared``, which does so many steps, so often."""
         turns = max(1, min(MOST_TURNED // steps, LONGEST_TURNED // _longest(prepared)))
-        turns = turns if any(step.kernel.carried for step in prepared.steps) else 1
+        turns = turns if any(step.kernel.carried for step in prepared.plan.steps) else 1
         launches = ((turns, times // turns), (times % turns, 1))
         self.segments += [(prepared, each, many) for each, many in launches if each and many]
 
@@ -58,11 +58,10 @@ class Repetition:
         """The state after all steps, given the arguments; it must lie as results do."""
         for prepared, turns, launches in self.segments:
             given = {**numbers, TURNS: turns}
-            loop = prepared.loop() if launches > 1 else None
-            if loop is None:
-                found = prepared(arrays, given)
+            if launches > 1:
+                found = prepared.loop(arrays, {**prepared.extents, **given}, launches)
             else:
-                found = loop(arrays, {**prepared.extents, **given}, launches)
+                found = prepared(arrays, given)
             arrays = [*found, *arrays[self.count :]]
         return list(arrays[: self.count])
 
@@ -76,7 +75,7 @@ class Repetition:
         slots = sum(node.operator.cost.slots for node in lowered.graph.nodes)
         most = max(1, min(most, LONGEST_WRITTEN // max(1, slots)))
         made = self._written(most, like)
-        fits = made is not None and len(made.steps) == 1 and made.loop() is not None
+        fits = made is not None and len(made.plan.steps) == 1 and made.is_closed
         return (most, made) if made is not None and fits else (1, one)
 
     def _written(self, steps: int, like: Sequence[Any]) -> Prepared | None:
@@ -95,5 +94,5 @@ class Repetition:
 
 def _longest(prepared: Prepared) -> int:
     """Elements that a block of a kernel takes, at most."""
-    kernels, extents = [step.kernel for step in prepared.steps], prepared.extents
+    kernels, extents = [step.kernel for step in prepared.plan.steps], prepared.extents
     return max(k.work(extents) // max(1, math.prod(k.grid(extents))) for k in kernels) or 1

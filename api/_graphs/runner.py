@@ -29,6 +29,7 @@ from opweave.opcodes.errors import ArgumentError, UnsupportedError
 from opweave.runtime.backends import Backend, backend_of
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.host.replays import HeldArrays
 from opweave.runtime.process import locks
 
@@ -168,7 +169,10 @@ class Runner:
         call = self._fused.signature.bind(tuple(arrays), {})
         found = self._fused.found_for(call, backend.device)
         constants = tuple(map(backend.upload, constants_of(found, False)))
-        prepared = Prepared(found.lowered, backend.executor, found.extents, arrays, constants)
+        apart = self.mode == "immediate"
+        prepared = Prepared(
+            found.lowered, backend.executor, found.extents, arrays, constants, apart=apart
+        )
         self._shared = shared_outputs(prepared)
         if self.mode == "replay":
             assert backend.replay is not None
@@ -203,7 +207,8 @@ class Launched(NamedTuple):
 
 def shared_outputs(prepared: Prepared) -> Set[int]:
     """The outputs that lie in an input, or where an earlier output does."""
-    graph, seen, found = prepared.graph, {*prepared.inputs}, set()
+    graph, found = prepared.graph, set()
+    seen = {item.value.id for item in graph.inputs}
     for number, output in enumerate(graph.outputs):
         base = graph.base(output).id if isinstance(output, Value) else -1
         if base in seen:
@@ -221,15 +226,22 @@ def at_once(prepared: Prepared, arrays: Sequence[Any], backend: Backend) -> list
 
 def immediately(prepared: Prepared, arrays: Sequence[Any], backend: Backend) -> list[Any]:
     """Run the kernels one by one, each between transfers of its own."""
-    executor, env = prepared.executor, prepared.extents
-    held = dict(zip(prepared.inputs, (*arrays, *prepared.constants), strict=True))
-    faults = executor.faults() if prepared.notes_faults else None
-    for number, step in enumerate(prepared.steps):
-        read = {value for _, value, _ in step.pointers if value in held}
-        there = {value: backend.upload(held[value]) for value in read}
-        prepared.run_step(number, there, env, {}, faults)
-        held |= {v: backend.download(a) for v, a in there.items() if v not in read}
-    return [backend.result(a) for a in prepared.results(held, env, faults)]
+    plan, env, executor = prepared.plan, prepared.extents, prepared.executor
+    held = [*arrays, *prepared.constants, *[None] * len(plan.makes), prepared.new_faults()]
+    own = dict(enumerate((held[-1], *StepwiseStart(prepared).memory()), plan.faults))
+    numbers = plan.numbers(env)
+    for step in plan.steps:
+        there, made = dict(own), []
+        for _, place, _ in step.arrays:
+            if place < plan.faults and held[place] is not None:
+                there[place] = backend.upload(held[place])
+            elif place < plan.faults:
+                there[place] = plan.makes[place - plan.inputs][1]()
+                made.append(place)
+        step.start(there, numbers, executor.address)
+        for place in made:
+            held[place] = backend.download(there[place])
+    return [backend.result(a) for a in prepared.results(held, env)]
 
 
 def _fitting(what: str, array: Any, kind: Typed) -> Any:

@@ -21,7 +21,7 @@ from opweave.compiler.scheduling.fuse import fuse
 from opweave.compiler.scheduling.schedule import Decision
 from opweave.compiler.scheduling.work import work_of
 from opweave.compiler.scheduling.writes import writes_of
-from opweave.runtime.host.plans import planned
+from opweave.runtime.calls.plan import planned
 
 # As much as a person reads at once.
 COLUMNS, LINES = 100, 60

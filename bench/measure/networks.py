@@ -10,7 +10,6 @@ import numpy as np
 
 import opweave as ow
 from bench.measure.harness import WALK, Expected, gamma
-from opweave.runtime.host.plans import planned
 
 # How a graph is drawn.  program: at each step of the depth a Linear, and by a coin a ReLU; a ReLU
 # at the end if there is none.  text: of N nodes the two transfers, and N - 2 operators that are
@@ -169,7 +168,5 @@ def planned_for(network: Network, given: Mapping[str, Any], *, fused: bool = Tru
     """What the compiled network takes beside its inputs; nothing is run."""
     function = ow.fuse(graph_of(network).function())
     ready = (function if fused else function.unfused()).bound(tuple(given.values()))[0]
-    prepared = ready.prepared
-    kernels = [step.kernel for step in prepared.steps]
-    plan = planned(kernels, prepared.schedule, prepared.extents)
-    return Planned(len(kernels), plan.nbytes, plan.naive, 4 * network.size**2)
+    kernels, memory = ready.found.lowered.kernels, ready.prepared.plan.memory
+    return Planned(len(kernels), memory.nbytes, memory.naive, 4 * network.size**2)

@@ -15,6 +15,10 @@ from opweave.opcodes.errors import DTypeError, OutOfRangeError
 SUFFIXES = {"u32": "u", "u64": "ULL", "i64": "LL"}
 
 
+# Numbers below this overflow in no type of real or complex numbers of four bytes or more.
+SURE = 1e38
+
+
 def converted(value: Any, dtype: DType) -> Any:
     """A Python or NumPy scalar as a NumPy scalar of a dtype, as NumPy converts it.
 
@@ -23,7 +27,9 @@ def converted(value: Any, dtype: DType) -> Any:
         OutOfRangeError: a Python integer that the dtype cannot hold.
     """
     try:
-        if dtype.kind in "iu":
+        if dtype.kind in "iu" or (
+            type(value) in (int, float) and abs(value) < SURE and dtype.itemsize >= 4
+        ):
             return dtype.numpy.type(value)
         with np.errstate(over="ignore"):  # this takes longer than the conversion itself
             return dtype.numpy.type(value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from ctypes import addressof, c_char
+from ctypes import c_size_t
 from enum import Enum
+from functools import cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,7 +18,6 @@ from opweave.compiler.tracing.arguments import ArrayType, Static
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import AlignmentError, ArgumentError, DTypeError, SubclassError
 
-_from_buffer: Any = c_char.from_buffer
 NUMBERS = (bool, int, float, complex, np.generic)
 # Types of values that select what a function does; they are always part of the guard.
 STATIC_TYPES = (
@@ -86,14 +86,29 @@ def layout_of(array: Any) -> str:
     return "".join(reversed(out))
 
 
+@cache
+def held_at() -> int:
+    """Offset, in bytes, of the address of the data in an array's object; 0 if it is not known.
+
+    It lies behind the head of every object (``PyArrayObject_fields`` of NumPy's ndarraytypes.h).
+    Where it is not known C starts no plan.
+    """
+    at, probe = object.__basicsize__, np.zeros(1)
+    found = c_size_t.from_address(id(probe) + at).value
+    return at if found == probe.__array_interface__["data"][0] else 0
+
+
+_HELD_AT = held_at()
+_word_at = c_size_t.from_address
+
+
 def pointer(array: Any, offset: int = 0) -> int:
     """Address of an array's first element, or of so many bytes from there."""
     if not isinstance(array, np.ndarray):
         return int(array.data.ptr) + offset
-    try:  # the quick way; it asks for a writable contiguous buffer of a plain dtype
-        return addressof(_from_buffer(array)) + offset
-    except (TypeError, ValueError, BufferError):
-        return int(array.__array_interface__["data"][0]) + offset
+    if _HELD_AT:  # many times as quick as asking NumPy
+        return _word_at(id(array) + _HELD_AT).value + offset
+    return int(array.__array_interface__["data"][0]) + offset
 
 
 def array_type(name: str, array: Any) -> ArrayType:

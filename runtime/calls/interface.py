@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.scheduling.memory import MemoryPlan
+from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.calls.steps import Launch
 from opweave.runtime.process.locks import Once
 
-# (arrays, numbers, given outputs, faults) -> arrays by value: the kernels of a call
-CallPlan = Callable[[Sequence[Any], Mapping[str, Any], Mapping[int, Any], Any], dict[int, Any]]
-# (arrays, numbers, how often) -> the results of the last call, in new arrays
-Loop = Callable[[Sequence[Any], Mapping[str, Any], int], list[Any]]
+
+class Start(Protocol):
+    """How an executor starts the steps of a call plan."""
+
+    def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
+        """Start all; ``every``: arguments, results and the word for faults, or None."""
+
+    def many(self, turns: Any, times: int) -> None:
+        """Start so many steps of a loop, see loops.py."""
 
 
 class Executor(Protocol):
@@ -23,18 +30,20 @@ class Executor(Protocol):
     Attributes:
         mode: "run", or what kernels are built for to be checked, see hostcc.py.
         cached: binaries are kept; else each one is compiled where a call is prepared.
+        passes_arrays: launches take the arrays themselves, besides their addresses.
         also: what else is compiled once in a process, before a kernel starts.
     """
 
     mode: str
     cached: bool
+    passes_arrays: bool
     also: tuple[Once[Any], ...]
 
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         """A function that makes arrays for an output or a temporary."""
 
     def arena(self, nbytes: int) -> Callable[[], Any]:
-        """A function that makes memory for the temporaries of a call, see ``plan``."""
+        """A function that makes memory for the temporaries of a call, see ``memory``."""
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         """Memory for partial results and zeroed counters of a reduce kernel."""
@@ -57,11 +66,11 @@ class Executor(Protocol):
     def address(self, array: Any, offset: int = 0) -> Any:
         """What a slot holds for an array, or for so many bytes behind its first element."""
 
-    def plan(self, prepared: Any) -> CallPlan | None:
-        """How all steps run at once; None for one after the other."""
+    def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
+        """Where temporaries lie in the arena."""
 
-    def loop(self, prepared: Any) -> Loop | None:
-        """How a call whose results become its arguments runs many times; None where it cannot."""
+    def start(self, prepared: Any) -> Start:
+        """What starts the steps of a prepared call's plan."""
 
     def result(self, array: Any, boxed: bool) -> Any:
         """What a caller gets for an array."""

@@ -56,6 +56,11 @@ class Layouts:
         shape = [extent_of(e, self.extents) for e in view.shape_of_base]
         return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
 
+    def base_of(self, value_id: int) -> int:
+        """The value in whose memory a value lies."""
+        view = self.graph.views.get(value_id)
+        return value_id if view is None else view.base.id
+
     def offset(self, value_id: int) -> int:
         """Bytes from the first element of a value's base to that of the value."""
         view = self.graph.views.get(value_id)

@@ -1,4 +1,4 @@
-"""The steps of a prepared call, one kernel each; only pointers and numbers are missing."""
+"""The steps of a call plan, one kernel each; only pointers and numbers are missing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import numpy as np
 
 from opweave.compiler.ir.expr import evaluate
 from opweave.compiler.ir.literals import converted
-from opweave.compiler.ir.values import Extents, Scalar, extent_of, product
-from opweave.compiler.kernels.handwritten import HandwrittenKernel
+from opweave.compiler.ir.values import Extents, Scalar
 from opweave.compiler.kernels.kernel import Kernel
-from opweave.compiler.kernels.kernel_parts import Param
 from opweave.opcodes import dtypes
-from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.by_numpy import Compute
 
 # (packed arguments, the arrays behind their pointers) -> started
 Launch = Callable[[Any, Sequence[Any]], None]
-# (arrays, numbers) -> the result is written
-ByLibrary = Callable[[Sequence[Any], Sequence[Any]], Any]
 # Registers that a scalar travels in, as struct formats padded to 8 bytes.
 FORMATS = {
     name: f"{code}{8 - struct.calcsize('<' + code)}x"
@@ -34,143 +30,54 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a prepared call.
+    """One kernel of a call plan, see plan.py.
 
     Attributes:
         kernel: the kernel.
-        launch: starts it; None where a launch would write nothing.
-        formats: how each slot is packed, in eight bytes.
+        launch: starts it; None where NumPy computes it, or where there is nothing to write.
+        compute: has NumPy compute it; None where it is launched, or likewise.
         pack: slot values -> arguments as ``launch`` takes them.
         fixed: slot values, with None where a call fills in.
-        pointers: (slot, id of the value in whose memory it lies, bytes from there) of arrays.
-        scalars: (slot, Scalar) of scalar parameters.
-        partials: slot of the partial results, or -1.
-        counter: slot of the counters, or -1.
-        faults: slot of the faults, or -1.
-        rows: rows of the launch.
+        arrays: (slot, array of the call, bytes from its first element) of what it fills in.
+        numbers: (slot, number of the call), likewise.
+        zeroed: where in the arena counters begin at zero, and their bytes.
+        passes_arrays: ``launch`` takes the arrays besides, since addresses are not enough for it.
     """
 
     kernel: Kernel
     launch: Launch | None
-    formats: tuple[str, ...]
+    compute: Compute | None
     pack: Callable[..., Any]
     fixed: tuple[Any, ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    scalars: tuple[tuple[int, Scalar], ...]
-    partials: int
-    counter: int
-    faults: int
-    rows: int
+    arrays: tuple[tuple[int, int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+    zeroed: tuple[int, int]
+    passes_arrays: bool
 
+    def start(self, arrays: Any, numbers: Sequence[Any], address: Callable[..., Any]) -> None:
+        """Fill in the slots and launch, or have NumPy compute, unless there is nothing to write.
 
-# Formats of a kernel's slots -> the function that packs their values.
-Packer = Callable[[Kernel, Sequence[str]], Callable[..., Any]]
+        Args:
+            arrays: those of the call, by their numbers.
+            numbers: of the call.
+            address: what a slot holds for an array and an offset.
+        """
+        if self.launch is None:
+            if self.compute is not None:
+                self.compute(arrays, numbers)
+            return
+        slots = list(self.fixed)
+        for slot, array, offset in self.arrays:
+            slots[slot] = address(arrays[array], offset)
+        for slot, number in self.numbers:
+            slots[slot] = numbers[number]
+        passed = [arrays[array] for _, array, _ in self.arrays] if self.passes_arrays else ()
+        self.launch(self.pack(*slots), passed)
 
 
 def packer(kernel: Kernel, formats: Sequence[str]) -> Callable[..., bytes]:
     """Slots as bytes, eight each, as C takes them."""
     return struct.Struct("<" + "".join(formats)).pack
-
-
-def step_of(kernel: Kernel, launch: Launch | None, layouts: Layouts, packs: Packer) -> Step:
-    """A kernel with what is known of its arguments."""
-    _, rows, _ = kernel.elements(layouts.extents)
-    index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
-    views = layouts.graph.views
-    pointers, scalars = [], []
-    slot_of = {param.kind: slot for slot, param in enumerate(kernel.params)}
-    for slot, param in enumerate(kernel.params):
-        if param.kind in ("input", "output"):
-            base = views[param.source].base.id if param.source in views else param.source
-            pointers.append((slot, base, layouts.offset(param.source)))
-        elif param.kind == "scalar":
-            scalars.append((slot, param.source))
-    formats = tuple(_format(param, index) for param in kernel.params)
-    return Step(
-        kernel,
-        launch,
-        formats,
-        packs(kernel, formats),
-        tuple(_fixed(param, layouts) for param in kernel.params),
-        tuple(pointers),
-        tuple(scalars),
-        slot_of.get("partials", -1),
-        slot_of.get("counter", -1),
-        slot_of.get("faults", -1),
-        rows,
-    )
-
-
-def product_by_library(kernel: Kernel, layouts: Layouts) -> Callable[[Sequence[Any]], Any]:
-    """A function of operands and result that computes a product by NumPy's BLAS."""
-    x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
-    if x not in layouts.graph.views and y not in layouts.graph.views:
-        return lambda arrays: np.matmul(arrays[0], arrays[-2], arrays[-1])
-
-    def multiply(arrays: Sequence[Any]) -> Any:
-        # x @ x has one parameter for both
-        left, right = layouts.viewed(arrays[0], x), layouts.viewed(arrays[-2], y)
-        return np.matmul(left, right, arrays[-1])
-
-    return multiply
-
-
-def meaning_by_numpy(kernel: HandwrittenKernel, layouts: Layouts) -> ByLibrary:
-    """A function of arrays and numbers that computes what a kernel that someone wrote means."""
-    kinds = [(p.kind, p.source) for p in kernel.params]
-    shapes = tuple(layouts.shape_of(r)[0] for r in kernel.node.results)
-
-    def compute(arrays: Sequence[Any], numbers: Sequence[Any]) -> Any:
-        left, rest = iter(arrays), iter(numbers)
-        given, made = [], []
-        for kind, source in kinds:
-            if kind == "scalar":
-                given.append(source.dtype.numpy.type(next(rest)))
-            elif kind == "input":
-                given.append(layouts.viewed(next(left), source))
-            else:
-                made.append(next(left))
-        found = kernel.row.by_numpy(*given, shapes=shapes)
-        for target, result in zip(made, found if len(made) > 1 else (found,), strict=True):
-            target[...] = result
-
-    return compute
-
-
-def computed_by_numpy(kernel: Kernel, layouts: Layouts) -> ByLibrary:
-    """A function of a kernel's arrays and numbers that computes it by NumPy."""
-    if isinstance(kernel, HandwrittenKernel):
-        return meaning_by_numpy(kernel, layouts)
-    multiply = product_by_library(kernel, layouts)
-    return lambda arrays, numbers: multiply(arrays)
-
-
-def by_library(kernel: Kernel, layouts: Layouts) -> Launch:
-    """The same as a launch; it warns of nothing, as kernels do not."""
-    compute = computed_by_numpy(kernel, layouts)
-    slots = [n for n, param in enumerate(kernel.params) if param.kind == "scalar"]
-    formats = [(8 * n, "<" + FORMATS[kernel.params[n].ctype]) for n in slots]
-
-    def launch(packed: bytes, arrays: Sequence[Any]) -> None:
-        numbers = [struct.unpack_from(format, packed, at)[0] for at, format in formats]
-        with np.errstate(all="ignore"):
-            compute(arrays, numbers)
-
-    return launch
-
-
-def _fixed(param: Param, layouts: Layouts) -> Any:
-    if param.kind == "extent":
-        return product(extent_of(e, layouts.extents) for e in param.source)
-    if param.kind == "stride":
-        return layouts.strides[param.source.value][param.source.dim]
-    return None
-
-
-def _format(param: Param, index: str) -> str:
-    if param.kind == "scalar":
-        return FORMATS[param.ctype]
-    return index if param.kind in ("extent", "stride") else "Q"
 
 
 def scalar_value(scalar: Scalar, env: Mapping[str, Any]) -> Any:

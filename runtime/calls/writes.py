@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opweave.compiler.ir.graph import Written
+from opweave.compiler.ir.graph import FunctionGraph, Written
 from opweave.compiler.ir.parts import Index, Part, key_of
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.schedule import Schedule
@@ -46,31 +46,16 @@ class Unwritten(Exception):
 
 
 class Writes:
-    """The arguments that a prepared call writes to.
+    """The arguments that a prepared call writes to, as long as they lie apart.
 
     Attributes:
-        stores: see ``stores_of``.
-        straight: (value, input): what kernels write straight to an input's memory.
+        places: of these arguments among all.
     """
 
-    def __init__(self, schedule: Schedule, arrays: Sequence[Any], at_once: bool):
-        """
-        Args:
-            arrays: like those of the calls.
-            at_once: no number is computed behind the first kernel, which may be an error.
-        """
-        graph = schedule.graph
+    def __init__(self, graph: FunctionGraph, arrays: Sequence[Any]):
+        """``arrays``: like those of the calls."""
         self.names = tuple(item.name for item in graph.inputs)
-        self.stores = stores_of(graph.written)
-        self.places = tuple(dict.fromkeys(place for _, place, *_ in self.stores))
-        self.straight = tuple(
-            (value.id, write.place)
-            for write in writes_of(schedule)
-            if isinstance(value := graph.outputs[write.output], Value)
-            and write.kernel
-            and at_once
-            and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
-        )
+        self.places = tuple(dict.fromkeys(write.place for write in graph.written))
         self._folded = any(overlaps_itself(arrays[place]) for place in self.places)
         self._apart: list[int] = []  # where the arrays of the last call began
 
@@ -99,6 +84,20 @@ class Writes:
                     shared = self.names[place], self.names[other]
                     raise Unwritten(f"{' and '.join(shared)} share memory", shared)
         self._apart = begin
+
+
+def straight_of(schedule: Schedule, arrays: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """(value, input): what kernels write straight to the memory of an input like these.
+
+    All numbers of a call are computed before the first kernel: an error of theirs writes nothing.
+    """
+    return tuple(
+        (value.id, write.place)
+        for write in writes_of(schedule)
+        if isinstance(value := schedule.graph.outputs[write.output], Value)
+        and write.kernel
+        and (not is_cupy(arrays[write.place]) or pointer(arrays[write.place]) % 16 == 0)
+    )
 
 
 def stores_of(written: Sequence[Written]) -> tuple[Store, ...]:
@@ -142,14 +141,14 @@ def written(
     writes = prepared.writes
     assert writes is not None
     writes.check((*arrays, *prepared.constants) if prepared.constants else arrays)
-    straight = writes.straight if count is None else ()
+    straight = prepared.plan.straight if count is None else ()
     try:
         found = prepared(arrays, env, {value: arrays[place] for value, place in straight})
     except (BoundsError, ArithmeticError) as error:
         raise Unwritten(str(error)) from None
     if count is not None and any(found[count:]):
         raise Unwritten("NumPy would find a floating-point error")
-    store(found, arrays, writes.stores)
+    store(found, arrays, prepared.plan.stores)
     return found
 
 

@@ -18,16 +18,17 @@ import numpy as np
 from opweave.compiler.ir.device import BY_ARCH, DEVICES, Device
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
+from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes import dtypes
 from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, NoDeviceError
 from opweave.runtime.binaries.build import Binary, build_kernel
 from opweave.runtime.calls.arrays import pointer
 from opweave.runtime.calls.steps import Launch, counters, number_types, partial_bytes
-from opweave.runtime.cuda.device_loops import DeviceLoop
-from opweave.runtime.cuda.device_plans import DeviceCallPlan
 from opweave.runtime.cuda.faults import FORKED, NOT_INITIALISED, DeviceState, allocating
 from opweave.runtime.cuda.starting import starter
+from opweave.runtime.cuda.starts import DeviceStart
 from opweave.runtime.process import locks
 
 
@@ -119,7 +120,7 @@ def device_of(arrays: Sequence[Any]) -> int:
 class CudaExecutor:
     """Kernels on one device; ``cached``: binaries are taken from where they are there."""
 
-    mode, also = "run", ()
+    mode, passes_arrays, also = "run", False, ()
 
     def __init__(self, index: int, fast: bool = False, cached: bool = True):
         self.index = index
@@ -165,11 +166,10 @@ class CudaExecutor:
                 found = self._counters[key] = self.cupy.zeros(words, self.cupy.uint32)
         return partials, found
 
-    def plan(self, prepared: Any) -> Any:
-        return DeviceCallPlan(prepared)
+    def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
+        return memory_plan(schedule, extents)
 
-    def loop(self, prepared: Any) -> DeviceLoop:
-        return DeviceLoop(prepared)
+    start = staticmethod(DeviceStart)
 
     def faults(self) -> Any:
         if self._faults is None:

@@ -42,31 +42,34 @@ def routine(letter: str, name: str = "gemm") -> int | None:
     return ctypes.cast(found, ctypes.c_void_p).value
 
 
-def native_product(step: Step, layouts: Layouts) -> Step | None:
-    """A product of a library as a step of C's; None where only NumPy knows how.
+def native_product(step: Step, layouts: Layouts) -> Step:
+    """A product of a library as a step of C's, if C can ask for it.
 
     NumPy has another routine for x @ x.T, and a loop around batches.
     """
     kernel = step.kernel
+    if kernel.template != "vendor":
+        return step
     sources = [param.source for param in kernel.params]
-    memory = [(value, offset) for _, value, offset in step.pointers]
+    memory = [(array, offset) for _, array, offset in step.arrays]
     if len(sources) != 3 or memory[0] == memory[1]:  # a matrix by itself
-        return None
+        return step
     node = next(n for n in layouts.graph.nodes if n.result.id == sources[2])
     letter, kind = KINDS[node.result.dtype]
     shapes = [layouts.shape_of(value)[0] for value in node.values]
     if any(len(s) != 2 for s in shapes):
-        return None
+        return step
     (m, k), (_, n) = shapes
     strides = tuple(layouts.strides[source] for source in sources)
     with_vector = m == 1 or n == 1
     found = _with_vector(m, n, k, strides) if with_vector else _of_matrices(m, n, k, strides)
     address = routine(letter, "gemv" if with_vector else "gemm")
     if found is None or address is None:
-        return None
+        return step
     *numbers, how = found
     fixed = (None, None, None, *numbers, address, kind + how)
-    return replace(step, launch=HostLaunch(_run(m * n * k)), pack=PRODUCT.pack, fixed=fixed)
+    launch = HostLaunch(_run(m * n * k))
+    return replace(step, launch=launch, compute=None, pack=PRODUCT.pack, fixed=fixed)
 
 
 def _of_matrices(

@@ -9,24 +9,27 @@ import numpy as np
 
 from opweave.compiler.ir.values import Extents
 from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.scheduling.memory import MemoryPlan
+from opweave.compiler.scheduling.schedule import Schedule
 from opweave.opcodes.dtypes import DType
 from opweave.runtime.binaries.build import Binary, build_kernel, common_source
-from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import CallPlan, Loop
+from opweave.runtime.calls.arrays import held_at, pointer
+from opweave.runtime.calls.interface import Start
 from opweave.runtime.calls.outcomes import array_scalar
+from opweave.runtime.calls.plan import each_apart, planned
 from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, packer, partial_bytes
 from opweave.runtime.host.launcher import HostLaunch, runtime_library
-from opweave.runtime.host.plans import HostCallPlan, held_at
 from opweave.runtime.host.pool import allocator
-from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.host.starts import NativeStart
 from opweave.runtime.process.locks import Once
 
 
 class HostExecutor:
     """Kernels lowered for the target ``host``, on all cores."""
 
-    mode = "run"
+    mode, passes_arrays = "run", False
     also: tuple[Once[Any], ...] = (runtime_library,)
 
     def __init__(self, fast: bool = False, cached: bool = True):
@@ -42,11 +45,11 @@ class HostExecutor:
         """A function that makes memory for the temporaries of a call."""
         return allocator((nbytes,), np.dtype(np.uint8))
 
-    def plan(self, prepared: Prepared) -> CallPlan | None:
-        return HostCallPlan(prepared) if held_at() else None
+    def memory(self, kernels: Any, schedule: Schedule, extents: Extents) -> MemoryPlan:
+        return (planned if held_at() else each_apart)(kernels, schedule, extents)
 
-    def loop(self, prepared: Prepared) -> Loop | None:
-        return HostLoop(prepared) if held_at() else None
+    def start(self, prepared: Prepared) -> Start:
+        return NativeStart(prepared) if held_at() else StepwiseStart(prepared)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         zeros = np.zeros(counters(kernel, rows), np.uint32)

@@ -1,4 +1,4 @@
-"""Kernels of a prepared call that run one after the other by one call of C."""
+"""Kernels of a call plan that run one after the other by one call of C."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from opweave.runtime.calls.arrays import held_at
 from opweave.runtime.calls.steps import Step
 from opweave.runtime.host.launcher import HostLaunch, planner
 
@@ -19,7 +20,7 @@ class _NativeStep(ctypes.Structure):
     )
 
 
-class Patch(ctypes.Structure):
+class _Patch(ctypes.Structure):
     """``Patch`` of runtime.cpp."""
 
     _fields_ = (
@@ -28,7 +29,7 @@ class Patch(ctypes.Structure):
     )
 
 
-class _CallPlan(ctypes.Structure):
+class _NativePlan(ctypes.Structure):
     """``CallPlan`` of runtime.cpp."""
 
     _fields_ = (
@@ -36,7 +37,7 @@ class _CallPlan(ctypes.Structure):
         ("patches", ctypes.c_void_p),
         ("args", ctypes.c_char_p),
         *((name, ctypes.c_longlong) for name in ("step_count", "patch_count", "args_bytes")),
-        ("arena", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("arena", "held")),
     )
 
 
@@ -49,37 +50,37 @@ class Turn(ctypes.Structure):
 class NativeSteps:
     """Kernels, one after the other, by one call."""
 
-    def __init__(self, packed: Sequence[tuple[Step, list[Patch], tuple[int, int]]], arena: int):
-        """``arena``: the word with its address."""
-        args = bytearray()
+    def __init__(self, kernels: Sequence[Step], arena: int):
+        """``arena``: the word of the arena, behind those of all other arrays."""
+        args, held = bytearray(), held_at()
         steps, patches = [], []
-        for step, fills, (zero, zero_bytes) in packed:
+        for step in kernels:
             at = len(args)
-            filled = [0 if value is None else value for value in step.fixed]
-            args += step.pack(*filled)
+            args += step.pack(*(0 if value is None else value for value in step.fixed))
             assert isinstance(step.launch, HostLaunch)
-            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, zero, zero_bytes))
-            patches += [Patch(at + p.at, p.word, p.held, 0, p.offset) for p in fills]
+            steps.append(_NativeStep(ctypes.addressof(step.launch.run), at, *step.zeroed))
+            for slot, array, offset in step.arrays:
+                patches.append(_Patch(at + 8 * slot, array, held, 0, offset))
+            for slot, number in step.numbers:
+                patches.append(_Patch(at + 8 * slot, arena + 1 + number, 0, 0, 0))
         all_steps, all_patches = (
             (_NativeStep * len(steps))(*steps),
-            (Patch * len(patches))(*patches),
+            (_Patch * len(patches))(*patches),
         )
         self.kernels = len(steps)
-        self._plan = _CallPlan(
+        self._plan = _NativePlan(
             ctypes.addressof(all_steps), ctypes.addressof(all_patches), bytes(args),
-            len(steps), len(patches), len(args), arena,
+            len(steps), len(patches), len(args), arena, held,
         )  # fmt: skip
-        self._alive = all_steps, all_patches, [step.launch for step, *_ in packed]
+        self._alive = all_steps, all_patches, [step.launch for step in kernels]
         self._start, self._address = planner(), ctypes.addressof(self._plan)
 
-    def __call__(self, words: Any, every: Sequence[Any]) -> None:
-        if self._start(self._address, words, 1, None, 0):
-            raise self._no_memory()
+    def start(self, words: Any, times: int = 1, turns: Sequence[Turn] = ()) -> None:
+        """Run them, or several times; ``turns``: the words that change in between, see ``Turn``.
 
-    def loop(self, words: Any, times: int, turns: Any) -> None:
-        """Run several times; ``turns``: the words that change in between, see ``Turn``."""
-        if self._start(self._address, words, times, turns, len(turns)):
-            raise self._no_memory()
-
-    def _no_memory(self) -> MemoryError:
-        return MemoryError(f"no memory for the arguments of {self.kernels} kernels")
+        Raises:
+            MemoryError: there is none for their arguments.
+        """
+        given = (Turn * len(turns))(*turns) if turns else None
+        if self._start(self._address, words, times, given, len(turns)):
+            raise MemoryError(f"no memory for the arguments of {self.kernels} kernels")

@@ -16,8 +16,8 @@ from opweave.opcodes.dtypes import DType
 from opweave.opcodes.errors import ArgumentError, LaunchError
 from opweave.runtime.binaries.build import Binary
 from opweave.runtime.calls.arrays import pointer
-from opweave.runtime.calls.interface import CallPlan, Loop
-from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.calls.plan import each_apart
+from opweave.runtime.calls.starts import StepwiseStart
 from opweave.runtime.calls.steps import Launch, counters, partial_bytes
 from opweave.runtime.host.executor import HostExecutor
 from opweave.runtime.simt.checked import CheckedKernel
@@ -56,7 +56,7 @@ class VerifyExecutor(HostExecutor):
         schedule: order of threads and blocks: 0 forward, 1 reverse, else a seed.
     """
 
-    mode, also = "verify", ()
+    mode, passes_arrays, also = "verify", True, ()
 
     def __init__(self, schedule: int = 0, fast: bool = False, cached: bool = True):
         super().__init__(fast, cached)
@@ -69,11 +69,7 @@ class VerifyExecutor(HostExecutor):
     def allocator(self, shape: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
         return poisoned(lambda: aligned_empty(shape, dtype.numpy))
 
-    def plan(self, prepared: Prepared) -> CallPlan | None:
-        return None  # each array lies between guards of its own
-
-    def loop(self, prepared: Prepared) -> Loop | None:
-        return None  # each launch is checked
+    memory, start = staticmethod(each_apart), staticmethod(StepwiseStart)
 
     def workspace(self, kernel: Kernel, rows: int) -> tuple[Any, Any]:
         partials = np.full(partial_bytes(kernel, rows), PATTERN, np.uint8)

@@ -315,7 +315,7 @@ struct CallPlan {
     const Patch* patches;
     const char* args;
     long long step_count, patch_count, args_bytes;
-    int arena;  // the word that has the arena's address
+    int arena, held;  // the word of the arena, and where its object holds the address
 };
 enum { ARGS_ON_STACK = 16384 };
 
@@ -328,7 +328,10 @@ bool run_plan(const CallPlan& plan, const uint64* words, char* args, void** pyth
     }
     for (long long i = 0; i < plan.step_count; ++i) {
         const Step& s = plan.steps[i];
-        if (s.zero_bytes) memset((char*)words[plan.arena] + s.zero, 0, s.zero_bytes);
+        if (s.zero_bytes) {
+            char* const arena = *(char* const*)(words[plan.arena] + plan.held);
+            memset(arena + s.zero, 0, s.zero_bytes);
+        }
         if (!run_grid_of(s.run, args + s.args, python)) return false;
     }
     return true;

@@ -4,7 +4,6 @@ import pickle
 import re
 import signal
 import threading
-import types
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,7 @@ import opweave as ow
 from opweave._graphs.runner import MODES
 from opweave.opcodes import dtypes
 from opweave.opcodes.errors import ArgumentError, DTypeError, GraphError, NameRefusedError
-from opweave.runtime.host import replays
-from opweave.runtime.host.plans import HostCallPlan
+from opweave.runtime.host.starts import NativeStart
 
 pytestmark = pytest.mark.host
 RNG = np.random.default_rng(0)
@@ -305,27 +303,27 @@ def test_a_call_within_a_replay_is_a_call_of_its_own(monkeypatch):
     graph, arrays, expected = layers(3, 40)
     run = graph.runner("replay")
     run(**arrays)
-    start, inner = HostCallPlan.start, []
+    borrowed, start, inner = NativeStart.borrowed, NativeStart.run, {}
 
-    def interrupted(self, words, every):
-        if not inner:
-            inner.append(None)
-            inner[0] = run()
-        start(self, words, every)
+    def interrupted(name):
+        if name not in inner:
+            inner[name] = None
+            inner[name] = run()
 
-    pack = replays.struct.pack_into
-    calls = []
+    def borrows(self):
+        arena = borrowed(self)
+        interrupted("it has an arena")
+        return arena
 
-    def packed(*given):
-        pack(*given)
-        if not calls:
-            calls.append(1)
-            calls.append(run())
+    def starts(self, *packed):
+        interrupted("all is packed")
+        start(self, *packed)
 
-    monkeypatch.setattr(HostCallPlan, "start", interrupted)
-    monkeypatch.setattr(replays, "struct", types.SimpleNamespace(pack_into=packed))
+    monkeypatch.setattr(NativeStart, "borrowed", borrows)
+    monkeypatch.setattr(NativeStart, "run", starts)
     found = run()
-    for one in (found, inner[0], calls[1]):
+    assert len(inner) == 2
+    for one in (found, *inner.values()):
         close(one, expected)
 
 

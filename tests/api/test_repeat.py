@@ -12,7 +12,7 @@ from opweave._functions.loops import MOST_WRITTEN
 from opweave.compiler.ir.values import TURNS
 from opweave.opcodes.errors import ArgumentError, TraceError
 from opweave.runtime.calls.prepared import Prepared
-from opweave.runtime.host.replays import HostLoop
+from opweave.runtime.host.native import NativeSteps
 from opweave.runtime.simt.executors import VerifyExecutor
 
 pytestmark = pytest.mark.host
@@ -105,7 +105,7 @@ def test_a_step_of_one_kernel_becomes_several_steps_of_one_kernel(step, args, ke
     repeated(*args)
     (plan,) = repeated._repetitions.values()
 
-    assert [(len(call.steps), many) for call, _, many in plan.segments] == kernels
+    assert [(len(call.plan.steps), many) for call, _, many in plan.segments] == kernels
 
 
 def unit(x):
@@ -330,8 +330,8 @@ def test_a_long_loop_is_some_launches():
 
 def test_the_loop_is_not_pythons(monkeypatch):
     calls = []
-    run = HostLoop._run
-    monkeypatch.setattr(HostLoop, "_run", lambda self, *a: calls.append(a[3]) or run(self, *a))
+    run = NativeSteps.start
+    monkeypatch.setattr(NativeSteps, "start", lambda self, *a: calls.append(a[1]) or run(self, *a))
     ow.repeat(lambda x: x[::-1] / (x * x).sum(), 1000)(X)
 
     assert calls == [1000]

@@ -11,7 +11,7 @@ from opweave.compiler.ir.device import device_for
 from opweave.compiler.ir.values import count
 from opweave.compiler.pipeline.driver import Options, schedule_graph
 from opweave.compiler.scheduling.memory import ALIGNMENT, memory_plan
-from opweave.runtime.host.executor import HostExecutor
+from opweave.runtime.host import executor
 from tests.compiler.test_pass_properties import traced
 from tests.fuzz.generate import generate
 
@@ -74,7 +74,7 @@ def test_results_are_those_of_arrays_apart(function, args, unfused, monkeypatch)
     if unfused:
         fused, other = fused.unfused(), other.unfused()
     found = [fused(*args) for _ in range(3)]  # the second and third in the arena of the first
-    monkeypatch.setattr(HostExecutor, "plan", lambda *args: None)
+    monkeypatch.setattr(executor, "held_at", lambda: 0)  # as of an unknown NumPy
 
     for one in found:
         equal_bits(one, other(*args))

@@ -418,7 +418,7 @@ def test_in_place_means_in_place():
     fused(u, V)
     (ready,) = fused.prepared_calls._known.popitem()[1]
 
-    assert ready.prepared.writes.straight
+    assert ready.prepared.plan.straight
 
 
 def long_loop(u, n):

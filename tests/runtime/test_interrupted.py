@@ -278,7 +278,7 @@ def test_a_call_that_was_thought_short_handles_signals_too(root):
         f = ow.fuse(lambda x: np.tanh(np.tanh(x)) - np.tanh(x).sum())
         x = np.ones(1 << 24, np.float32)
         expected = f(x)
-        for step in f.bound((x,))[0].prepared.steps:
+        for step in f.bound((x,))[0].prepared.plan.steps:
             step.launch.run.alone = 0
         seen = []
         signal.signal(signal.SIGALRM, lambda *given: seen.append(1))

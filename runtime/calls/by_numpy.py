@@ -1,0 +1,75 @@
+"""Kernels that NumPy computes on the host: products, and what written kernels mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from opweave.compiler.kernels.handwritten import HandwrittenKernel
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.runtime.calls.layouts import Layouts
+
+# (arrays, numbers) -> the results are written
+Compute = Callable[[Any, Sequence[Any]], None]
+# An array of the call, and shape, dtype and first byte of the operand in it; None where it is all.
+Operand = tuple[int, tuple[tuple[int, ...], Any, int] | None]
+
+
+def by_numpy(
+    kernel: Kernel, layouts: Layouts, operands: Sequence[Operand], taken: Sequence[int]
+) -> Compute:
+    """A function of a call's arrays and numbers; it warns of nothing, as kernels do not.
+
+    ``taken``: which of the numbers the kernel has.
+    """
+    if isinstance(kernel, HandwrittenKernel):
+        compute = _meaning(kernel, layouts)
+    else:
+        compute = _product(kernel, layouts)
+
+    def run(arrays: Any, numbers: Sequence[Any]) -> None:
+        given = [_operand(arrays[array], part) for array, part in operands]
+        with np.errstate(all="ignore"):
+            compute(given, [numbers[number] for number in taken])
+
+    return run
+
+
+def _operand(array: Any, part: tuple[tuple[int, ...], Any, int] | None) -> Any:
+    if part is None:
+        return array
+    shape, dtype, at = part
+    return np.ndarray(shape, dtype, array, at)
+
+
+def _product(kernel: Kernel, layouts: Layouts) -> Compute:
+    x, y = (param.source for param in (kernel.params[0], kernel.params[-2]))
+
+    def multiply(arrays: Any, numbers: Sequence[Any]) -> None:
+        # x @ x has one parameter for both
+        left, right = layouts.viewed(arrays[0], x), layouts.viewed(arrays[-2], y)
+        np.matmul(left, right, arrays[-1])
+
+    return multiply
+
+
+def _meaning(kernel: HandwrittenKernel, layouts: Layouts) -> Compute:
+    shapes = tuple(layouts.shape_of(r)[0] for r in kernel.node.results)
+
+    def compute(arrays: Any, numbers: Sequence[Any]) -> None:
+        left, rest = iter(arrays), iter(numbers)
+        given, made = [], []
+        for param in kernel.params:
+            if param.kind == "scalar":
+                given.append(param.source.dtype.numpy.type(next(rest)))
+            elif param.kind == "input":
+                given.append(layouts.viewed(next(left), param.source))
+            else:
+                made.append(next(left))
+        found = kernel.row.by_numpy(*given, shapes=shapes)
+        for target, result in zip(made, found if len(made) > 1 else (found,), strict=True):
+            target[...] = result
+
+    return compute

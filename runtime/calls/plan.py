@@ -1,0 +1,242 @@
+"""What a call does, worked out once: where its arrays lie, and which slots it fills in.
+
+The arrays of a call are numbered: arguments and constants, results, the word for faults, the arena
+with the temporaries, and workspaces for which the executor is asked.  A plan is frozen, and so are
+its steps.  An executor only starts it (``Start`` of interface.py); a call runs it once, a replay
+again, and a loop many times.
+
+A step is a row.  Today each is one kernel; what else is to run in a call becomes another kind of
+row between them, whose arrays and numbers are numbered in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opweave.compiler.ir.values import Extents, Scalar, Value, extent_of, product
+from opweave.compiler.kernels.kernel import Kernel
+from opweave.compiler.kernels.kernel_parts import Param
+from opweave.compiler.pipeline.driver import Lowered
+from opweave.compiler.scheduling.memory import MemoryPlan, memory_plan
+from opweave.compiler.scheduling.schedule import Schedule
+from opweave.opcodes.cached import cached_property
+from opweave.runtime.calls.by_numpy import Compute, Operand, by_numpy
+from opweave.runtime.calls.interface import Executor
+from opweave.runtime.calls.layouts import Layouts
+from opweave.runtime.calls.steps import FORMATS, Launch, Step, scalar_value, workspace
+from opweave.runtime.calls.writes import Store, stores_of
+
+# Each temporary in an array of its own.
+APART = MemoryPlan({}, {}, 0, 0, ())
+
+
+@dataclass(frozen=True)
+class CallPlan:
+    """How a call runs, whoever starts it and however often.
+
+    Attributes:
+        inputs: how many arrays are arguments or constants.
+        makes: (value, function that makes its array) of those that have an array of their own.
+        memory: where the others lie in the arena.
+        steps: what is started, in order.
+        scalars: the numbers of all steps, which are computed before the first starts.
+        formats: how these are packed, each in eight bytes.
+        workspaces: kernel and rows of launches for which the executor gives memory: partial
+            results and counters, which are the arrays behind the arena.
+        outputs: the array in which each output lies; -1 for one that is computed of extents.
+        straight: (value, argument): outputs that kernels write to the memory of an argument.
+        stores: outputs that arguments hold when all is done, see writes.py.
+    """
+
+    inputs: int
+    makes: tuple[tuple[int, Callable[[], Any]], ...]
+    memory: MemoryPlan
+    steps: tuple[Step, ...]
+    scalars: tuple[Scalar, ...]
+    formats: str
+    workspaces: tuple[tuple[Kernel, int], ...]
+    outputs: tuple[int, ...]
+    straight: tuple[tuple[int, int], ...]
+    stores: tuple[Store, ...]
+
+    @cached_property
+    def faults(self) -> int:
+        """The array of the faults, behind arguments and results."""
+        return self.inputs + len(self.makes)
+
+    @property
+    def arena(self) -> int:
+        """The array with the temporaries."""
+        return self.faults + 1
+
+    @cached_property
+    def notes_faults(self) -> bool:
+        """Whether a kernel notes an index that has no element."""
+        return any(array == self.faults for step in self.steps for _, array, _ in step.arrays)
+
+    @property
+    def only_step(self) -> Step | None:
+        """The only step, if all its arrays are arguments and results."""
+        own = all(array < self.faults for step in self.steps for _, array, _ in step.arrays)
+        return self.steps[0] if len(self.steps) == 1 and own else None
+
+    def made(self, given: Mapping[int, Any] = {}) -> list[Any]:
+        """The arrays of results, some of which may be given by value."""
+        if not given:
+            return [make() for _, make in self.makes]
+        return [given[value] if value in given else make() for value, make in self.makes]
+
+    def numbers(self, env: Mapping[str, Any]) -> list[Any]:
+        """The numbers of a call, given those of its arguments and its extents by name."""
+        return [scalar_value(scalar, env) for scalar in self.scalars]
+
+
+def planned(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> MemoryPlan:
+    """The memory plan of a schedule, with what its kernels need for themselves."""
+    needs = {n: sum(workspace(kernel, extents)) for n, kernel in enumerate(kernels)}
+    return memory_plan(schedule, extents, {n: nbytes for n, nbytes in needs.items() if nbytes})
+
+
+def each_apart(kernels: Sequence[Kernel], schedule: Schedule, extents: Extents) -> MemoryPlan:
+    """No arena, where each launch is watched and each array lies between guards of its own."""
+    return APART
+
+
+def call_plan(
+    lowered: Lowered,
+    launches: Sequence[Launch | None],
+    layouts: Layouts,
+    memory: MemoryPlan,
+    straight: tuple[tuple[int, int], ...],
+    executor: Executor,
+    maker: Callable[[int], Callable[[], Any]],
+) -> CallPlan:
+    """The plan of a lowered function.
+
+    Args:
+        launches: what starts each kernel; None where NumPy computes it, or it would write nothing.
+        memory: of the temporaries.
+        straight: what kernels write straight to arguments, see ``straight_of`` of writes.py.
+        maker: a function that makes arrays for a value, by its id.
+    """
+    graph = lowered.graph
+    made = [v.id for group in lowered.schedule.groups for v in group.outputs]
+    own = [value for value in made if value not in memory.places]
+    inputs = [i.value.id for i in graph.inputs]
+    filling = _Filling(layouts, memory, [*inputs, *own], executor)
+    steps = [filling.step(*each) for each in zip(lowered.kernels, launches, strict=True)]
+    bases = [graph.base(o).id if isinstance(o, Value) else None for o in graph.outputs]
+    return CallPlan(
+        len(inputs),
+        tuple((value, maker(value)) for value in own),
+        memory,
+        tuple(steps),
+        tuple(filling.scalars),
+        "".join(FORMATS[scalar.dtype.register] for scalar in filling.scalars),
+        tuple(filling.workspaces),
+        tuple(-1 if base is None else filling.places[base][0] for base in bases),
+        straight,
+        stores_of(graph.written),
+    )
+
+
+class _Filling:
+    """Says which slots of one kernel after the other a call fills in, and with what.
+
+    Attributes:
+        places: the array in which a value lies, and bytes from its first element.
+    """
+
+    def __init__(
+        self, layouts: Layouts, memory: MemoryPlan, arrays: Sequence[int], executor: Executor
+    ):
+        """``arrays``: the values that are arrays of the call."""
+        self.layouts, self.memory, self.executor = layouts, memory, executor
+        self.faults, self.arena = len(arrays), len(arrays) + 1
+        self.places = {value: (array, 0) for array, value in enumerate(arrays)}
+        self.places |= {value: (self.arena, at) for value, at in memory.places.items()}
+        self.scalars: list[Scalar] = []
+        self.workspaces: list[tuple[Kernel, int]] = []
+        self._steps = 0
+
+    def step(self, kernel: Kernel, launch: Launch | None) -> Step:
+        """The next step."""
+        index = "q" if kernel.toggles.get("USE_64BIT_INDEX") else "i4x"
+        formats = tuple(_format(param, index) for param in kernel.params)
+        slots, first = _slots(kernel, "scalar"), len(self.scalars)
+        self.scalars += [kernel.params[slot].source for slot in slots]
+        numbers = tuple((slot, first + n) for n, slot in enumerate(slots))
+        arrays, zeroed = self._pointers(kernel), (0, 0)
+        if launch is not None:  # a grid without blocks needs no memory
+            own, zeroed = self._workspace(kernel)
+            arrays += own
+        arrays += [(slot, self.faults, 0) for slot in _slots(kernel, "faults")]
+        self._steps += 1
+        return Step(
+            kernel,
+            launch,
+            self._compute(kernel, numbers),
+            self.executor.packer(kernel, formats),
+            tuple(_fixed(param, self.layouts) for param in kernel.params),
+            tuple(arrays),
+            numbers,
+            zeroed,
+            self.executor.passes_arrays,
+        )
+
+    def _compute(self, kernel: Kernel, numbers: Sequence[tuple[int, int]]) -> Compute | None:
+        if not kernel.by_numpy or kernel.is_empty(self.layouts.extents):
+            return None
+        slots = _slots(kernel, "input", "output")
+        bases = [self.layouts.base_of(kernel.params[slot].source) for slot in slots]
+        operands = [*map(self._operand, bases)]
+        return by_numpy(kernel, self.layouts, operands, [number for _, number in numbers])
+
+    def _operand(self, value: int) -> Operand:
+        array, at = self.places[value]
+        if array != self.arena:
+            return array, None
+        shape, dtype = self.layouts.shapes[value]
+        return array, (shape, dtype.numpy, at)
+
+    def _pointers(self, kernel: Kernel) -> list[tuple[int, int, int]]:
+        found = []
+        for slot in _slots(kernel, "input", "output"):
+            value = kernel.params[slot].source
+            array, offset = self.places[self.layouts.base_of(value)]
+            found.append((slot, array, offset + self.layouts.offset(value)))
+        return found
+
+    def _workspace(self, kernel: Kernel) -> tuple[list[tuple[int, int, int]], tuple[int, int]]:
+        """Slots of a kernel's partial results and counters, and what of the arena is zeroed."""
+        slots = *_slots(kernel, "partials"), *_slots(kernel, "counter")
+        at = self.memory.workspaces.get(self._steps)
+        if not slots:
+            return [], (0, 0)
+        if at is None:
+            first = self.arena + 1 + 2 * len(self.workspaces)
+            self.workspaces.append((kernel, kernel.elements(self.layouts.extents)[1]))
+            return [(slot, first + n, 0) for n, slot in enumerate(slots)], (0, 0)
+        partials, counters = workspace(kernel, self.layouts.extents)
+        places = zip(slots, (at, at + partials), strict=True)
+        return [(slot, self.arena, place) for slot, place in places], (at + partials, counters)
+
+
+def _slots(kernel: Kernel, *kinds: str) -> list[int]:
+    return [slot for slot, param in enumerate(kernel.params) if param.kind in kinds]
+
+
+def _fixed(param: Param, layouts: Layouts) -> Any:
+    if param.kind == "extent":
+        return product(extent_of(e, layouts.extents) for e in param.source)
+    if param.kind == "stride":
+        return layouts.strides[param.source.value][param.source.dim]
+    return None
+
+
+def _format(param: Param, index: str) -> str:
+    if param.kind == "scalar":
+        return FORMATS[param.ctype]
+    return index if param.kind in ("extent", "stride") else "Q"

@@ -1,0 +1,41 @@
+"""The steps of a plan, started one by one by Python: where launches are watched, and on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from opweave.runtime.calls.loops import Turns
+from opweave.runtime.calls.prepared import Prepared
+
+
+class StepwiseStart:
+    """Starts the steps of a call plan one after the other."""
+
+    def __init__(self, prepared: Prepared):
+        self.plan, self.executor = prepared.plan, prepared.executor
+        nbytes = self.plan.memory.nbytes
+        self._arena = self.executor.arena(nbytes) if nbytes else None
+
+    def __call__(self, every: Sequence[Any], numbers: Sequence[Any]) -> None:
+        self.launch(self.memory(), numbers, every)
+
+    def many(self, turns: Turns, times: int) -> None:
+        """Run that many steps of a loop."""
+        turns.apart(partial(self.launch, self.memory(), turns.numbers), times)
+
+    def memory(self) -> tuple[Any, ...]:
+        """Memory that kernels use besides arguments and results; it must live until they are done.
+
+        That is the arena, or None, and the workspaces.
+        """
+        works = (self.executor.workspace(*each) for each in self.plan.workspaces)
+        arena = None if self._arena is None else self._arena()
+        return (arena, *(array for work in works for array in work))
+
+    def launch(self, memory: Sequence[Any], numbers: Sequence[Any], every: Sequence[Any]) -> None:
+        """Start all steps with this memory."""
+        arrays, address = (*every, *memory), self.executor.address
+        for step in self.plan.steps:
+            step.start(arrays, numbers, address)

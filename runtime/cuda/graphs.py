@@ -1,0 +1,90 @@
+"""CUDA graphs of a call plan: how launches are captured, and which graphs are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from opweave.runtime.calls.prepared import Prepared
+from opweave.runtime.process import locks
+
+# Keys that are counted towards a capture.
+MOST_SEEN = 256
+PER_THREAD_STREAM = 2  # cudaStreamPerThread: one number for the streams of all threads
+
+
+class Graphs:
+    """The CUDA graphs of one prepared call by what tells them apart.
+
+    Attributes:
+        lock: held while one is found and launched: by one thread at a time.
+    """
+
+    def __init__(self, prepared: Prepared, most: int, due: int = 1, what: str = ""):
+        """
+        Args:
+            most: so many are kept; the one that was used least recently makes room.
+            due: a call is captured when it comes for this time.
+            what: follows the name of the call in messages.
+        """
+        self.executor: Any = prepared.executor
+        self.name = f"the CUDA graph of {prepared.graph.name}{what}"
+        self.lock = locks.lock()
+        self._most, self._due = most, due
+        self._seen: OrderedDict[Any, int] = OrderedDict()
+        self._graphs: OrderedDict[Any, Any] = OrderedDict()
+
+    def find(self, key: Any, make: Callable[[Any], Any]) -> Any:
+        """What ``make`` gives for a new stream to capture on; None where a capture is not due."""
+        found = self._graphs.get(key)
+        if found is None:
+            if not self._is_due(key):
+                return None
+            found = self.run(self._made, make)
+            _keep(self._graphs, key, found, self._most)
+        self._graphs.move_to_end(key)
+        return found
+
+    def run(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run what asks the device; its errors become typed ones."""
+        return self.executor.state.run(partial(work, *args), self.name)
+
+    def _made(self, make: Callable[[Any], Any]) -> Any:
+        return make(self.executor.cupy.cuda.Stream(non_blocking=True))
+
+    def _is_due(self, key: Any) -> bool:
+        count = self._seen.pop(key, 0) + 1
+        if count < self._due:
+            _keep(self._seen, key, count, MOST_SEEN)
+        return count >= self._due
+
+
+def captured(stream: Any, launch: Callable[[], None]) -> Any:
+    """Capture launches as a CUDA graph; nothing runs.  Modules must be loaded already."""
+    with stream:
+        stream.begin_capture()
+        try:
+            launch()
+        finally:
+            graph = stream.end_capture()
+    return graph
+
+
+def is_captured(stream: Any) -> bool:
+    """True while the caller captures a graph of its own, which gets the kernels themselves."""
+    return bool(stream.ptr) and bool(stream.is_capturing())  # the default stream never is
+
+
+def stream_key(stream: Any) -> tuple[int, int]:
+    """A key of a stream; with the thread, since all per-thread default streams have one number."""
+    return stream.ptr, threading.get_ident() if stream.ptr == PER_THREAD_STREAM else 0
+
+
+def _keep(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Add an entry; the one that was used least recently makes room."""
+    if len(known) >= most:
+        known.popitem(last=False)
+    known[key] = value

@@ -1,0 +1,98 @@
+"""A stand-in of CuPy and of a GPU, whose kernels run on the host.
+
+Streams run at once, and a capture keeps launches for later.  So calls, loops and replays by CUDA
+graphs can be held to calls on the host where there is no GPU.
+"""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+
+from opweave.compiler.scheduling.memory import memory_plan
+from opweave.runtime.cuda.starts import DeviceStart
+from opweave.runtime.host.executor import HostExecutor
+
+
+class Stream:
+    """A stream, or what is being captured from it."""
+
+    current = None
+
+    def __init__(self, ptr=7, non_blocking=True):
+        self.ptr, self.kept, self._outer = ptr, None, []
+
+    def __enter__(self):
+        self._outer.append(Stream.current)
+        Stream.current = self
+
+    def __exit__(self, *error):
+        Stream.current = self._outer.pop()
+
+    def begin_capture(self):
+        self.kept = []
+
+    def end_capture(self):
+        kept, self.kept = self.kept, None
+        return Graph(kept)
+
+    def is_capturing(self):
+        return self.kept is not None
+
+    def synchronize(self):
+        assert not self.is_capturing()
+
+
+class Graph:
+    """Launches that were captured."""
+
+    def __init__(self, kept):
+        self.kept, self.launched = kept, 0
+
+    def launch(self, stream):
+        self.launched += 1
+        Executor.graphs.append(len(self.kept))
+        for launch, given in self.kept:
+            launch(*given)
+
+
+class Array(np.ndarray):
+    def set(self, values, stream):
+        self[...] = values
+
+
+class Executor(HostExecutor):
+    """Launches as the cuda executor makes them.
+
+    Attributes:
+        graphs: how many kernels each graph had that was launched.
+    """
+
+    graphs = ()
+    index = 0
+    state = SimpleNamespace(run=lambda work, *what: work())
+    cupy = SimpleNamespace(
+        empty=lambda *given: np.empty(*given).view(Array),
+        cuda=SimpleNamespace(
+            get_current_stream=lambda: Stream.current, Stream=Stream,
+            Device=lambda index: nullcontext(), alloc_pinned_memory=bytearray,
+        ),
+    )  # fmt: skip
+    start = staticmethod(DeviceStart)
+
+    def memory(self, kernels, schedule, extents):
+        return memory_plan(schedule, extents)
+
+    def launcher(self, kernel, source, extents):
+        launch = super().launcher(kernel, source, extents)
+
+        def launched(*given):
+            if Stream.current.is_capturing():
+                Stream.current.kept.append((launch, given))
+            else:
+                launch(*given)
+
+        return launched
+
+    def fetched(self, array, stream):
+        return np.array(array)
