@@ -149,8 +149,8 @@ class Fallback:
         without_frames(error)
         if error.mean_seconds is not None and error.mean_seconds < IN_PARTS:
             why = (
-                f"{error}.  In parts it would take longer: an operation takes NumPy some "
-                f"{error.mean_seconds * 1e6:.0f} us, by a model"
+                f"{error}. In parts it would take longer: NumPy has an operation in some "
+                f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
             )
             raise self._by_numpy(call, why, "rounds", key) from None
         self._parts.reasons[key] = error
