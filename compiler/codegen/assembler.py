@@ -18,7 +18,7 @@ from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.signature import KernelSignature
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Value
+from opweave.compiler.ir.values import Scalar, Value
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStore, Pass, Reduction
 from opweave.compiler.kernels.layout import Access
@@ -65,7 +65,26 @@ class Assembler(KernelSignature):
         if node.tables:
             table = self._table_read(node)
             return [bind_gather(self._origin(node), table, operands, results[0])]
-        return self._mapped(node, phase, operands, results)
+        lines = self._mapped(node, phase, operands, results)
+        if self._chooses_by_row(node):
+            dtype = node.result.dtype.register
+            text = f"select_by_row<{dtype}>({', '.join(operands)})"
+            lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
+        return lines
+
+    def _chooses_by_row(self, node: Node) -> bool:
+        """A choice between elements by what is the same in all of a row: without a branch.
+
+        g++ has no vectors for a condition that does not depend on the loop.  It makes a loop for
+        each outcome instead, where the loop is short.
+        """
+        if node.operator.name != "where" or node.result.dtype.is_complex:
+            return False
+        is_plain = self.device.is_host and self.form.kind == "map"
+        by, made = node.operands[0], node.result.id
+        return is_plain and made not in self.row_level and (
+            isinstance(by, Scalar) or by.id in self.row_level
+        )
 
     def _results(self, node: Node) -> list[str]:
         """The names of a node's results; new ones for those that have none."""

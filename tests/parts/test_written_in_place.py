@@ -57,9 +57,25 @@ def shifted(a, b):
     a[:, 1:] = b[:, :-1]
 
 
+def inside(a, b):
+    a[1:-1, 2:] -= 0.5 * (b[2:, 2:] - b[:-2, 2:])
+
+
+def staggered(a, b, d):
+    a[1:] -= d[1:] - d[:-1]
+    b[:, 1:] -= d[:, 1:] - d[:, :-1]
+    d[:-1, :-1] -= b[:-1, 1:] - b[:-1, :-1] + a[1:, :-1] - a[:-1, :-1]
+
+
+def walls(a, b):
+    a[1:] += b[:-1]
+    a[:-1] -= b[1:]
+    a[:, -1] = 0
+
+
 IN_PLACE = {
     several: "ab", swapped: "a", turned: "ab", counted: "ab", softmax: "x", standard: "x",
-    squares: "x", shares: "y", shifted: "",
+    squares: "x", shares: "y", shifted: "", inside: "a", staggered: "abd", walls: "a",
 }  # fmt: skip
 APART = {
     swapped: "b is computed apart and copied: swapped_1_map_f64 reads it later",
@@ -93,7 +109,7 @@ def test_a_kernel_writes_where_no_other_thread_reads(function):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("function", [several, softmax, standard, counted])
+@pytest.mark.parametrize("function", [several, softmax, standard, counted, staggered])
 def test_the_checker_agrees_that_no_thread_is_in_anothers_way(function):
     args = [a[:9, :17].copy() for a in given(function)]
     expected = [a.copy() for a in args]
@@ -102,3 +118,18 @@ def test_the_checker_agrees_that_no_thread_is_in_anothers_way(function):
     found = program.verify(*args, schedule=1)
 
     assert wanted is None or np.allclose(found, wanted)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "u1", "i8", "?", "c16"])
+def test_rows_are_chosen_by_their_place_or_by_a_number(dtype):
+    def chosen(x, y, flag):
+        return np.where(np.arange(len(x))[:, None] % 3 == 1, x, y), np.where(flag, x, y)
+
+    x = np.arange(210).reshape(3, 70).astype(dtype)
+    y = (100 - x.astype(complex)).real.astype(dtype)
+    if x.dtype.kind in "fc":
+        x[:, :3], y[:, :3] = (np.nan, -0.0, np.inf), (-0.0, np.nan, -np.inf)
+    for flag in (True, False):
+        for a, b in zip(ow.fuse(chosen)(x, y, flag), chosen(x, y, flag), strict=True):
+            assert a.tobytes() == b.tobytes()
