@@ -45,11 +45,11 @@ Along = tuple[Any, Extent]
 def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array in which the elements at some places are replaced."""
     tracer, dtype = target.tracer, target.value.dtype
-    if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
+    if getattr(key, "dtype", None) == np.bool_ and 0 < getattr(key, "ndim", 0) <= target.ndim:
         if getattr(value, "ndim", 0):
             raise UnsupportedError("assignment by a mask: expected one number")
         _check_mask(target, key)
-        return np.where(key, as_stored(tracer, value, dtype), target)
+        return np.where(along_rows(key, target.ndim), as_stored(tracer, value, dtype), target)
     items = expanded(target, key)
     if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
@@ -67,6 +67,11 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
         return as_stored(tracer, value, dtype).copy()
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def along_rows(mask: Any, ndim: int) -> Any:
+    """A mask of the leading dimensions of an array, for each of its elements."""
+    return mask if mask.ndim == ndim else mask[(..., *[None] * (ndim - mask.ndim))]
 
 
 def _is_alike(target: TracedArrayLike, value: TracedArrayLike) -> bool:
@@ -141,7 +146,7 @@ def _check_mask(target: TracedArrayLike, mask: Any) -> None:
         UnsupportedError: a mask without elements, which NumPy accepts for any array.
     """
     tracer = target.tracer
-    for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
+    for axis, extents in enumerate(zip(target.shape, mask.shape, strict=False)):
         have, given = (number_of(tracer, extent) for extent in extents)
         if have != given and not tracer.builder.require(Expr("eq", (have, given))):
             if tracer.builder.require(Expr("eq", (given, literal(0)))):

@@ -6,6 +6,8 @@ back by the same mask, or is reduced:
 
     y[m] *= 2          ->  y = where(m, y * 2, y)
     x[m].mean()        ->  mean(x, where=m)
+
+A mask of fewer dimensions selects rows, which is the same with the mask along each of them.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.replacing import along_rows
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
-from opweave.compiler.numpy_api.common import same_shape
 from opweave.compiler.numpy_api.dispatch import METHODS
 from opweave.compiler.traced.operands import OnlyOperand
 from opweave.opcodes.allowed import is_number
@@ -31,12 +33,12 @@ REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
 
 
 def is_selection(array: TracedArrayLike, key: Any) -> bool:
-    """True for a traced mask of an array's own shape."""
+    """True for a traced mask of an array's own shape, or of that of its leading dimensions."""
     return (
         is_traced_array(key)
         and key.dtype == np.bool_
-        and key.ndim == array.ndim > 0
-        and same_shape(array, key)
+        and 0 < key.ndim <= array.ndim
+        and all(bool(m == n) for m, n in zip(array.shape, key.shape, strict=False))
     )
 
 
@@ -106,7 +108,7 @@ class MaskSelection(OnlyOperand):
         if args or set(kwargs) - {"dtype", "ddof"}:
             self.refuse()
         return self.whole._call(f".{name}", METHODS[name].handler, (self.whole,), {
-            **kwargs, "where": self.mask,
+            **kwargs, "where": along_rows(self.mask, self.whole.ndim),
         })  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
@@ -145,7 +147,9 @@ def stored(target: TracedArrayLike, key: Any, value: MaskSelection) -> Any:
     if not is_traced_array(key) or not is_same(value.mask, key):
         value.refuse()
     chosen = value.whole.astype(target.dtype)
-    return np.where(key, chosen, target)
+    if chosen.ndim != target.ndim:
+        value.refuse()
+    return np.where(along_rows(key, target.ndim), chosen, target)
 
 
 MaskSelection.__name__ = "numpy.ndarray"  # the name in texts of Python's errors

@@ -48,7 +48,18 @@ def powers(x):
     return z
 
 
+def rows_of(x, y):
+    z, m = x * 2, y[:, 1] > 0
+    z[m] = y[m]
+    z[y[:, 2] > 1] = 0
+    z[m] *= 3
+    return z
+
+
 FUSED = {
+    "rows": (rows_of, X, Y),
+    "a sum of rows": (lambda x: x[x[:, 0] > 0].sum(), X),
+    "a spread of rows": (lambda x: x[x[:, 0] > 0].std(ddof=1), X),
     "in place": (in_place, X),
     "from another": (from_another, X, Y),
     "a copy": (a_copy, X),
