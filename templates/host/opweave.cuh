@@ -48,7 +48,7 @@ template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* fr
 
 #include "../common.cuh"
 
-// One of two numbers by what does not depend on the loop, bit by bit: see assembler.py.
+// One of two numbers by what does not depend on the loop, bit by bit: see compiler/codegen/vectorised.py.
 template <int BYTES> struct BitsOf { typedef unsigned char type; };
 template <> struct BitsOf<2> { typedef unsigned short type; };
 template <> struct BitsOf<4> { typedef unsigned type; };

@@ -133,3 +133,24 @@ def test_rows_are_chosen_by_their_place_or_by_a_number(dtype):
     for flag in (True, False):
         for a, b in zip(ow.fuse(chosen)(x, y, flag), chosen(x, y, flag), strict=True):
             assert a.tobytes() == b.tobytes()
+
+
+def barrier(x, alive, high):
+    alive &= x > 0.5
+    x[~alive] = 0
+    np.maximum(high, x, out=high)
+    return (alive | (high < 0.1)).sum(), np.where(alive, x, 0).mean()
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "i8", "u1", "f2"])
+def test_truth_values_that_are_written_beside_numbers(dtype):
+    rng = np.random.default_rng(3)
+    x, high = (3 * rng.standard_normal((2, 4000))).astype(dtype)
+    ours, theirs = ([x.copy(), rng.random(4000) < 0.7, high.copy()] for rng in
+                    (np.random.default_rng(4), np.random.default_rng(4)))  # fmt: skip
+    found, wanted = ow.fuse(barrier, fullgraph=True)(*ours), barrier(*theirs)
+
+    np.testing.assert_allclose(found, wanted, rtol=1e-2 if dtype == "f2" else 1e-5)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
