@@ -21,9 +21,7 @@ def heat(u: Any, alpha: float) -> None:
 def wave(u: Any, previous: Any, c2: float) -> None:
     """The wave equation by leap frog, with reflecting walls."""
     lap = np.zeros_like(u)
-    lap[1:-1, 1:-1] = (
-        u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
-    )
+    lap[1:-1, 1:-1] = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
     following = 2 * u - previous + c2 * lap
     following[0, :] = following[-1, :] = 0
     following[:, 0] = following[:, -1] = 0

@@ -44,7 +44,9 @@ def moving_average(x: Any, out: Any, width: int) -> None:
     x -= out
 
 
-def monte_carlo(s: Any, high: Any, alive: Any, z: Any, mu: float, sigma: float, dt: float) -> float:
+def monte_carlo(
+    s: Any, high: Any, alive: Any, z: Any, mu: float, sigma: float, dt: float
+) -> float:
     """A step of prices with a barrier; the mean of what is still alive."""
     s *= np.exp((mu - 0.5 * sigma**2) * dt + sigma * np.sqrt(dt) * z)
     np.maximum(high, s, out=high)

@@ -1,4 +1,4 @@
-"""What a call may change: the arrays and numbers that its arguments hold, to compare and restore."""
+"""What a call may change: arrays and numbers of its arguments, to compare and to restore."""
 
 from __future__ import annotations
 

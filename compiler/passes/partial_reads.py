@@ -72,7 +72,7 @@ class PartialReader(Rewriter):
         """A coordinate to which a number is added, where the place is one less that number."""
         if node.operator.name != "add" or not isinstance(node.operands[0], Value):
             return None
-        counted, number = node.operands
+        (counted, *_), number = node.values, node.operands[1]
         made = self.makers.get(counted.id)
         if made is None or not made.is_coordinate:
             return None
@@ -101,8 +101,9 @@ class PartialReader(Rewriter):
         if made is None or made.operator.name != "subtract":
             return None
         minuend, subtrahend = made.operands
-        both_numbers = isinstance(subtrahend, Scalar) and isinstance(number, Scalar)
-        if not both_numbers or not isinstance(minuend, Value):
+        if not isinstance(subtrahend, Scalar) or not isinstance(number, Scalar):
+            return None
+        if not isinstance(minuend, Value):
             return None
         same = operand_key(subtrahend.expr) == operand_key(number.expr)
         maker = self.makers.get(minuend.id)

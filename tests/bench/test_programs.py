@@ -10,7 +10,7 @@ from bench.programs.table import PROGRAMS
 
 programs = load("programs")
 # What has no kernels for some of its lines yet.
-IN_PARTS = ("lattice_boltzmann", "ring_mean")
+IN_PARTS = ("ring_mean",)
 
 
 @pytest.mark.host
