@@ -5,8 +5,8 @@ import pytest
 
 import opweave as ow
 from bench.experiments import load
-from bench.programs.states import State, difference
-from bench.programs.table import PROGRAMS
+from bench.experiments.in_place.states import State, difference
+from bench.experiments.in_place.table import PROGRAMS
 
 programs = load("programs")
 # What has no kernels for some of its lines yet.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from statistics import geometric_mean
 from time import perf_counter
@@ -14,12 +15,12 @@ import numpy as np
 
 import opweave as ow
 from bench.experiments.calls.compile import Fresh
+from bench.experiments.in_place.states import State, difference
+from bench.experiments.in_place.table import PROGRAMS, Program
 from bench.measure import peers
 from bench.measure.clock import VISITS, Effort
 from bench.measure.harness import WrongResult
 from bench.measure.record import Record
-from bench.programs.states import State, difference
-from bench.programs.table import PROGRAMS, Program
 from bench.report.figures import Figure
 from bench.report.reading import rows, values
 
@@ -119,7 +120,7 @@ def compiled(record: Record, program: Program) -> dict[str, Run]:
             continue
         try:
             if name == "numba":
-                found[name] = peers.module("numba").njit(parallel=True)(program.function)
+                found[name] = jitted(peers.module("numba"), program.function)
             else:
                 peers.module("jax")
                 record.absent[name] = "arrays of JAX cannot be written to"
@@ -128,6 +129,13 @@ def compiled(record: Record, program: Program) -> dict[str, Run]:
     for name in peers.PEERS["host"]:
         if name not in ("NumPy", *JITS):
             record.absent[name] = "no code of it is written for this experiment"
+    return found
+
+
+@cache
+def jitted(numba: Any, function: Run) -> Run:
+    """A program by numba, compiled once for all sizes."""
+    found: Run = numba.njit(parallel=True)(function)
     return found
 
 

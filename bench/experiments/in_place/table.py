@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.programs import grids, images, learning, particles, signals
+from bench.experiments.in_place import grids, images, learning, particles, signals
 
 Drawn = np.random.Generator
 
