@@ -45,11 +45,12 @@ Along = tuple[Any, Extent]
 def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     """An array in which the elements at some places are replaced."""
     tracer, dtype = target.tracer, target.value.dtype
-    if getattr(key, "dtype", None) == np.bool_ and getattr(key, "ndim", 0) == target.ndim:
+    if (masked := mask_of(target, key)) is not None:
+        mask, behind = masked
         if getattr(value, "ndim", 0):
             raise UnsupportedError("assignment by a mask: expected one number")
-        _check_mask(target, key)
-        return np.where(key, as_stored(tracer, value, dtype), target)
+        _check_mask(target, mask, target.ndim - mask.ndim - behind)
+        return np.where(along_rows(mask, behind), as_stored(tracer, value, dtype), target)
     items = expanded(target, key)
     if any(getattr(item, "ndim", 0) or isinstance(item, list) for item in items):
         raise UnsupportedError("assignment by an index array; use np.where")
@@ -67,6 +68,30 @@ def replaced(target: TracedArrayLike, key: Any, value: Any) -> Any:
     if not inside and not has_new and is_traced_array(value) and _is_alike(target, value):
         return as_stored(tracer, value, dtype).copy()
     return _pasted(target, inside, _placed(tracer, value, along), dtype)
+
+
+def mask_of(array: Any, key: Any) -> tuple[Any, int] | None:
+    """A mask beside nothing but whole dimensions, and how many of these stand behind it.
+
+    x[m], x[m, :], x[:, m] and x[..., m] have one; shapes are not compared.
+    """
+    items = list(key) if isinstance(key, tuple) else [key]
+    found = [n for n, item in enumerate(items) if getattr(item, "dtype", None) == np.bool_]
+    if len(found) != 1 or not 0 < (mask := items[found[0]]).ndim <= array.ndim:
+        return None
+    before, behind = items[: found[0]], items[found[0] + 1 :]
+    dots = sum(item is ... for item in (*before, *behind))
+    whole = sum(isinstance(item, slice) and item == slice(None) for item in (*before, *behind))
+    rest = array.ndim - mask.ndim - whole
+    if dots + whole < len(items) - 1 or dots > 1 or rest < 0:
+        return None
+    in_front = any(item is ... for item in before)
+    return mask, len(behind) if in_front else array.ndim - mask.ndim - len(before)
+
+
+def along_rows(mask: Any, behind: int) -> Any:
+    """A mask of some dimensions of an array, for all of those behind them."""
+    return mask[(..., *[None] * behind)] if behind else mask
 
 
 def _is_alike(target: TracedArrayLike, value: TracedArrayLike) -> bool:
@@ -134,14 +159,17 @@ def _nonempty(target: TracedArrayLike) -> None:
         raise UnsupportedError("assignment to elements of an empty array")
 
 
-def _check_mask(target: TracedArrayLike, mask: Any) -> None:
+def _check_mask(target: TracedArrayLike, mask: Any, first: int) -> None:
     """
+    Args:
+        first: the axis of the target that the mask begins with.
+
     Raises:
         BoundsError: extents differ; a mask does not broadcast.
         UnsupportedError: a mask without elements, which NumPy accepts for any array.
     """
     tracer = target.tracer
-    for axis, extents in enumerate(zip(target.shape, mask.shape, strict=True)):
+    for axis, extents in enumerate(zip(target.shape[first:], mask.shape, strict=False), first):
         have, given = (number_of(tracer, extent) for extent in extents)
         if have != given and not tracer.builder.require(Expr("eq", (have, given))):
             if tracer.builder.require(Expr("eq", (given, literal(0)))):

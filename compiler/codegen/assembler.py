@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from opweave.compiler.codegen.lines import (
     Each,
@@ -17,6 +18,7 @@ from opweave.compiler.codegen.needs import Needs
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.repeats import carried
 from opweave.compiler.codegen.signature import KernelSignature
+from opweave.compiler.codegen.vectorised import chooses_by_row, wide_truths
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Value
 from opweave.compiler.kernels.kernel import Kernel
@@ -65,7 +67,13 @@ class Assembler(KernelSignature):
         if node.tables:
             table = self._table_read(node)
             return [bind_gather(self._origin(node), table, operands, results[0])]
-        return self._mapped(node, phase, operands, results)
+        lines = self._mapped(node, phase, operands, results)
+        is_plain = self.device.is_host and self.form.kind == "map"
+        if is_plain and chooses_by_row(node, self.row_level):
+            dtype = node.result.dtype.register
+            text = f"select_by_row<{dtype}>({', '.join(operands)})"
+            lines[-1] = self._origin(node).value(phase, results[0], text, lines[-1].opcode)
+        return lines
 
     def _results(self, node: Node) -> list[str]:
         """The names of a node's results; new ones for those that have none."""
@@ -193,8 +201,15 @@ class Assembler(KernelSignature):
     def _load(self, key: Key) -> OperandLoad:
         operand = self.operands[key]
         return OperandLoad(
-            operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key]
-        )
+            operand.name, f"{operand.name}_v", operand.value.dtype, self.access[key],
+            wide=self.truths.get(key.value, ""),
+        )  # fmt: skip
+
+    @cached_property
+    def truths(self) -> dict[int, str]:
+        """Registers of truth values that differ from what they are in memory."""
+        is_plain = self.device.is_host and self.form.kind in ("map", "reduce")
+        return wide_truths(self.nodes, self.group.inputs) if is_plain else {}
 
     def _store(self, value: Value) -> OperandStore:
         key = Key(value.id, value.id in self.form.kept, True)

@@ -75,15 +75,18 @@ class KernelSignature(TableReads):
         graph, group = self.graph, self.group
         given = {item.value.id for item in graph.inputs}
         returned = {graph.base(o).id for o in graph.outputs if isinstance(o, Value)}
-        arguments = {
-            graph.inputs[w.place].value.id
+        found = {
+            value.id
             for w in writes_of(self.schedule)
-            if w.kernel == group.name
+            if w.kernel == group.name and (old := graph.inputs[w.place].value) in group.inputs
+            for value in (old, graph.outputs[w.output])
+            if isinstance(value, Value)
         }
         made = {value.id for value in group.outputs}
-        over = {v.id for v in written_over(self.schedule, group)}
-        over &= arguments if made <= returned else over - given - returned
-        return {o.name for _, o in self._all() if over and o.value.id in over | made}
+        over = {v.id for v in written_over(self.schedule, group)} - given - returned
+        if over and not made <= returned:
+            found |= over | made
+        return {o.name for _, o in self._all() if o.value.id in found}
 
     def _all(self) -> list[tuple[Key, ArrayOperand]]:
         """All operands, in the order of the parameters; a table may be read in order as well."""

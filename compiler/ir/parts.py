@@ -39,8 +39,8 @@ Part = tuple[Item, ...]
 
 # An array is written to in part where that is of so many indices of an axis at most, ...
 MOST_INDICES = 4
-# ... and the array has at least so many times the elements of the part.
-LEAST_SHARE = 4
+# ... and the array has at least so many times the elements of the part, as of a channel of three.
+LEAST_SHARE = 3
 
 
 def part_of(key: Any) -> Part | None:

@@ -79,7 +79,8 @@ class Line:
 class OperandLoad(Addressed):
     """An array operand that is read: ``name`` is the pointer, ``register`` the array it fills.
 
-    ``late``: where it is read depends on a reduction of the row.
+    ``late``: where it is read depends on a reduction of the row; ``wide``: the type of its
+    registers, where that is another than its dtype's.
     """
 
     name: str
@@ -88,6 +89,11 @@ class OperandLoad(Addressed):
     access: Access
     late: bool = False
     by: Structural | None = None
+    wide: str = ""
+
+    @property
+    def ctype(self) -> str:
+        return self.wide or self.dtype.register
 
     @property
     def line(self) -> Line:

@@ -45,6 +45,9 @@ class PartialReader(Rewriter):
         node = self.makers.get(value.id)
         if self._is_own(value, places):
             return value
+        whole = self.in_whole(value, places)
+        if whole is not None:
+            return self.at(*whole)
         if value.id in self.stored:
             return self._gathered(value, places)
         if node is None or node.operator.notes_faults or node.operator.mixes:
@@ -61,7 +64,50 @@ class PartialReader(Rewriter):
             return self.at(source, tuple(by_axis.get(d, zero) for d in range(len(source.shape))))
         if not node.is_map:
             return None
-        return self.mapped(node, value, lambda o: self._at_operand(o, value, places))
+        return self._back(node, places) or self.mapped(
+            node, value, lambda o: self._at_operand(o, value, places)
+        )
+
+    def _back(self, node: Node, places: Places) -> Operand | None:
+        """A coordinate to which a number is added, where the place is one less that number."""
+        if node.operator.name != "add" or not isinstance(node.operands[0], Value):
+            return None
+        (counted, *_), number = node.values, node.operands[1]
+        made = self.makers.get(counted.id)
+        if made is None or not made.is_coordinate:
+            return None
+        return self._before_subtraction(places[len(places) - len(counted.shape)], number)
+
+    def in_whole(self, value: Value, places: Places) -> tuple[Value, Places] | None:
+        """The array that a slice is of, and places there that are coordinates again.
+
+        x[1:-1] at i - 1 is x at i.  Where i - 1 is outside of the slice, x may have an element;
+        what is read at such places is discarded, see ``reads.py``.
+        """
+        cut = self.makers.get(value.id)
+        if cut is None or cut.operator.name != "slice" or cut.attr("step") != 1:
+            return None
+        axis, start = cut.attr("axis"), cut.operands[1]
+        place: Operand | None = places[axis]
+        if operand_key(start) != operand_key(Scalar(literal(0), start.dtype)):
+            place = self._before_subtraction(places[axis], start)
+        if place is None:
+            return None
+        return cut.values[0], (*places[:axis], place, *places[axis + 1 :])
+
+    def _before_subtraction(self, place: Operand, number: Operand) -> Operand | None:
+        """The coordinate that a number was subtracted from; None where the place is another."""
+        made = self.makers.get(place.id) if isinstance(place, Value) else None
+        if made is None or made.operator.name != "subtract":
+            return None
+        minuend, subtrahend = made.operands
+        if not isinstance(subtrahend, Scalar) or not isinstance(number, Scalar):
+            return None
+        if not isinstance(minuend, Value):
+            return None
+        same = operand_key(subtrahend.expr) == operand_key(number.expr)
+        maker = self.makers.get(minuend.id)
+        return minuend if same and maker is not None and maker.is_coordinate else None
 
     def _is_own(self, value: Value, places: Places) -> bool:
         """Every element is read at its own place."""

@@ -24,6 +24,9 @@ from opweave.compiler.passes.partial_reads import PartialReader
 # Operations that may be repeated for one value, summed over its readers: about the cost of storing
 # and loading a float on a CPU (10 GB/s, 40 Gflop/s a core).
 MOST_AGAIN = 40
+# Likewise, of a value that an argument holds afterwards: it is stored anyway, and where nobody
+# needs what the argument held before, it is stored there.
+MOST_AGAIN_OF_WRITTEN = 4
 # Operations that a slice moves past if it is the only reader.  None is repeated, but each has to
 # be rewritten.
 MOST_MOVED = 400
@@ -46,6 +49,8 @@ class _Reads(PartialReader):
         self.places: set[int] = set()  # what follows from coordinates: next to nothing
         self.costs: dict[int, int] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
+        outputs = [graph.outputs[w.output] for w in graph.written if not w.part]
+        self.written = {o.id for o in outputs if isinstance(o, Value)}
         self.roots: dict[int, int] = {}  # of a view: the value that it is a view of
         self.shown = self._shown_views()
         views = Counter(self.roots.get(number, number) for number in self.returned)
@@ -128,7 +133,8 @@ class _Reads(PartialReader):
             return False
         alone = node.is_view and len(self.source.users[original.id]) == 1 and not is_kept
         cost = self._cost(table)
-        if cost <= MOST_MOVED if alone else cost * readers <= MOST_AGAIN:
+        most = MOST_AGAIN_OF_WRITTEN if original.id in self.written else MOST_AGAIN
+        if cost <= MOST_MOVED if alone else cost * readers <= most:
             return True
         self.stored.add(table.id)  # as a whole, so that other nodes may read it anywhere
         return False

@@ -1,6 +1,8 @@
 """Arguments that a function writes to: which kernel may write straight to their memory.
 
     u *= 2                      the kernel reads and writes the same element: in place
+    m += g; p -= m              so does each thread of a kernel with several results
+    x /= x.sum(axis=1)          written in the last pass over a row: in place
     u[...] = v                  no kernel reads u: in place
     u[1:-1] += u[2:] - u[:-2]   another thread may still need what this one would write: apart
 
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from opweave.compiler.ir.graph import FunctionGraph, Written
 from opweave.compiler.ir.values import Value
 from opweave.compiler.scheduling.memory import read_in_place
-from opweave.compiler.scheduling.schedule import Schedule
+from opweave.compiler.scheduling.schedule import Group, Schedule
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,18 @@ def _write(schedule: Schedule, written: Written, held: str) -> Write:
     if part:
         return Write(output, place, written.shown(graph.inputs), "")
     value, given = graph.outputs[output], graph.inputs[place]
+    assert isinstance(value, Value)
     why, name = held, ""
     if not why and given.layout != "C":
         why = "it does not lie row by row"
     if not why:
         number = next((n for n, group in enumerate(groups) if value in group.outputs), -1)
-        why = _read_else(schedule, number, given.value) if number >= 0 else "it is a view"
+        why = _read_else(schedule, number, given.value, value) if number >= 0 else "it is a view"
         name = "" if why else groups[number].name
     return Write(output, place, given.name, name, why)
 
 
-def _read_else(schedule: Schedule, number: int, given: Value) -> str:
+def _read_else(schedule: Schedule, number: int, given: Value, made: Value) -> str:
     """Who reads an argument that a group would write to, other than in place; "" for nobody."""
     graph = schedule.graph
     readers = [
@@ -86,7 +89,29 @@ def _read_else(schedule: Schedule, number: int, given: Value) -> str:
     group = schedule.groups[number]
     if any(n > number for n in readers):
         return f"{schedule.groups[readers[-1]].name} reads it later"
-    is_alone = group.form.kind == "map" and len(group.outputs) == 1
-    if number not in readers or (is_alone and given in read_in_place(schedule, group)):
+    if number not in readers:
         return ""
-    return f"{group.name} reads what other threads write"
+    if given not in read_in_place(schedule, group) or made.shape != group.space:
+        return f"{group.name} reads what other threads write"
+    return "" if _is_stored_last(schedule, group, made) else f"{group.name} reads it again"
+
+
+def _is_stored_last(schedule: Schedule, group: Group, made: Value) -> bool:
+    """Whether no thread reads elements once it has stored its own of a result.
+
+    Each thread of these kernels stores what it has loaded before, in the same pass over its
+    elements; a pass for each level of reductions reads them again.
+    """
+    form = group.form
+    if form.kind == "map":
+        return True
+    if form.kind not in ("row", "reduce") or made.id in form.row_values:
+        return False
+    nodes = [schedule.graph.nodes[index] for index in group.nodes]
+    passes = [
+        form.levels.get(value.id, 0) - node.is_reduction
+        for node in nodes
+        for value in node.results
+        if node.is_reduction or value.id not in form.row_values
+    ]
+    return form.levels.get(made.id, -1) >= max(passes)

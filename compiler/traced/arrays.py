@@ -31,7 +31,7 @@ from opweave.compiler.numpy_api.registry import NumpyFunction
 from opweave.compiler.numpy_api.scipy_special import special_function
 from opweave.compiler.numpy_api.signatures import NONE
 from opweave.compiler.traced.refused import Refused, check_repeated, name_of_class
-from opweave.compiler.traced.selection import MaskSelection, is_selection, stored
+from opweave.compiler.traced.selection import MaskSelection, selected, stored
 from opweave.compiler.traced.ufuncs import Keywords, into, named_once, outer_operands
 from opweave.opcodes import OPERATORS
 from opweave.opcodes.core import Operator
@@ -226,8 +226,8 @@ class TracedArray(Refused, ArrayOperators):
         return self.tracer.wrapped(value)
 
     def __getitem__(self, key: Any) -> Any:
-        if self.tracer.selects and is_selection(self, key):
-            return MaskSelection(self, key)
+        if self.tracer.selects and (selection := selected(self, key)) is not None:
+            return selection
         found: TracedArray = self._call("indexing", indexed, (self, key), {})
         if found.value.id in self.tracer.families:
             found.origin = (self, key)

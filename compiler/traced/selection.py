@@ -6,6 +6,9 @@ back by the same mask, or is reduced:
 
     y[m] *= 2          ->  y = where(m, y * 2, y)
     x[m].mean()        ->  mean(x, where=m)
+
+A mask of fewer dimensions selects rows, or columns (``x[:, m]``), which is the same with the mask
+along each of them.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.replacing import along_rows, mask_of
 from opweave.compiler.arrays.traced_operators import is_traced_array
 from opweave.compiler.ir.graph import Node
 from opweave.compiler.ir.values import Scalar, operand_key
-from opweave.compiler.numpy_api.common import same_shape
 from opweave.compiler.numpy_api.dispatch import METHODS
 from opweave.compiler.traced.operands import OnlyOperand
 from opweave.opcodes.allowed import is_number
@@ -30,25 +33,38 @@ from opweave.opcodes.errors import DTypeError, UnsupportedError
 REDUCED = ("sum", "prod", "mean", "var", "std", "any", "all")
 
 
-def is_selection(array: TracedArrayLike, key: Any) -> bool:
-    """True for a traced mask of an array's own shape."""
-    return (
-        is_traced_array(key)
-        and key.dtype == np.bool_
-        and key.ndim == array.ndim > 0
-        and same_shape(array, key)
-    )
+def selected(array: TracedArrayLike, key: Any) -> MaskSelection | None:
+    """What a traced mask selects, of an array's own shape or of that of some dimensions."""
+    found = mask_of(array, key)
+    if found is None or not is_traced_array(found[0]):
+        return None
+    mask, behind = found
+    first = array.ndim - mask.ndim - behind
+    fits = all(bool(m == n) for m, n in zip(array.shape[first:], mask.shape, strict=False))
+    return MaskSelection(array, mask, behind) if fits else None
 
 
 class MaskSelection(OnlyOperand):
-    """The elements of an array where a mask is true, in one dimension."""
+    """The elements of an array where a mask is true, in one dimension.
+
+    ``behind``: dimensions of the array behind those of the mask.
+    """
 
     __array_priority__ = np.ndarray.__array_priority__
     __opweave_stands__ = True
 
-    def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike):
+    def __init__(self, whole: TracedArrayLike, mask: TracedArrayLike, behind: int):
         self.whole = whole.of(whole.value)  # the array as it is now, since a selection is a copy
         self.mask = mask.of(mask.value)
+        self.behind = behind
+
+    def _of(self, whole: Any) -> MaskSelection:
+        return MaskSelection(whole, self.mask, self.behind)
+
+    def _is_like(self, item: Any) -> bool:
+        """Whether the same elements of another array are selected."""
+        dims, own = (item.whole.ndim, item.behind), (self.whole.ndim, self.behind)
+        return dims == own and is_same(self.mask, item.mask)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -68,7 +84,7 @@ class MaskSelection(OnlyOperand):
 
     def _operand(self, item: Any) -> Any:
         """An operand over the whole array: an element for each of its elements, or one for all."""
-        if isinstance(item, MaskSelection) and is_same(self.mask, item.mask):
+        if isinstance(item, MaskSelection) and self._is_like(item):
             return item.whole
         if is_number(item) or (is_traced_array(item) and item.ndim == 0):
             return item
@@ -80,8 +96,8 @@ class MaskSelection(OnlyOperand):
     def _applied(self, operator: Operator, *operands: Any) -> Any:
         found = self.whole.tracer.apply(operator, self._values(operands))
         if isinstance(found, tuple):
-            return tuple(MaskSelection(part, self.mask) for part in found)
-        return MaskSelection(found, self.mask)
+            return tuple(self._of(part) for part in found)
+        return self._of(found)
 
     def _power(self, exponent: Any) -> Operator:
         found: Operator = self.whole._power(exponent)
@@ -94,7 +110,7 @@ class MaskSelection(OnlyOperand):
             value.whole.dtype, mine, "same_kind"
         ):
             raise DTypeError(f"{name}: cannot store the result into {mine} in place")
-        return MaskSelection(value.whole.astype(mine), self.mask)
+        return self._of(value.whole.astype(mine))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = function.__name__
@@ -106,7 +122,7 @@ class MaskSelection(OnlyOperand):
         if args or set(kwargs) - {"dtype", "ddof"}:
             self.refuse()
         return self.whole._call(f".{name}", METHODS[name].handler, (self.whole,), {
-            **kwargs, "where": self.mask,
+            **kwargs, "where": along_rows(self.mask, self.behind),
         })  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
@@ -115,9 +131,9 @@ class MaskSelection(OnlyOperand):
         if name == "dtype":
             return self.whole.dtype
         if name == "astype":
-            return lambda dtype: MaskSelection(self.whole.astype(dtype), self.mask)
+            return lambda dtype: self._of(self.whole.astype(dtype))
         if name == "copy":
-            return lambda: MaskSelection(self.whole, self.mask)
+            return lambda: self._of(self.whole)
         return super().__getattr__(name)
 
 
@@ -142,10 +158,11 @@ def stored(target: TracedArrayLike, key: Any, value: MaskSelection) -> Any:
     Raises:
         UnsupportedError: the new elements were selected by another mask.
     """
-    if not is_traced_array(key) or not is_same(value.mask, key):
+    into = selected(target, key)
+    if into is None or not value._is_like(into):
         value.refuse()
     chosen = value.whole.astype(target.dtype)
-    return np.where(key, chosen, target)
+    return np.where(along_rows(into.mask, into.behind), chosen, target)
 
 
 MaskSelection.__name__ = "numpy.ndarray"  # the name in texts of Python's errors

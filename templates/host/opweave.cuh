@@ -48,6 +48,21 @@ template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* fr
 
 #include "../common.cuh"
 
+// One of two numbers by what does not depend on the loop, bit by bit: see compiler/codegen/vectorised.py.
+template <int BYTES> struct BitsOf { typedef unsigned char type; };
+template <> struct BitsOf<2> { typedef unsigned short type; };
+template <> struct BitsOf<4> { typedef unsigned type; };
+template <> struct BitsOf<8> { typedef unsigned long long type; };
+template <class T> OW_INLINE T select_by_row(bool condition, T x, T y) {
+    typename BitsOf<sizeof(T)>::type a, b, mask = condition;
+    mask = -mask;
+    OW_COPY(&a, &x, sizeof(T));
+    OW_COPY(&b, &y, sizeof(T));
+    a = (a & mask) | (b & ~mask);
+    OW_COPY(&x, &a, sizeof(T));
+    return x;
+}
+
 #ifdef OW_VERIFY  // a lane passes 8 bytes at a time
 template <class R> OW_INLINE Complex<R> ow_exchange(unsigned mask, Complex<R> z, int source, int line) {
     const R re = ow_exchange(mask, z.re, source, line);

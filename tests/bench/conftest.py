@@ -53,6 +53,8 @@ def small(monkeypatch, host):
     monkeypatch.setattr(load("graphs"), "DEPTHS", (3,))
     monkeypatch.setattr(load("loop"), "QUICK_LARGE", 1 << 13)
     monkeypatch.setattr(load("calls"), "QUICK_CALLS", 8)
+    few = {name: load("programs").PROGRAMS[name] for name in ("bounce", "softmax_rows")}
+    monkeypatch.setattr(load("programs"), "PROGRAMS", few)
     monkeypatch.setattr(load("allocator"), "QUICK", (2,))
     monkeypatch.setattr(load("allocator"), "QUICK_PRODUCTS", 4)
     return host

@@ -145,3 +145,21 @@ def test_work_that_is_done_again_is_bounded():
     assert len(program.kernels) > 1
     assert max(operations) < 4 * MOST_AGAIN
     np.testing.assert_allclose(program(V), tower(V), rtol=1e-12)
+
+
+BEFORE_ITS_START = {
+    "convolve": lambda u: np.convolve(u[1:-1], np.array([1.0, 2, 3])),
+    "pad": lambda u: np.pad(u[1:-1] * 2, 1),
+    "an index": lambda u: (u[1:] * 2)[np.arange(12) - 1],
+    "prepend": lambda u: np.diff(u[1:] * 2, prepend=7, append=1),
+    "joined": lambda u: np.concatenate([[0.0], u[1:] * 3]),
+    "insert": lambda u: np.insert(u[1:] * 3, 0, 5.0),
+}
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", BEFORE_ITS_START)
+def test_what_lies_before_a_slice_in_its_array_is_not_read(name):
+    function, u = BEFORE_ITS_START[name], np.arange(1.0, 13)
+
+    np.testing.assert_allclose(ow.fuse(function)(u), function(u))

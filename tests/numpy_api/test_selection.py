@@ -48,7 +48,28 @@ def powers(x):
     return z
 
 
+def rows_of(x, y):
+    z, m = x * 2, y[:, 1] > 0
+    z[m] = y[m]
+    z[y[:, 2] > 1] = 0
+    z[m] *= 3
+    return z
+
+
+def columns_of(x, y):
+    z, m = x * 2, y[1] > 0
+    z[:, m] = y[:, m] * 3
+    z[..., y[2] > 1] = 0
+    z[y[:, 0] > 0, :] -= 1
+    return z
+
+
 FUSED = {
+    "columns": (columns_of, X, Y),
+    "a mean of columns": (lambda x: x[:, x[0] > 0].mean(), X),
+    "rows": (rows_of, X, Y),
+    "a sum of rows": (lambda x: x[x[:, 0] > 0].sum(), X),
+    "a spread of rows": (lambda x: x[x[:, 0] > 0].std(ddof=1), X),
     "in place": (in_place, X),
     "from another": (from_another, X, Y),
     "a copy": (a_copy, X),
@@ -79,6 +100,12 @@ def mixed(x):
     return z
 
 
+def square(x):
+    z, m = x * 1, x[0] > 0
+    z[m] = x[:, m].T
+    return z
+
+
 PARTS = {
     "returned": lambda x: x[x > 0],
     "counted": lambda x: len(x[x > 0]) + x[x > 1].size,
@@ -86,6 +113,8 @@ PARTS = {
     "sorted": lambda x: np.sort(x[x > 0]),
     "a part of it": mixed,
     "rows": lambda x: x[x[:, 0] > 0] * 2,
+    "columns": lambda x: x[:, x[0] > 0] * 2,
+    "rows to columns": lambda x: square(x[:8]),
     "of two masks": lambda x: x[x > 0][:5] + x[x < 0][:5],
     "beside a vector": lambda x: x[x > 0] + np.arange(np.count_nonzero(x > 0)),
     "walked": lambda x: [float(v) for v in x[x > 2]],

@@ -401,7 +401,7 @@ def test_tools_leave_arguments_alone():
 @pytest.mark.parametrize(("function", "text"), [
     (scaled, "u is written in place, by scaled_map_f64"),
     (copied, "u is written in place, by copied_map_f64"),
-    (by_mask, "v is computed apart and copied: by_mask_map_f64 reads what other threads write"),
+    (by_mask, "v is written in place, by by_mask_map_f64"),
     (stencil, "u is computed apart and copied: stencil_map_f64 reads what other threads write"),
     (out_of_bounds, "u is computed apart and copied: an index may have no element"),
 ])  # fmt: skip

@@ -197,6 +197,8 @@ def test_many_parts_are_written_as_a_whole(monkeypatch, most, writes):
     (slice(None, 50), (999, 9), False),
     (slice(5, 1, -1), (99, 9), False),
     ((0, slice(None)), (9, 9), True),
+    ((..., 0), (9, 9, 3), True),
+    ((..., 0), (9, 9, 2), False),
     (..., (9, 9), False),
 ])  # fmt: skip
 def test_a_thin_part_is_few_rows_of_many(key, shape, thin):

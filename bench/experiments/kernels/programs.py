@@ -1,0 +1,207 @@
+"""Programs that write in place, as NumPy users write them, beside NumPy itself."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from statistics import geometric_mean
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import opweave as ow
+from bench.experiments.calls.compile import Fresh
+from bench.experiments.in_place.states import State, difference
+from bench.experiments.in_place.table import PROGRAMS, Program
+from bench.measure import peers
+from bench.measure.clock import VISITS, Effort
+from bench.measure.harness import WrongResult
+from bench.measure.record import Record
+from bench.report.figures import Figure
+from bench.report.reading import rows, values
+
+TITLE = "Thirty programs that write in place"
+ABOUT = (
+    "Programs as NumPy users write them: time steps of grids, particles, optimisers, filters with "
+    "out=, rings, boundaries. Each is called with arrays that it changes; results and what the "
+    "arguments hold afterwards are compared with NumPy's before anything is timed. Runners take "
+    "turns, and before each call the arguments are made what they were, which is not timed. "
+    "small: NumPy takes 1 to 10 ms; large: 0.1 to 1 s. breaks are lines of a program that NumPy "
+    "runs between kernels; cold_seconds is a first call with an empty cache."
+)
+FIGURES = (Figure("time", "program", "time", kind="bars", panels=("size",)),)
+DEVICES = ("host",)
+SIZES, QUICK = ("small", "large"), ("tiny",)
+# NumPy's time over ours: the least of any program, and the mean by size.
+LEAST, MEANS = ">= 0.9", {"small": ">= 3", "large": ">= 5"}
+JITS = ("numba", "JAX")
+Run = Callable[..., Any]
+
+
+def measure(record: Record) -> None:
+    """Each program at each size."""
+    warnings.simplefilter("ignore", RuntimeWarning)
+    sizes = QUICK if record.options.quick else SIZES
+    for size in sizes:
+        for program in PROGRAMS.values():
+            one(record, program, size)
+    for size, mean in MEANS.items() if sizes is SIZES else ():
+        found = list(ratios({"rows": record.rows}, size).values())
+        record.limit(f"NumPy / opweave, {size}, the least", LEAST, min(found, default=None), "x")
+        middle = geometric_mean(found) if found else None
+        record.limit(f"NumPy / opweave, {size}, geometric mean", mean, middle, "x")
+
+
+def one(record: Record, program: Program, size: str) -> None:
+    """A program: checked, then timed in turns with NumPy and with what compiles it."""
+    args = program.arguments(getattr(program, size), np.random.default_rng(0))
+    fused = ow.fuse(program.function)
+    about = {"program": program.name, "size": size}
+    runs: dict[str, tuple[str, Run]] = {
+        "opweave": ("ours", fused),
+        "NumPy": ("peer", program.function),
+        **{name: ("peer", run) for name, run in compiled(record, program).items()},
+    }
+    expected = State(args)
+    result = program.function(*expected.args)
+    right: dict[str, tuple[str, Run]] = {}
+    for name, (role, run) in runs.items():
+        try:
+            checked(run, args, (result, expected.args), program.tolerance)
+            right[name] = (role, run)
+        except Exception as error:  # a compiler raises what it likes
+            record.refuse(name, role, about, error)
+    del expected
+    effort = record.effort
+    times = in_turns({name: run for name, (_, run) in right.items()}, args, effort)
+    for name, samples in times.items():
+        record.measured(name, about, samples, right[name][0], "perf_counter, in turns")
+        record.rows[-1]["check"] |= {"against": "NumPy", "poisoned": "arguments differ"}
+        if name == "opweave":
+            record.rows[-1] |= described(record, program, args)
+    record.changed(record)
+
+
+def checked(run: Run, args: tuple[Any, ...], expected: Any, tolerance: float) -> None:
+    """Raises ``WrongResult`` where a result, or what an argument holds, is not NumPy's."""
+    own = State(args)
+    if wrong := difference((run(*own.args), own.args), expected, tolerance):
+        raise WrongResult(wrong)
+
+
+def in_turns(runs: Mapping[str, Run], args: tuple[Any, ...], effort: Effort) -> dict[str, Any]:
+    """Seconds of single calls, run after run, each with arguments of its own."""
+    states = {name: State(args) for name in runs}
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for name, run in runs.items():
+        run(*states[name].args)
+    stop = perf_counter() + effort.seconds * len(runs) * 2
+    for turn in range(effort.most):
+        if turn >= min(effort.least, 2 * VISITS) and perf_counter() > stop:
+            break
+        for name in list(runs)[:: -1 if turn % 2 else 1]:
+            states[name].restore()
+            start = perf_counter()
+            runs[name](*states[name].args)
+            found[name].append(perf_counter() - start)
+    return found
+
+
+def compiled(record: Record, program: Program) -> dict[str, Run]:
+    """The program by the compilers that are here and asked for."""
+    options, found = record.options, {}
+    for name in JITS:
+        if name not in peers.chosen("host", options.peers, quick=options.quick):
+            record.absent[name] = "not asked for, or compiles for seconds"
+            continue
+        try:
+            if name == "numba":
+                found[name] = jitted(peers.module("numba"), program.function)
+            else:
+                peers.module("jax")
+                record.absent[name] = "arrays of JAX cannot be written to"
+        except peers.Absent as error:
+            record.absent[name] = str(error)
+    for name in peers.PEERS["host"]:
+        if name not in ("NumPy", *JITS):
+            record.absent[name] = "no code of it is written for this experiment"
+    return found
+
+
+@cache
+def jitted(numba: Any, function: Run) -> Run:
+    """A program by numba, compiled once for all sizes."""
+    found: Run = numba.njit(parallel=True)(function)
+    return found
+
+
+def described(record: Record, program: Program, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Kernels, lines that NumPy runs between them, and what a first call takes."""
+    told = ow.fuse(program.function).explain(*State(args).args)
+    about = {
+        "kernels": len(told.kernels),
+        "breaks": [f"line {b.where.line}: {b.what}" for b in told.breaks],
+    }
+    return about if record.options.quick else about | {"cold_seconds": cold(program, args)}
+
+
+def cold(program: Program, args: tuple[Any, ...]) -> float:
+    """Seconds of a first call that finds nothing in any cache."""
+    from opweave.runtime.binaries.cache import DiskCache
+
+    given, fused = State(args).args, ow.fuse(program.function)
+    with tempfile.TemporaryDirectory() as folder, Fresh(DiskCache(Path(folder))):
+        start = perf_counter()
+        fused(*given)
+        return round(perf_counter() - start, 3)
+
+
+def ratios(found: Mapping[str, Any], size: str) -> dict[str, float]:
+    """NumPy's time over ours, by program."""
+    times: dict[str, dict[str, float]] = {}
+    for row in rows(found, size=size):
+        times.setdefault(row["parameters"]["program"], {})[row["runner"]] = row["median_us"]
+    return {n: t["NumPy"] / t["opweave"] for n, t in times.items() if {"NumPy", "opweave"} <= {*t}}
+
+
+def reading(found: Mapping[str, Any]) -> str:
+    """How many times NumPy's speed, at each size, and a row for each program."""
+    text = []
+    for size in values(found, "size"):
+        by_name = ratios(found, size)
+        if not by_name:
+            continue
+        slowest = sorted(by_name, key=lambda n: by_name[n])[:4]
+        shown = ", ".join(f"{n} {by_name[n]:.2f}" for n in slowest)
+        text.append(
+            f"{size}: {len(by_name)} programs at {geometric_mean(by_name.values()):.1f} times "
+            f"NumPy's speed (geometric mean); slowest: {shown}."
+        )
+    parted = dict.fromkeys(r["parameters"]["program"] for r in found["rows"] if r.get("breaks"))
+    text += [f"In parts: {', '.join(parted)}."] if parted else []
+    return "\n\n".join(filter(None, ("\n".join(table(found)), " ".join(text))))
+
+
+def table(found: Mapping[str, Any]) -> list[str]:
+    """A line a program and size, as a table of Markdown."""
+    names = list(dict.fromkeys(row["runner"] for row in rows(found)))
+    others = [name for name in names if name not in ("NumPy", "opweave")]
+    head = ["program", "size", "NumPy ms", "opweave ms", "ratio", "kernels", "breaks", "cold s"]
+    lines = [[*head, *(f"{name} ms" for name in others)]]
+    for row in rows(found, "opweave"):
+        about = row["parameters"]
+        ms = {r["runner"]: r["median_us"] / 1e3 for r in rows(found, **about)}
+        if "NumPy" not in ms:
+            continue
+        lines.append([
+            about["program"], about["size"], f"{ms['NumPy']:.2f}", f"{ms['opweave']:.2f}",
+            f"{ms['NumPy'] / ms['opweave']:.2f}", str(row["kernels"]), str(len(row["breaks"])),
+            str(row.get("cold_seconds", "")),
+            *(f"{ms[name]:.2f}" if name in ms else "" for name in others),
+        ])  # fmt: skip
+    lines.insert(1, ["---"] * len(lines[0]))
+    return [f"| {' | '.join(line)} |" for line in lines] if len(lines) > 2 else []

@@ -1,0 +1,156 @@
+"""Kernels that write several results, or rows that they reduce, straight to the arguments."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+
+X = np.random.default_rng(0).uniform(1, 2, (70, 130))
+
+
+def several(a, b, c):
+    b += 0.1 * (c - b)
+    a -= 0.5 * b
+
+
+def swapped(a, b):
+    old = a.copy()
+    a[:] = b
+    b[:] = old
+
+
+def turned(a, b):
+    old = a.copy()
+    a[:] = 0.6 * a - 0.8 * b
+    b[:] = 0.8 * old + 0.6 * b
+
+
+def counted(a, b):
+    b[...] = np.maximum(b, a)
+    a *= 0.5
+    return (b - a).sum()
+
+
+def softmax(x):
+    x -= x.max(axis=1, keepdims=True)
+    np.exp(x, out=x)
+    x /= x.sum(axis=1, keepdims=True)
+
+
+def standard(x):
+    x -= x.mean(axis=0)
+    x /= x.std(axis=0)
+
+
+def squares(x):
+    x -= x.mean(axis=1, keepdims=True)
+    return (x * x).sum(axis=1)
+
+
+def shares(x, y):
+    x *= 2
+    y[:] = x / x.sum(axis=1, keepdims=True)
+
+
+def shifted(a, b):
+    b += a
+    a[:, 1:] = b[:, :-1]
+
+
+def inside(a, b):
+    a[1:-1, 2:] -= 0.5 * (b[2:, 2:] - b[:-2, 2:])
+
+
+def staggered(a, b, d):
+    a[1:] -= d[1:] - d[:-1]
+    b[:, 1:] -= d[:, 1:] - d[:, :-1]
+    d[:-1, :-1] -= b[:-1, 1:] - b[:-1, :-1] + a[1:, :-1] - a[:-1, :-1]
+
+
+def walls(a, b):
+    a[1:] += b[:-1]
+    a[:-1] -= b[1:]
+    a[:, -1] = 0
+
+
+IN_PLACE = {
+    several: "ab", swapped: "a", turned: "ab", counted: "ab", softmax: "x", standard: "x",
+    squares: "x", shares: "y", shifted: "", inside: "a", staggered: "abd", walls: "a",
+}  # fmt: skip
+APART = {
+    swapped: "b is computed apart and copied: swapped_1_map_f64 reads it later",
+    shares: "x is computed apart and copied: shares_row_f64 reads it again",
+    shifted: "a is computed apart and copied: shifted_map_f64 reads what other threads write",
+}
+
+
+def given(function):
+    return [X * (n + 1) for n in range(function.__code__.co_argcount)]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", IN_PLACE)
+def test_a_function_leaves_what_numpy_does(function):
+    fused, args, expected = ow.fuse(function, fullgraph=True), given(function), given(function)
+    for _ in range(2):
+        found, wanted = fused(*args), function(*expected)
+        for a, b in zip([*args, found], [*expected, wanted], strict=True):
+            np.testing.assert_allclose(a, b, 1e-9, 1e-12) if b is not None else None
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", IN_PLACE)
+def test_a_kernel_writes_where_no_other_thread_reads(function):
+    told = ow.fuse(function).explain(*given(function)).text
+
+    for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
+        assert (f"{name} is written in place" in told) is (name in IN_PLACE[function])
+    assert APART.get(function, "") in told
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("function", [several, softmax, standard, counted, staggered])
+def test_the_checker_agrees_that_no_thread_is_in_anothers_way(function):
+    args = [a[:9, :17].copy() for a in given(function)]
+    expected = [a.copy() for a in args]
+    program = ow.fuse(function).lower(*args, target="sm_90a")
+    wanted = function(*expected)
+    found = program.verify(*args, schedule=1)
+
+    assert wanted is None or np.allclose(found, wanted)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "u1", "i8", "?", "c16"])
+def test_rows_are_chosen_by_their_place_or_by_a_number(dtype):
+    def chosen(x, y, flag):
+        return np.where(np.arange(len(x))[:, None] % 3 == 1, x, y), np.where(flag, x, y)
+
+    x = np.arange(210).reshape(3, 70).astype(dtype)
+    y = (100 - x.astype(complex)).real.astype(dtype)
+    if x.dtype.kind in "fc":
+        x[:, :3], y[:, :3] = (np.nan, -0.0, np.inf), (-0.0, np.nan, -np.inf)
+    for flag in (True, False):
+        for a, b in zip(ow.fuse(chosen)(x, y, flag), chosen(x, y, flag), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def barrier(x, alive, high):
+    alive &= x > 0.5
+    x[~alive] = 0
+    np.maximum(high, x, out=high)
+    return (alive | (high < 0.1)).sum(), np.where(alive, x, 0).mean()
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "i8", "u1", "f2"])
+def test_truth_values_that_are_written_beside_numbers(dtype):
+    rng = np.random.default_rng(3)
+    x, high = (3 * rng.standard_normal((2, 4000))).astype(dtype)
+    ours, theirs = ([x.copy(), rng.random(4000) < 0.7, high.copy()] for rng in
+                    (np.random.default_rng(4), np.random.default_rng(4)))  # fmt: skip
+    found, wanted = ow.fuse(barrier, fullgraph=True)(*ours), barrier(*theirs)
+
+    np.testing.assert_allclose(found, wanted, rtol=1e-2 if dtype == "f2" else 1e-5)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
