@@ -11,28 +11,35 @@ template <int N, class R, class S> OW_INLINE void spill(S* p, const R (&r)[N]) {
     for (int l = 0; l < N; ++l) store(p + l, r[l]);
 }
 #ifdef __F16C__  // by the processor's own conversions, of which g++ 12 makes no vectors
-typedef float OwFloats __attribute__((vector_size(32)));
-typedef short OwHalves __attribute__((vector_size(16)));
+#ifdef __AVX512F__  // what a loop reads at once must have been written at once, or it waits
+enum { OW_HALVES = 16 };
+#else
+enum { OW_HALVES = 8 };
+#endif
+typedef float OwFloats __attribute__((vector_size(4 * OW_HALVES)));
+typedef short OwHalves __attribute__((vector_size(2 * OW_HALVES)));
 OW_INLINE OwFloats floats_of(OwHalves x) {
 #ifdef __clang__
-    typedef __fp16 OwNumbers __attribute__((ext_vector_type(8)));
+    typedef __fp16 OwNumbers __attribute__((ext_vector_type(OW_HALVES)));
     return __builtin_convertvector((OwNumbers)x, OwFloats);
+#elif defined(__AVX512F__)
+    return __builtin_ia32_vcvtph2ps512_mask(x, OwFloats(), (short)-1, 4);
 #else
     return __builtin_ia32_vcvtph2ps256(x);
 #endif
 }
 template <int N> OW_INLINE void fill(float (&r)[N], const float16* p) {
-    for (int l = 0; l + 8 <= N; l += 8) {
+    for (int l = 0; l + OW_HALVES <= N; l += OW_HALVES) {
         OwHalves halves;
         OW_COPY(&halves, p + l, sizeof halves);
         const OwFloats floats = floats_of(halves);
         OW_COPY(r + l, &floats, sizeof floats);
     }
-    for (int l = N / 8 * 8; l < N; ++l) r[l] = load(p + l);
+    for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) r[l] = load(p + l);
 }
 template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
     for (int l = 0; l + 8 <= N; l += 8) {
-        OwFloats floats;
+        float __attribute__((vector_size(32))) floats;
         OW_COPY(&floats, r + l, sizeof floats);
         const auto halves = __builtin_ia32_vcvtps2ph256(floats, 0);  // to nearest, ties to even
         OW_COPY(p + l, &halves, sizeof halves);

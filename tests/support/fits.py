@@ -126,6 +126,7 @@ FITS: dict[str, Fit] = {
     "float asin": Fit(series(arcsine_terms()), 0, 0.25, 5, 2e-7, single=True),
     "float atan": Fit(odd_tail(np.arctan), 0, 1, 9, 2e-7, single=True),
     "float sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 3, 2e-7, single=True),
+    "float tan": Fit(odd_tail(np.tan), 0, EIGHTH**2, 6, 2e-7, single=True),
     "float cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 2, 2e-7, single=True),
     "float cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4, single=True),
     "float erf": Fit(lambda z: erf_ratio(z) - 1, 0, 1, 7, 2e-7, single=True, beside=1),
