@@ -93,7 +93,7 @@ OW_ORDINARY(tan, double, above(x, 0x1p30) - 1, tan_of(near_angle(x), x))
     OW_ORDINARY(log10, T, not_normal(x), log10_of(mantissa_of_normal(x)))                     \
     OW_ORDINARY(atanh, T, above(x, (T)1) - 1, (atanh_of<T, true>(x)))                         \
     OW_ORDINARY(asinh, T, above(x, (T)0x1p60), (asinh_of<T, true>(x)))                        \
-    OW_ORDINARY(acosh, T, (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x))) \
+    OW_ORDINARY(acosh, T, host_bits(x) | (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x))) \
     OW_ORDINARY(cbrt, T, not_normal(fabs(x)), copysign(cbrt_of<true>(fabs(x)), x))
 OW_ORDINARY_LOGARITHM(float)
 OW_ORDINARY_LOGARITHM(double)
