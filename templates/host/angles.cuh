@@ -8,7 +8,7 @@ template <class T> struct Angle { Pair<T> rest; typename Format<T>::Bits quarter
 template <class T> struct Quarter;
 template <> struct Quarter<float> {
     static constexpr float FIRST = 0x1.921fb6p+0f, SECOND = -0x1.777a5cp-25f, THIRD = -0x1.ee59dap-50f;
-    static constexpr float INVERSE = 0.636619747f, WHOLE = 12582912.0f, MOST = 0x1p13f;
+    static constexpr float INVERSE = 0.636619747f, WHOLE = 12582912.0f, MOST = 0x1p17f;
 };
 template <> struct Quarter<double> {
     static constexpr double FIRST = 0x1.921fb54442d18p+0, SECOND = 0x1.1a62633145c07p-54;
@@ -24,6 +24,12 @@ template <class T> OW_INLINE Angle<T> near_angle(T x) {
     const Pair<T> sum = two_sum(fma(-n, Q::FIRST, x), -second);
     return {{sum.hi, sum.lo - fma(n, Q::THIRD, fma(n, Q::SECOND, -second))}, host_bits(t)};
 }
+// Of infinity and NaN it is NaN, too.
+template <class T> OW_INLINE typename Format<T>::Bits far_or_not(T x) {  // in the first bit
+    const auto size = host_bits(fabs(x));
+    return ~(size - host_bits(Quarter<T>::MOST)) & (size - Format<T>::ENDLESS);
+}
+template <class T> OW_INLINE bool is_near_angle(T x) { return !(far_or_not(x) & Format<T>::SIGN); }
 template <class T> OW_INLINE Angle<T> chosen_angle(bool near, Angle<T> a, Angle<T> b) {
     return {{near ? a.rest.hi : b.rest.hi, near ? a.rest.lo : b.rest.lo}, near ? a.quarter : b.quarter};
 }
@@ -53,7 +59,7 @@ OW_INLINE Angle<float> far_angle(float x) {
 }
 
 OW_INLINE Angle<float> angle_of(float x) {
-    return chosen_angle(fabs(x) < Quarter<float>::MOST, near_angle(x), far_angle(x));
+    return chosen_angle(is_near_angle(x), near_angle(x), far_angle(x));
 }
 
 // What sin(r) has behind r, over r**3, and cos(r) behind 1 - r * r / 2, over r**4; z = r * r.
@@ -93,10 +99,11 @@ template <class T> OW_INLINE T cos_of(Angle<T> a) {
 }
 OW_INLINE float tan_of(Angle<float> a, float x) {
     const Pair<float> r = a.rest;
-    const float z = r.hi * r.hi;
+    const float z = r.hi * r.hi, cube = r.hi * z;
+    const float lost = fma(r.hi, z, -cube) + r.hi * fma(r.hi, r.hi, -z);
     const float p = horner(z, 0.0038431399f, 0.0011853216f, 0.009962147f, 0.021621127f,
         0.053994466f, 0.13333231f, 0.33333334f);
-    const Pair<float> y = fast_two_sum(r.hi, fma(r.hi * z, p, fma(r.lo, z, r.lo)));
+    const Pair<float> y = fast_two_sum(r.hi, fma(cube, p, fma(lost, p, fma(r.lo, z, r.lo))));
     const float inverse = -1.0f / y.hi, rest = fma(inverse, y.lo, fma(inverse, y.hi, 1.0f));
     const float picked = a.quarter & 1 ? fma(inverse, rest, inverse) : y.hi;
     return is_tiny(x) ? x : picked;

@@ -95,7 +95,7 @@ OW_INLINE Angle<double> far_angle(double x) {
     return {fast_two_sum(sum.hi, sum.lo + (low + (u.third + l.third))), host_bits(t)};
 }
 OW_INLINE Angle<double> angle_of(double x) {
-    return chosen_angle(fabs(x) < Quarter<double>::MOST, near_angle(x), far_angle(x));
+    return chosen_angle(is_near_angle(x), near_angle(x), far_angle(x));
 }
 OW_INLINE double sin(double x) { return sin_of(angle_of(x), x); }
 OW_INLINE double cos(double x) { return cos_of(angle_of(x)); }

@@ -57,10 +57,23 @@ OW_INLINE double expm1(double x) {
     const Pair<double> half = half_expm1(x);
     return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi;
 }
-OW_INLINE double near_sinh(double size) {
-    const Pair<double> e = half_expm1(size);  // its pair is exact enough to add to
-    const Pair<double> rest = quotient_by_inverse(e.hi, e.lo, two_sum(1.0, 2.0 * e.hi)), sum = two_sum(e.hi, rest.hi);
-    return sum.hi + (sum.lo + (e.lo + rest.lo));
+// sinh(n ln 2 + r) for up to 40, of sinh(r) and cosh(r), with 2**n and its inverse halved: no division,
+// and what cancels is exact.
+OW_INLINE double near_sinh(double x) {
+    x = zero_if_tiny(x);
+    const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
+    const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);
+    const double lost = fma(n, -2.3190468138462996e-17, first - r), z = r * r;
+    const double odd = r * z * horner(z, 2.510037392310532e-08, 2.7557268485457824e-06,
+        0.00019841269863036192, 0.008333333333330065, 0.16666666666666669);
+    const double p = horner(z, 2.091123462721842e-09, 2.7557282973985783e-07,
+        2.4801587317140836e-05, 0.0013888888888886554, 0.041666666666666664);
+    const double even = fma(z * z, p, 0.5 * z);
+    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
+    const double up = power_of_two(whole - 1), down = power_of_two(-whole - 1), sum = up + down, left = up - down;
+    const double most = sum * r, most_low = fma(sum, r, -most);
+    const Pair<double> y = fast_two_sum(left, most);  // which is 0, or the larger
+    return y.hi + (y.lo + (most_low + fma(sum, odd, fma(left, even, sum * lost))));
 }
 OW_INLINE double sinh(double x) {
     const double size = fabs(x), y = near_sinh(size < 40.0 ? size : 40.0), far = scaled_exp({size, 0.0}, -1);

@@ -81,12 +81,12 @@ OW_INLINE double ordinary_cosh(double x) {
 }
 OW_ORDINARY(cosh, float, above(x, 87.0f), ordinary_cosh(x))
 OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
-OW_ORDINARY(sin, float, above(x, 0x1p13f) - 1, sin_of(near_angle(x), x))
-OW_ORDINARY(sin, double, above(x, 0x1p30) - 1, sin_of(near_angle(x), x))
-OW_ORDINARY(cos, float, above(x, 0x1p13f) - 1, cos_of(near_angle(x)))
-OW_ORDINARY(cos, double, above(x, 0x1p30) - 1, cos_of(near_angle(x)))
-OW_ORDINARY(tan, float, above(x, 0x1p13f) - 1, tan_of(near_angle(x), x))
-OW_ORDINARY(tan, double, above(x, 0x1p30) - 1, tan_of(near_angle(x), x))
+OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
+OW_ORDINARY(sin, double, far_or_not(x), sin_of(near_angle(x), x))
+OW_ORDINARY(cos, float, far_or_not(x), cos_of(near_angle(x)))
+OW_ORDINARY(cos, double, far_or_not(x), cos_of(near_angle(x)))
+OW_ORDINARY(tan, float, far_or_not(x), tan_of(near_angle(x), x))
+OW_ORDINARY(tan, double, far_or_not(x), tan_of(near_angle(x), x))
 #define OW_ORDINARY_LOGARITHM(T)                                                              \
     OW_ORDINARY(log, T, not_normal(x), joined_log(mantissa_of_normal(x), (T)0))               \
     OW_ORDINARY(log2, T, not_normal(x), log2_of(mantissa_of_normal(x)))                       \

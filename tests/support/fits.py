@@ -115,6 +115,8 @@ FITS: dict[str, Fit] = {
     "double atan": Fit(series(odd_reciprocals(1, -1)), 0, (SQRT2 - 1) ** 2, 10, 2e-16),
     "double sin": Fit(series(factorials(3, 2, -1)), 0, EIGHTH**2, 5, 3e-16),
     "double cos": Fit(series(factorials(4, 2, -1)), 0, EIGHTH**2, 5, 1e-16),
+    "double sinh": Fit(series(factorials(3, 2)), 0, HALF_LN2**2, 4, 2e-16),
+    "double cosh": Fit(series(factorials(4, 2)), 0, HALF_LN2**2, 4, 1e-16),
     "double cbrt": Fit(np.cbrt, 1, 2, 3, 2e-4),
     "float exp": Fit(exp_tail, -HALF_LN2, HALF_LN2, 5, 2e-7, single=True),
     "float exp2": Fit(exp_of(LN2, 1), -0.5, 0.5, 5, 2e-7, single=True),
