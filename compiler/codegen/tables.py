@@ -131,10 +131,12 @@ class TableReads(Registers):
     def _row_is(self, condition: Operand) -> str | None:
         """Text of the comparison of a row's place with a number, else None."""
         node = None if isinstance(condition, Scalar) else self.makers.get(condition.id)
-        if node is None or node.operator.name != "equal" or not isinstance(node.operands[1], Scalar):
+        if node is None or node.operator.name != "equal":
             return None
-        (of, number), made = node.operands, None
-        made = None if isinstance(of, Scalar) else self.makers.get(of.id)
+        of, number = node.operands
+        if isinstance(of, Scalar) or not isinstance(number, Scalar):
+            return None
+        made = self.makers.get(of.id)
         if made is None or not made.is_coordinate or self.places[of.id].kind != "splat":
             return None
         base = self.places[of.id].at("", "")

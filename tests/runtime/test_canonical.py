@@ -273,7 +273,9 @@ def test_a_loop_with_a_function_is_run_for_ordinary_numbers_first(line):
         assert made == text
         return
 
-    assert expected in made and "ow_run_lanes(" in made and '"ordinary.cuh"' in made
+    assert expected in made
+    assert "ow_run_lanes(" in made
+    assert '"ordinary.cuh"' in made
     assert made.count("\n") == text.count("\n")
     assert [n for n, t in enumerate(made.split("\n")) if "exp(" in t] == [5]
 
