@@ -241,7 +241,7 @@ template <class S, class T> OW_INLINE T spacing_of(T x) {
 OW_INLINE float round_f16(float x) { return x; }
 OW_INLINE float round_bf16(float x) { return x; }
 #else
-OW_INLINE float round_f16(float x) { return half_to_float(float_to_half(x)); }
+OW_INLINE float round_f16(float x) { return round_to_half(x); }
 OW_INLINE float round_bf16(float x) { return float_of((unsigned)bfloat16_bits(x) << 16); }
 #endif
 
@@ -297,6 +297,7 @@ template <class T> OW_INLINE uint8 quantised(T x) {
 
 // One chunk between memory and registers; `inside` elements of it lie inside the array.  What lies
 // outside is neither read nor written, and reads as `outside`.
+#ifndef OW_CHUNKS  // a host's own
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, index_t inside, typename Same<R>::type outside = R()) {
     if (inside >= N) {
@@ -311,6 +312,7 @@ OW_UNROLL
         for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
     }
 }
+#endif
 template <int N, class R, class S>
 OW_INLINE void load_strided(R (&r)[N], const S* p, index_t stride, index_t inside,
                            typename Same<R>::type outside = R()) {
@@ -346,6 +348,7 @@ template <class R, class S, class... Axes> OW_INLINE R read_at(const S* p, Axes.
 }
 
 // The run from place `first` on of `extent` elements; what it has not reads as 0.
+#ifndef OW_CHUNKS
 template <int N, class R, class S>
 OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {
     if (first >= 0 && first <= extent - N && stride == 1) {
@@ -375,6 +378,7 @@ OW_UNROLL
             if (l < inside) store(p + l, r[l]);
     }
 }
+#endif
 template <int N, class R, class S>
 OW_INLINE void store_strided(S* p, index_t stride, const R (&r)[N], index_t inside) {
 OW_UNROLL

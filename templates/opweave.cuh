@@ -27,6 +27,7 @@ static __device__ __forceinline__ unsigned short float_to_half(float x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
 }
+OW_INLINE float round_to_half(float x) { return half_to_float(float_to_half(x)); }
 static __device__ __forceinline__ unsigned short double_to_half(double x) {
     unsigned short bits;
     asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));

@@ -13,8 +13,8 @@ from typing import Any
 EXPERIMENTS = (
     "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
-    "network", "lists", "gallery", "programs", "functions", "ranges", "graphs", "loop", "calls",
-    "allocator",
+    "network", "lists", "gallery", "programs", "functions", "ranges", "moves",
+    "graphs", "loop", "calls", "allocator",
 )  # fmt: skip
 # What they measure lies around kernels: the way to a source, to a binary, to a launch.
 CALLS = (

@@ -18,8 +18,9 @@ from opweave.compiler.arrays.gathering import (
 )
 from opweave.compiler.arrays.indexing import bounds, expanded
 from opweave.compiler.arrays.interface import TracedArrayLike
+from opweave.compiler.arrays.lifting import lifted
 from opweave.compiler.arrays.reshaping import number_of
-from opweave.compiler.arrays.traced_operators import is_traced_array
+from opweave.compiler.arrays.traced_operators import is_traced_array, is_traced_number
 from opweave.compiler.ir.expr import Expr, literal
 from opweave.compiler.ir.values import Extent, Shape
 from opweave.opcodes.dtypes import DType
@@ -189,10 +190,17 @@ def _pasted(target: TracedArrayLike, inside: Sequence[Any], value: Any, dtype: D
     return np.broadcast_to(typed, target.shape).copy()
 
 
+def _keeps_any(dtype: DType, kind: type) -> bool:
+    """Whether all numbers of Python's type can be stored, so that no guard has the value."""
+    return kind in (int, float) if dtype.kind in "fc" else kind is int and dtype.numpy == np.int64
+
+
 def as_stored(tracer: Any, value: Any, dtype: DType) -> Any:
     """A value as it is stored: NumPy casts whatever is assigned to elements."""
     if is_traced_array(value):
         return value if value.value.dtype is dtype else value.astype(dtype.numpy)
+    if is_traced_number(value) and _keeps_any(dtype, type(value.example)):
+        return as_stored(tracer, lifted(tracer, value), dtype)
     number = np.asarray(tracer.concrete(value))
     if number.ndim or number.dtype.kind not in "biufc":
         raise UnsupportedError("assignment to elements: expected an array or a number")

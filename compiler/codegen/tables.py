@@ -67,9 +67,12 @@ class TableReads(Registers):
         return str(extent)
 
     def _window(self, node: Node) -> OperandLoad | None:
-        """The load of a gather whose places along one axis follow the columns, else None."""
+        """The load of a gather whose places along one axis follow the columns, else None.
+
+        So is that of a choice which a row makes between operands.
+        """
         if not node.tables:
-            return None
+            return self._picked(node)
         places = node.operands[node.operator.tables :]
         runs = [d for d, place in enumerate(places) if not self._along_row(place)]
         start = self._run(places[runs[0]]) if len(runs) == 1 else None
@@ -96,6 +99,48 @@ class TableReads(Registers):
         register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
         late = any(self.form.levels.get(v.id, 0) for v in node.pointwise)
         return OperandLoad(table.pointer, register, node.result.dtype, found, late)
+
+    def _picked(self, node: Node) -> OperandLoad | None:
+        """The load of a choice, by the row alone, of operands that lie alike, else None.
+
+        np.stack([x, y])  ->  load_chunk(window0[c], (row == 0 ? x : y) + j0, cols - j0);
+        """
+        edited = self.placed or self.graph.repeated
+        found = None if self.form.kind != "map" or edited else self._pointer(node.result)
+        if found is None or node.result.id in self.form.kept:
+            return None
+        register = self.windows.setdefault(node.result.id, f"window{len(self.windows)}")
+        return OperandLoad(f"({found[0]})", register, node.result.dtype, found[1])
+
+    def _pointer(self, value: Operand) -> tuple[str, Access] | None:
+        """Text of the array that a row reads a value from, and how; None where it computes."""
+        if isinstance(value, Scalar):
+            return None
+        if (key := Key(value.id)) in self.operands:
+            found = self.access[key]
+            return (self.operands[key].name, found) if found.kind == "chunk" else None
+        node = self.makers.get(value.id)
+        if node is None or node.operator.name != "where":
+            return None
+        condition, *items = node.operands
+        place, sides = self._row_is(condition), [self._pointer(item) for item in items]
+        if place is None or sides[0] is None or sides[1] is None or sides[0][1] != sides[1][1]:
+            return None
+        return f"{place} ? {sides[0][0]} : {sides[1][0]}", sides[0][1]
+
+    def _row_is(self, condition: Operand) -> str | None:
+        """Text of the comparison of a row's place with a number, else None."""
+        node = None if isinstance(condition, Scalar) else self.makers.get(condition.id)
+        if node is None or node.operator.name != "equal":
+            return None
+        of, number = node.operands
+        if isinstance(of, Scalar) or not isinstance(number, Scalar):
+            return None
+        made = self.makers.get(of.id)
+        if made is None or not made.is_coordinate or self.places[of.id].kind != "splat":
+            return None
+        base = self.places[of.id].at("", "")
+        return f"{f'({base})' if ' ' in base else base} == {self.text(number, False)}"
 
     def _run(self, operand: Operand) -> str | None:
         """The place in column 0 of places that rise with the columns one by one, else None."""

@@ -21,6 +21,7 @@ from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
 from opweave.runtime.binaries.headers import with_headers
+from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.runtime.binaries.progress import log_compiled, log_refused
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
@@ -180,6 +181,8 @@ def _completed(source: Canonical, arch: str, mode: str) -> str:
     """A source with the entry by which the host calls its kernel."""
     text = source.source
     if on_host(arch, mode):
+        if mode in hostcc.RUN:
+            text = with_short_functions(without_second_rounding(text))
         text = f"{with_headers(text)}\nOW_ENTRY({source.name})\n"
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'

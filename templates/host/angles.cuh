@@ -4,9 +4,38 @@ OW_NO_CONTRACTION
 
 // An angle less a multiple of pi / 2, and which of the four.
 template <class T> struct Angle { Pair<T> rest; typename Format<T>::Bits quarter; };
+// pi / 2 in three parts, its inverse, what rounds to a whole number, and how large an angle may be.
+template <class T> struct Quarter;
+template <> struct Quarter<float> {
+    static constexpr float FIRST = 0x1.921fb6p+0f, SECOND = -0x1.777a5cp-25f, THIRD = -0x1.ee59dap-50f;
+    static constexpr float INVERSE = 0.636619747f, WHOLE = 12582912.0f, MOST = 0x1p17f;
+};
+template <> struct Quarter<double> {
+    static constexpr double FIRST = 0x1.921fb54442d18p+0, SECOND = 0x1.1a62633145c07p-54;
+    static constexpr double THIRD = -0x1.f1976b7ed8fbcp-110, INVERSE = 0.6366197723675814;
+    static constexpr double WHOLE = 6755399441055744.0, MOST = 0x1p30;
+};
+// Of an angle below MOST: what the first product leaves is exact, since it has the last digit of either
+// and is less than 1 (Cody and Waite, "Software Manual for the Elementary Functions", 1980, with fma).
+template <class T> OW_INLINE Angle<T> near_angle(T x) {
+    using Q = Quarter<T>;
+    x = zero_if_tiny(x);
+    const T t = fma(x, Q::INVERSE, Q::WHOLE), n = t - Q::WHOLE, second = n * Q::SECOND;
+    const Pair<T> sum = two_sum(fma(-n, Q::FIRST, x), -second);
+    return {{sum.hi, sum.lo - fma(n, Q::THIRD, fma(n, Q::SECOND, -second))}, host_bits(t)};
+}
+// Of infinity and NaN it is NaN, too.
+template <class T> OW_INLINE typename Format<T>::Bits far_or_not(T x) {  // in the first bit
+    const auto size = host_bits(fabs(x));
+    return ~(size - host_bits(Quarter<T>::MOST)) & (size - Format<T>::ENDLESS);
+}
+template <class T> OW_INLINE bool is_near_angle(T x) { return !(far_or_not(x) & Format<T>::SIGN); }
+template <class T> OW_INLINE Angle<T> chosen_angle(bool near, Angle<T> a, Angle<T> b) {
+    return {{near ? a.rest.hi : b.rest.hi, near ? a.rest.lo : b.rest.lo}, near ? a.quarter : b.quarter};
+}
 // Without a branch or a table for any number, in double.  From 2**50 on it is a whole number times 2**26,
 // 2**52 or 2**78, and the power is taken modulo 2 pi.
-OW_INLINE Angle<float> angle_of(float x) {
+OW_INLINE Angle<float> far_angle(float x) {
     x = zero_if_tiny(x);
     const float size = fabs(x);
     const bool far = size >= 0x1p50f, farther = size >= 0x1p76f, farthest = size >= 0x1p102f;
@@ -27,6 +56,10 @@ OW_INLINE Angle<float> angle_of(float x) {
     const double left = fma(-k, 0x1.1a62633145c07p-54, fma(-k, 0x1.921fb54442d18p+0, r));
     const float rest = (float)left;
     return {{rest, (float)(left - (double)rest)}, (unsigned)(host_bits(t) + host_bits(more))};
+}
+
+OW_INLINE Angle<float> angle_of(float x) {
+    return chosen_angle(is_near_angle(x), near_angle(x), far_angle(x));
 }
 
 // What sin(r) has behind r, over r**3, and cos(r) behind 1 - r * r / 2, over r**4; z = r * r.
@@ -64,10 +97,22 @@ template <class T> OW_INLINE T sin_of(Angle<T> a, T x) {
 template <class T> OW_INLINE T cos_of(Angle<T> a) {
     return turned(sin_pair(a.rest).hi, cos_pair(a.rest).hi, a.quarter + 1);
 }
-template <class T> OW_INLINE T tan_of(Angle<T> a, T x) {
+OW_INLINE float tan_of(Angle<float> a, float x) {
+    const Pair<float> r = a.rest;
+    const float z = r.hi * r.hi, cube = r.hi * z;
+    const float lost = fma(r.hi, z, -cube) + r.hi * fma(r.hi, r.hi, -z);
+    const float p = horner(z, 0.0038431399f, 0.0011853216f, 0.009962147f, 0.021621127f,
+        0.053994466f, 0.13333231f, 0.33333334f);
+    const Pair<float> y = fast_two_sum(r.hi, fma(cube, p, fma(lost, p, fma(r.lo, z, r.lo))));
+    const float inverse = -1.0f / y.hi, rest = fma(inverse, y.lo, fma(inverse, y.hi, 1.0f));
+    const float picked = a.quarter & 1 ? fma(inverse, rest, inverse) : y.hi;
+    return is_tiny(x) ? x : picked;
+}
+OW_INLINE double tan_of(Angle<double> a, double x) {
+    using T = double;
     const Pair<T> s = sin_pair(a.rest), c = cos_pair(a.rest);
     const bool odd = a.quarter & 1;
-    const Pair<T> y = quotient(odd ? -c.hi : s.hi, odd ? -c.lo : s.lo, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
+    const Pair<T> y = quotient_by_inverse(odd ? -c.hi : s.hi, odd ? -c.lo : s.lo, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
     return is_tiny(x) ? x : y.hi + y.lo;
 }
 OW_INLINE float sin(float x) { return sin_of(angle_of(x), x); }

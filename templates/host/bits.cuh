@@ -29,6 +29,17 @@ OW_INLINE unsigned short float_to_half(float x) {
     h = u > 0x7f800000u ? 0x7e00u | (u >> 13 & 0x3ffu) : h;
     return (unsigned short)(h | (bits >> 16 & 0x8000u));
 }
+// What is left of a float in a half, as a float: adding 2**13 times its power of two rounds behind the
+// 11th digit.  The least power is that of the subnormal halves; one above all gives 65536, or infinity.
+OW_INLINE float round_to_half(float x) {
+    const unsigned bits = host_bits(x), u = bits & 0x7fffffffu, size = u < 0x00800000u ? 0u : u;
+    unsigned power = size & 0x7f800000u;
+    power = power < 0x38800000u ? 0x38800000u : power;
+    power = power > 0x48000000u ? 0x48000000u : power;
+    const float shift = host_float(power + 0x06800000u), kept = (host_float(size) + shift) - shift;
+    const float rounded = kept >= 65536.0f ? __builtin_inff() : kept;
+    return host_float((host_bits(rounded) & 0x7fffe000u) | (bits & 0x80000000u));
+}
 OW_INLINE unsigned short double_to_half(double x) {
     // to float with the last bit odd where inexact; then rounding again is rounding once
     const float f = (float)x;

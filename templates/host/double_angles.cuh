@@ -79,7 +79,7 @@ OW_INLINE TurnedAngle turned_by(double x, unsigned long long j) {
 }
 // An angle less a multiple of pi / 2, without a branch for any number: its upper 26 bits and its
 // lower 27 are taken modulo 2 pi by themselves, where they are whole numbers of 2**16 or more.
-OW_INLINE Angle<double> angle_of(double x) {
+OW_INLINE Angle<double> far_angle(double x) {
     x = zero_if_tiny(x);
     const unsigned long long bits = host_bits(x), biased = bits >> 52 & 2047;
     const double upper = host_double(bits & ~0x7ffffffULL);
@@ -93,6 +93,9 @@ OW_INLINE Angle<double> angle_of(double x) {
     sum = plus(plus(plus(sum, -taken), u.second), l.second);
     const double low = fma(n, 0x1.f1976b7ed8fbcp-110, (u.second_low + l.second_low) - taken_low);
     return {fast_two_sum(sum.hi, sum.lo + (low + (u.third + l.third))), host_bits(t)};
+}
+OW_INLINE Angle<double> angle_of(double x) {
+    return chosen_angle(is_near_angle(x), near_angle(x), far_angle(x));
 }
 OW_INLINE double sin(double x) { return sin_of(angle_of(x), x); }
 OW_INLINE double cos(double x) { return cos_of(angle_of(x)); }

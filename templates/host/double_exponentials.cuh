@@ -12,26 +12,32 @@ OW_INLINE double behind_exp(double r) {
         0.0013888888888878121, 0.008333333333326223, 0.04166666666666668, 0.1666666666666667, 0.5);
 }
 
+struct DoubleRest { double rest; long long whole; };  // x = whole ln 2 + rest
+OW_INLINE DoubleRest exp_rest(double x) {
+    const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
+    return {fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, x)), (long long)(host_bits(t) - 0x4338000000000000ULL)};
+}
 // 2**up * exp(hi + lo).
 OW_INLINE double scaled_exp(Pair<double> x, int up) {
     const double most = up ? 710.6 : 710.0;
     double hi = x.hi > most ? most : zero_if_minute(x.hi);
     hi = hi < -750.0 ? -750.0 : hi;
-    const double t = fma(hi, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
-    const double r = fma(n, -2.3190468138462996e-17, fma(n, -0.69314718055994529, hi)) + x.lo;
-    const double y = (behind_exp(r) + r) + 1.0;
-    return times_power_of_two(y, (long long)(host_bits(t) - 0x4338000000000000ULL) + up);
+    const DoubleRest e = exp_rest(hi);
+    const double r = e.rest + x.lo, y = (behind_exp(r) + r) + 1.0;
+    return times_power_of_two(y, e.whole + up);
 }
 OW_INLINE double exp_of(Pair<double> x) { return scaled_exp(x, 0); }
 OW_INLINE double exp(double x) { return scaled_exp({x, 0.0}, 0); }
-OW_INLINE double exp2(double x) {
-    const double inside = x > 1024.0 ? 1024.0 : zero_if_minute(x), clamped = inside < -1080.0 ? -1080.0 : inside;
-    const double t = clamped + 6755399441055744.0, r = clamped - (t - 6755399441055744.0);
+OW_INLINE double exp2_near(double r) {  // for |r| <= 1/2
     const double p = horner(r, 4.4541023224309354e-10, 7.070977907271434e-09,
         1.0178067274348704e-07, 1.3215451632980893e-06, 1.5252733820781191e-05,
         0.00015403530424776935, 0.0013333558146423222, 0.009618129107618665, 0.05550410866482158,
         0.24022650695910075);
-    const double y = fma(r, 0.6931471805599453, fma(r, 2.3190468138462996e-17, r * r * p)) + 1.0;
+    return fma(r, 0.6931471805599453, fma(r, 2.3190468138462996e-17, r * r * p)) + 1.0;
+}
+OW_INLINE double exp2(double x) {
+    const double inside = x > 1024.0 ? 1024.0 : zero_if_minute(x), clamped = inside < -1080.0 ? -1080.0 : inside;
+    const double t = clamped + 6755399441055744.0, y = exp2_near(clamped - (t - 6755399441055744.0));
     const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
     return times_power_of_two(y, whole);
 }
@@ -51,11 +57,26 @@ OW_INLINE double expm1(double x) {
     const Pair<double> half = half_expm1(x);
     return fabs(x) < 0x1p-54 ? x : 2.0 * half.hi;
 }
+// sinh(n ln 2 + r) for up to 40, of sinh(r) and cosh(r), with 2**n and its inverse halved: no division,
+// and what cancels is exact.
+OW_INLINE double near_sinh(double x) {
+    x = zero_if_tiny(x);
+    const double t = fma(x, 1.4426950408889634, 6755399441055744.0), n = t - 6755399441055744.0;
+    const double first = fma(n, -0.69314718055994529, x), r = fma(n, -2.3190468138462996e-17, first);
+    const double lost = fma(n, -2.3190468138462996e-17, first - r), z = r * r;
+    const double odd = r * z * horner(z, 2.510037392310532e-08, 2.7557268485457824e-06,
+        0.00019841269863036192, 0.008333333333330065, 0.16666666666666669);
+    const double p = horner(z, 2.091123462721842e-09, 2.7557282973985783e-07,
+        2.4801587317140836e-05, 0.0013888888888886554, 0.041666666666666664);
+    const double even = fma(z * z, p, 0.5 * z);
+    const long long whole = (long long)(host_bits(t) - 0x4338000000000000ULL);
+    const double up = power_of_two(whole - 1), down = power_of_two(-whole - 1), sum = up + down, left = up - down;
+    const double most = sum * r, most_low = fma(sum, r, -most);
+    const Pair<double> y = fast_two_sum(left, most);  // which is 0, or the larger
+    return y.hi + (y.lo + (most_low + fma(sum, odd, fma(left, even, sum * lost))));
+}
 OW_INLINE double sinh(double x) {
-    const double size = fabs(x);
-    const Pair<double> e = half_expm1(size < 40.0 ? size : 40.0);  // its pair is exact enough to add to
-    const Pair<double> rest = quotient(e.hi, e.lo, two_sum(1.0, 2.0 * e.hi)), sum = two_sum(e.hi, rest.hi);
-    const double y = sum.hi + (sum.lo + (e.lo + rest.lo)), far = scaled_exp({size, 0.0}, -1);
+    const double size = fabs(x), y = near_sinh(size < 40.0 ? size : 40.0), far = scaled_exp({size, 0.0}, -1);
     const double picked = size > 22.0 ? far : y;
     return copysign(size < 0x1p-28 || x != x ? size : picked, x);
 }
@@ -66,7 +87,7 @@ OW_INLINE double cosh(double x) {
 OW_INLINE double tanh(double x) {
     const double size = fabs(x);
     const Pair<double> e = half_expm1(2.0 * (size < 20.0 ? size : 20.0));
-    const Pair<double> y = quotient(e.hi, e.lo, two_sum(1.0, e.hi));
+    const Pair<double> y = quotient_by_inverse(e.hi, e.lo, two_sum(1.0, e.hi));
     return copysign(size < 0x1p-28 || x != x ? size : y.hi + y.lo, x);
 }
 OW_AS_BEFORE

@@ -34,14 +34,16 @@ OW_INLINE float half_exp(float x) {
     const FloatRest e = exp_rest_inside(x, 89.7f);
     return fma(near_expm1(e.rest), 2.0f, 2.0f) * power_of_two_f(e.whole - 2);  // subnormal it never is
 }
+OW_INLINE float exp2_near(float r) {  // for |r| <= 1/2
+    const float p = horner(r, 0.00015453163f, 0.0013390863f, 0.009618083f, 0.05550357f, 0.2402265f,
+        0.6931472f);
+    return fma(p, r, 1.0f);
+}
 OW_INLINE float exp2(float x) {
     x = x > 128.0f ? 128.0f : zero_if_minute(x);
     x = x < -160.0f ? -160.0f : x;
     const WholeFloat w = whole_near(x, 1.0f);
-    const float r = x - w.n;
-    const float p = horner(r, 0.00015453163f, 0.0013390863f, 0.009618083f, 0.05550357f, 0.2402265f,
-        0.6931472f);
-    return half_times_power_of_two(2.0f * fma(p, r, 1.0f), w);
+    return half_times_power_of_two(2.0f * exp2_near(x - w.n), w);
 }
 OW_INLINE float exp10(float x) {
     x = x > 38.6f ? 38.6f : zero_if_minute(x);
@@ -58,11 +60,15 @@ OW_INLINE float expm1(float x) {
     const float y = 2.0f * fma(half, near_expm1(e.rest), half - 0.5f);
     return is_tiny(x) ? x : y;
 }
-OW_INLINE float sinh(float x) {
-    const float size = zero_if_tiny(fabs(x)), z = size * size, half = half_exp(size);
+OW_INLINE float sinh_of(float x, float size, float half) {  // half: of exp(size)
+    const float z = size * size;
     const float p = horner(z, 2.8062802e-06f, 0.00019838102f, 0.008333339f, 0.16666667f);
     const float y = size < 1.0f ? fma(size * z, p, size) : half - 0.25f / half;
     return is_tiny(x) ? x : copysign(y, x);
+}
+OW_INLINE float sinh(float x) {
+    const float size = zero_if_tiny(fabs(x));
+    return sinh_of(x, size, half_exp(size));
 }
 OW_INLINE float cosh(float x) {
     const float half = half_exp(fabs(x));

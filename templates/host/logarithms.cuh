@@ -34,6 +34,16 @@ OW_INLINE Mantissa<double> mantissa_of(double x) {
     const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
     return {biased - (small ? 4503599627373618.0 : 4503599627372544.0), f};
 }
+OW_INLINE Mantissa<float> mantissa_of_normal(float x) {
+    const unsigned shifted = host_bits(x) - 0x3f3504f3u;
+    return {(float)((int)shifted >> 23), host_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f};
+}
+OW_INLINE Mantissa<double> mantissa_of_normal(double x) {
+    const unsigned long long shifted = host_bits(x) - 0x3fe6a09e667f3bcdULL;
+    const double biased = host_double(0x4330000000000000ULL + ((shifted ^ 1ULL << 63) >> 52));
+    const double f = host_double((shifted & 0x000fffffffffffffULL) + 0x3fe6a09e667f3bcdULL) - 1.0;
+    return {biased - 4503599627372544.0, f};
+}
 // What log(1 + f) has behind f - f * f / 2: the largest term is exact.  `square` is f * f.
 OW_INLINE float behind_square(float f, float square) {
     const float p = horner(f, 0.06971612f, -0.11479734f, 0.1168542f, -0.12425687f, 0.14249058f,
@@ -68,52 +78,59 @@ template <class T> OW_INLINE T log_times(T f, Pair<T> by, Pair<T> plus) {
     const T lo = fma((T)-0.5, square, f - hi) + behind_square(f, square);
     const T product = hi * by.hi;
     const T rest = fma(hi, by.hi, -product) + fma(lo, by.hi, hi * by.lo);
-    const Pair<T> sum = two_sum(plus.hi, product);
+    const Pair<T> sum = fast_two_sum(plus.hi, product);  // which is 0, or the larger
     return sum.hi + (sum.lo + (rest + plus.lo));
 }
-template <class T> OW_INLINE T log2_of(T x) {
-    const Mantissa<T> m = mantissa_of(x);
-    return log_or_end(log_times(m.f, LogConstants<T>::PER_LN2, {m.e, (T)0}), x);
+template <class T> OW_INLINE T log2_of(Mantissa<T> m) {
+    return log_times(m.f, LogConstants<T>::PER_LN2, {m.e, (T)0});
 }
-template <class T> OW_INLINE T log10_of(T x) {
-    const Mantissa<T> m = mantissa_of(x);
+template <class T> OW_INLINE T log10_of(Mantissa<T> m) {
     const Pair<T> whole = {m.e * LogConstants<T>::LOG2.hi, m.e * LogConstants<T>::LOG2.lo};
-    return log_or_end(log_times(m.f, LogConstants<T>::PER_LN10, whole), x);
+    return log_times(m.f, LogConstants<T>::PER_LN10, whole);
+}
+template <class T> OW_INLINE T log2_of(T x) { return log_or_end(log2_of(mantissa_of(x)), x); }
+template <class T> OW_INLINE T log10_of(T x) { return log_or_end(log10_of(mantissa_of(x)), x); }
+// Of what is left of a sum u, over u, few digits do; beyond those of float nothing is left.
+OW_INLINE double small_over(double lost, double u) { return lost * (double)(1.0f / (float)u); }
+OW_INLINE float small_over(float lost, float u) {
+    // of a large number it would be subnormal; by a mask, since of a choice g++ divides either one
+    return host_float(host_bits(lost) & ~mask_if<unsigned>(u > Format<float>::FAR)) / u;
 }
 // log(1 + a) + more log(2): near 1 of a itself, else of 1 + a with what the sum loses.
-template <class T> OW_INLINE T log_beside(Pair<T> a, T more) {
+template <class T, bool ORDINARY = false> OW_INLINE T log_beside(Pair<T> a, T more) {
     const Pair<T> u = two_sum((T)1, a.hi);
-    const Mantissa<T> m = mantissa_of(u.hi);
+    const Mantissa<T> m = ORDINARY ? mantissa_of_normal(u.hi) : mantissa_of(u.hi);
     const bool near = m.e == (T)0;
     const T lost = near ? a.lo : u.lo + a.lo;
-    // of a large number it would be subnormal; by a mask, since of a choice g++ divides either one
-    const T low = of_bits(host_bits(lost) & ~mask_if<typename Format<T>::Bits>(u.hi > Format<T>::FAR)) / u.hi;
-    return log_or_end(joined_log<T>({m.e + more, near ? a.hi : m.f}, low), u.hi);
+    const T y = joined_log<T>({m.e + more, near ? a.hi : m.f}, small_over(lost, u.hi));
+    return ORDINARY ? y : log_or_end(y, u.hi);
 }
 template <class T> OW_INLINE T log1p_of(T x) {
     const T y = log_beside<T>({zero_if_tiny(x), (T)0}, (T)0), kept = x == of_bits(Format<T>::ENDLESS) ? x : y;
     return is_tiny(x) ? x : kept;  // and the sign of zero
 }
 // Beyond 2**60 the square would overflow, and the root is the number.
-template <class T> OW_INLINE T asinh_of(T x) {
+template <class T, bool ORDINARY = false> OW_INLINE T asinh_of(T x) {
     const T size = zero_if_tiny(fabs(x));
-    const bool far = size > (T)0x1p60;
+    const bool far = !ORDINARY && size > (T)0x1p60;
     const T square = far ? (T)0 : size * size;
     const Pair<T> a = two_sum(size, square / ((T)1 + sqrt((T)1 + square)));
-    const T y = log_beside<T>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
+    const T y = log_beside<T, ORDINARY>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
     return fabs(x) < (T)0x1p-28 ? x : copysign(y, x);
 }
-template <class T> OW_INLINE T acosh_of(T x) {
+template <class T, bool ORDINARY = false> OW_INLINE T acosh_of(T x) {
     const T above = x - (T)1;
-    const bool far = x > (T)0x1p60;
+    const bool far = !ORDINARY && x > (T)0x1p60;
     const Pair<T> a = two_sum(above, far ? (T)0 : sqrt(fma(above, above, above + above)));
-    const T y = log_beside<T>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
+    const T y = log_beside<T, ORDINARY>({a.hi, far ? (T)0 : a.lo}, far ? (T)1 : (T)0);
+    if constexpr (ORDINARY) return y;
     return x >= (T)1 ? y : of_bits(Format<T>::QUIET);
 }
-template <class T> OW_INLINE T atanh_of(T x) {
+template <class T, bool ORDINARY = false> OW_INLINE T atanh_of(T x) {
     const T size = zero_if_tiny(fabs(x));
-    const Pair<T> a = quotient(size + size, (T)0, two_sum((T)1, -size));
-    const T y = (T)0.5 * log_beside(a, (T)0);
+    const Pair<T> a = quotient_by_inverse(size + size, (T)0, two_sum((T)1, -size));
+    const T y = (T)0.5 * log_beside<T, ORDINARY>(a, (T)0);
+    if constexpr (ORDINARY) return fabs(x) < (T)0x1p-28 ? x : copysign(y, x);
     return fabs(x) < (T)0x1p-28 ? x : copysign(size == (T)1 ? of_bits(Format<T>::ENDLESS) : y, x);
 }
 #define OW_LOGARITHM(NAME) \

@@ -45,8 +45,16 @@ template <int N, class R, class S> OW_INLINE void store_vector(S* p, const R (&r
 template <class How, int EACH, int N, class R, class S> OW_INLINE void load_words(R (&r)[N], const S* p);
 template <class How, int EACH, int N, class R, class S> OW_INLINE void store_words(S* p, const R (&r)[N]);
 template <int EACH, int N, class T> OW_INLINE void copy_words(T* to, const T* from);
+#ifndef OW_VERIFY
+#define OW_CHUNKS
+template <int N, class R, class S> OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside);
+template <int N, class R, class S>
+OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside);
+template <int N, class R, class S> OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside);
+#endif
 
 #include "../common.cuh"
+#include "chunks.cuh"
 
 // One of two numbers by what does not depend on the loop, bit by bit: see compiler/codegen/vectorised.py.
 template <int BYTES> struct BitsOf { typedef unsigned char type; };

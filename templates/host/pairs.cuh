@@ -29,6 +29,12 @@ template <class T> OW_INLINE Pair<T> quotient(T a, T low, Pair<T> b) {
     return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) / b.hi};
 }
 
+// The same with one division, where the inverse of b is neither endless nor subnormal.
+template <class T> OW_INLINE Pair<T> quotient_by_inverse(T a, T low, Pair<T> b) {
+    const T inverse = (T)1 / b.hi, q = a * inverse;
+    return {q, (fma(-q, b.hi, a) + fma(-q, b.lo, low)) * inverse};
+}
+
 // The bits of a number: its sign, infinity, NaN and 1; END, beyond which exp() has ended; and TINY,
 // below which 1 + x is 1 and sin(x) is x, and FAR, whose inverse is next to nothing.
 template <class T> struct Format;

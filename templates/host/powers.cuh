@@ -17,7 +17,7 @@ template <> inline constexpr Pair<float> THIRD<float> = {0.333333343f, -9.934107
 // log(1 + f) + e log(2) to some 11 bits more than a number has: the quotient and the first two terms
 // of the series as pairs.
 template <class T> OW_INLINE Pair<T> log_pair(Mantissa<T> m) {
-    const Pair<T> s = quotient(m.f, (T)0, fast_two_sum((T)2, m.f));
+    const Pair<T> s = quotient_by_inverse(m.f, (T)0, fast_two_sum((T)2, m.f));
     const T z = s.hi * s.hi, z_low = fma(s.hi, s.hi, -z) + (T)2 * s.hi * s.lo;
     const Pair<T> p = fast_two_sum(THIRD<T>.hi, z * behind_third(z));
     const T p_low = p.lo + THIRD<T>.lo;
@@ -62,8 +62,8 @@ OW_INLINE double power_of(double whole) {
 }
 // A number from 0 on as x third**3, of which y is the cube root of x to some 2e-4.
 template <class T> struct NearRoot { T x, y, third; };
-OW_INLINE NearRoot<float> near_root_of(float size) {
-    const bool small = size < 0x1p-126f;
+template <bool NORMAL> OW_INLINE NearRoot<float> near_root_of(float size) {
+    const bool small = !NORMAL && size < 0x1p-126f;
     const unsigned bits = host_bits(small ? raised(size) : size);
     const float m = host_float((bits & 0x007fffffu) | 0x3f800000u);
     const float e = (float)(int)(bits >> 23) - (small ? 276.0f : 127.0f);
@@ -73,8 +73,8 @@ OW_INLINE NearRoot<float> near_root_of(float size) {
     const float y = factor * horner(m, 0.022148699f, -0.15866245f, 0.5808264f, 0.55579096f);
     return {m * (left == 0.0f ? 1.0f : left == 1.0f ? 2.0f : 4.0f), y, power_of_two_f(third.whole)};
 }
-OW_INLINE NearRoot<double> near_root_of(double size) {
-    const bool small = size < 0x1p-1022;
+template <bool NORMAL> OW_INLINE NearRoot<double> near_root_of(double size) {
+    const bool small = !NORMAL && size < 0x1p-1022;
     const unsigned long long bits = host_bits(small ? raised(size) : size);
     const double m = host_double((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
     const double biased = host_double(0x4330000000000000ULL + (bits >> 52));
@@ -93,15 +93,18 @@ template <class T> OW_INLINE T halley(T x, T y) {
 template <class T> OW_INLINE T root_or_end(T root, T x) {
     return fabs(x) > (T)0 && fabs(x) < of_bits(Format<T>::ENDLESS) ? copysign(root, x) : x + x;
 }
-OW_INLINE float cbrt(float x) {
-    const NearRoot<float> c = near_root_of(fabs(x));
-    return root_or_end((c.y + halley(c.x, c.y)) * c.third, x);
+template <bool NORMAL> OW_INLINE float cbrt_of(float size) {
+    const NearRoot<float> c = near_root_of<NORMAL>(size);
+    return (c.y + halley(c.x, c.y)) * c.third;
 }
-OW_INLINE double cbrt(double x) {  // the first step has some 40 bits
-    const NearRoot<double> c = near_root_of(fabs(x));
-    const double y = c.y + halley(c.x, c.y);
-    return root_or_end((y + halley(c.x, y)) * c.third, x);
+template <bool NORMAL> OW_INLINE double cbrt_of(double size) {  // of a root of float
+    const NearRoot<double> c = near_root_of<NORMAL>(size);
+    const float near = (float)c.x, first = (float)c.y;
+    const double y = (double)(first + halley(near, first));
+    return (y + halley(c.x, y)) * c.third;
 }
+OW_INLINE float cbrt(float x) { return root_or_end(cbrt_of<false>(fabs(x)), x); }
+OW_INLINE double cbrt(double x) { return root_or_end(cbrt_of<false>(fabs(x)), x); }
 OW_INLINE float ldexp(float x, int n) {  // no double is rounded on the way
     n = n > 300 ? 300 : n < -300 ? -300 : n;
     return (float)((double)x * power_of_two(n));

@@ -237,16 +237,23 @@ template <class... P, void (*F)(P...)> struct OwKernel<F> {
 // One after the other in the order of memory: the blocks of a row, of which a map counts along y,
 // and parts of a row along x.
 #ifdef PARTS
-#define OW_PLACE(B, GRID) (blockIdx.x = (unsigned)(B % GRID->x), blockIdx.y = (unsigned)(B / GRID->x))
+#define OW_INNER x
+#define OW_OUTER y
 #else
-#define OW_PLACE(B, GRID) (blockIdx.x = (unsigned)(B / GRID->y), blockIdx.y = (unsigned)(B % GRID->y))
+#define OW_INNER y
+#define OW_OUTER x
 #endif
 #define OW_ENTRY(...)                                                                         \
     extern "C" void ow_blocks(const char* slots, const uint3* grid, long long first, long long last) { \
+        if (first >= last) return;                                                            \
         gridDim = *grid;                                                                      \
+        const long long inner = grid->OW_INNER;                                               \
+        unsigned outer_at = (unsigned)(first / inner), inner_at = (unsigned)(first % inner);  \
         for (long long b = first; b < last; ++b) {                                            \
-            OW_PLACE(b, grid);                                                                \
+            blockIdx.OW_OUTER = outer_at;                                                     \
+            blockIdx.OW_INNER = inner_at;                                                     \
             OwKernel<__VA_ARGS__>::call(slots);                                                \
+            if (++inner_at == inner) inner_at = 0, ++outer_at;                                \
         }                                                                                     \
     }
 #endif

@@ -366,3 +366,26 @@ def test_in_parts_they_are_the_same(name):
         return CASES[name](np.sort(x, axis=0) * 1)
 
     same(ow.fuse(function)(X), function(X))
+
+
+def test_a_row_of_a_stack_reads_one_of_the_arrays():
+    arrays = [RNG.standard_normal((7, 50)).astype(np.float32) for _ in range(9)]
+    fused = ow.fuse(lambda *arrays: np.stack(arrays))
+    (kernel,) = fused.lower(*arrays).kernels
+
+    assert kernel.source.count("load_chunk(") == 1
+    np.testing.assert_array_equal(fused(*arrays), np.stack(arrays))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.complex64, np.bool_, np.int16])
+def test_a_stack_of_arrays_that_lie_differently_is_numpys(axis, dtype):
+    arrays = [(RNG.standard_normal((6, 10)) * 3).astype(dtype) for _ in range(4)]
+    functions = (
+        lambda *x: np.stack(x, axis=axis),
+        lambda *x: np.stack([x[0] | x[0] if dtype is np.bool_ else -x[0], *x], axis=axis),
+        lambda *x: np.stack([a[::2, 1:] for a in x], axis=axis),
+        lambda *x: np.stack([x[0].T, *(a.reshape(10, 6) for a in x)], axis=axis),
+    )
+    for function in functions:
+        np.testing.assert_array_equal(ow.fuse(function)(*arrays), function(*arrays))

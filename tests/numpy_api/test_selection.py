@@ -175,3 +175,43 @@ def test_a_selection_is_an_array_to_who_asks(name):
 
     x = np.arange(5.0)
     assert repr(ow.fuse(f)(x)) == repr(f(x))
+
+
+NUMBERS = (3, 4, -1, 2.5, -0.0, float("nan"), float("inf"), 1e300, 2**40)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "float32", "float16", "complex128"])
+def test_a_number_behind_a_mask_is_stored_as_numpy_stores_it(dtype):
+    def filled(x, mask, n):
+        x[mask] = n
+
+    fused, mask = ow.fuse(filled), np.arange(60) % 3 == 0
+    for number in NUMBERS[: 3 if dtype == "int64" else None]:
+        made, expected = (np.arange(60).astype(dtype) for _ in "xy")
+        with np.errstate(over="ignore"):
+            filled(expected, mask, number)
+        fused(made, mask, number)
+
+        assert made.tobytes() == expected.tobytes(), number
+
+
+@pytest.mark.host
+def test_another_number_behind_a_mask_is_no_other_kernel():
+    def filled(x, mask, n):
+        x[mask] = n
+        x[2:5] = n + 1
+
+    fused, mask, x = ow.fuse(filled), np.arange(60) % 3 == 0, np.zeros(60, np.int64)
+    sources = {fused.lower(x, mask, n).kernels[0].source for n in (3, 4, 100)}
+
+    assert len(sources) == 1
+
+
+def test_a_number_that_no_array_of_integers_holds_is_refused_as_by_numpy():
+    def filled(x, mask, n):
+        x[mask] = n
+
+    fused, mask, x = ow.fuse(filled), np.ones(3, bool), np.zeros(3, np.int64)
+    fused(x, mask, 3)
+    with pytest.raises(OverflowError):
+        fused(x, mask, 2**63)

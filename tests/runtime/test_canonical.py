@@ -10,6 +10,7 @@ import opweave.runtime.binaries.build as build
 import opweave.runtime.host.launcher as launcher
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.canonical import FUNCTION, NAME, Canonical, canonical
+from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.templates import TEMPLATES
 
 X = np.linspace(-2, 2, 640, dtype=np.float32).reshape(64, 10)
@@ -243,3 +244,62 @@ def test_a_cached_entry_is_the_readable_source(tmp_path):
 
     assert "pressure" in (folder / "kernel.cu").read_text()
     assert manifest["parts"]["source"] != manifest["source_sha256"]
+
+
+LOOP = """#include "opweave.cuh"
+    const float16* __restrict__ x,
+    float16* __restrict__ out)
+#pragma unroll
+        for (int l = 0; l < VECTOR; ++l) {
+            BODY
+        }
+        store_chunk(out + j0, out_v[c], cols - j0);
+float out_v[CHUNKS][VECTOR];
+"""
+STORED = "out_v[c][l] = v0;"
+SHORT = {
+    "const float v0 = exp(x_v[c][l]);": "const float v0 = exp(ow_noted, x_v[c][l]);",
+    "const float v0 = exp(sin(x)) + y.log(x);": "const float v0 = exp(ow_noted, sin(ow_noted, x)) + y.log(x);",
+    "const float v0 = expm1(x) + own_exp(x);": None,
+    "const float v0 = std::exp(x);": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", SHORT)
+def test_a_loop_with_a_function_is_run_for_ordinary_numbers_first(line):
+    text = LOOP.replace("BODY", line)
+    made, expected = with_short_functions(text), SHORT[line]
+    if expected is None:
+        assert made == text
+        return
+
+    assert expected in made
+    assert "ow_run_lanes(" in made
+    assert '"ordinary.cuh"' in made
+    assert made.count("\n") == text.count("\n")
+    assert [n for n, t in enumerate(made.split("\n")) if "exp(" in t] == [5]
+
+
+ROUNDED = {
+    "const float v0 = round_f16(x + y);": "const float v0 = x + y;",
+    "const float v0 = round_f16(x) + round_f16(y);": None,
+    "const float v0 = round_f16(x); const float v1 = v0;": None,
+    "const float v0 = round_f16(x); total += v0;": None,
+}
+
+
+@pytest.mark.parametrize("line", ROUNDED)
+def test_what_is_only_stored_as_float16_is_rounded_there_alone(line):
+    text = LOOP.replace("BODY", f"{line}\n            {STORED}")
+    expected = ROUNDED[line]
+
+    assert without_second_rounding(text) == (text.replace(line, expected) if expected else text)
+
+
+def test_what_is_stored_as_float_is_still_rounded():
+    text = LOOP.replace("BODY", f"const float v0 = round_f16(x);\n            {STORED}")
+    wide = text.replace("float16* __restrict__ out", "float* __restrict__ out")
+    again = text + "u_v[c][l] = out_v[c][l];\n"
+
+    assert without_second_rounding(wide) == wide
+    assert without_second_rounding(again) == again

@@ -31,7 +31,14 @@ FLOATS = (
     "power", "arctan2",
 )  # fmt: skip
 INTEGERS = ("floor_divide", "remainder")
-DTYPES = {"float32": FLOATS, "float64": FLOATS, "int32": INTEGERS, "int64": INTEGERS}
+HALVES = ("exp", "exp2", "log", "sin", "tan", "tanh", "sqrt", "negative", "absolute")
+DTYPES = {
+    "float16": HALVES,
+    "float32": FLOATS,
+    "float64": FLOATS,
+    "int32": INTEGERS,
+    "int64": INTEGERS,
+}
 DIVISOR = 1007
 
 

@@ -1,0 +1,74 @@
+"""Loops over chunks, as a host compiles them: for ordinary numbers, and again where others came.
+
+``templates/host/ordinary.cuh`` has the functions and says why.  Lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Functions that have a short form for ordinary numbers.
+NAMES = "exp exp2 sinh cosh sin cos tan log log2 log10 asinh acosh atanh cbrt".split()
+INCLUDE, WITH = '#include "opweave.cuh"', '#include "ordinary.cuh"'
+LOOP = re.compile(
+    r"^(?P<indent> *)(?P<head>for \(int l = 0; l < VECTOR; \+\+l\) \{)\n"
+    r"(?P<body>(?:(?P=indent) .*\n|#.*\n|\n)*)"
+    r"(?P=indent)\}\n",
+    re.MULTILINE,
+)
+PRAGMA = re.compile(r"#pragma unroll\n$")
+CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)})\(")
+NOTED = "ow_noted"
+BEGIN = f"ow_run_lanes([&](auto& {NOTED}) __attribute__((always_inline)) {{ "
+END = " });"
+
+
+def with_short_functions(text: str) -> str:
+    """A kernel's text whose loops over lanes run the short forms first; unchanged without any."""
+    found = [m for m in LOOP.finditer(text) if CALL.search(m["body"])]
+    if not found or INCLUDE not in text:
+        return text
+    parts, end = [], 0
+    for match in found:
+        before = PRAGMA.sub("\n", text[end : match.start()])  # it asks for a loop behind it
+        body = CALL.sub(rf"\1({NOTED}, ", match["body"])
+        indent = match["indent"]
+        parts += [before, indent, BEGIN, match["head"], "\n", body, indent, "}", END, "\n"]
+        end = match.end()
+    return ("".join(parts) + text[end:]).replace(INCLUDE, WITH)
+
+
+ROUNDED = re.compile(r"(?P<value>\w+) = round_f16\((?P<of>.*)\);$", re.MULTILINE)
+
+
+def without_second_rounding(text: str) -> str:
+    """A kernel's text in which a value that is only stored as float16 is rounded there alone."""
+
+    def once(match: re.Match[str]) -> str:
+        value = match["value"]
+        kept = re.findall(rf"(\w+)\[c\]\[l\] = {value};", text)
+        uses = len(re.findall(rf"\b{value}\b", text))
+        alone = len(kept) == 1 and uses == 2 and _is_one_argument(match["of"])
+        if alone and _is_stored_as_half(text, kept[0]):
+            return f"{value} = {match['of']};"
+        return match[0]
+
+    return ROUNDED.sub(once, text) if "round_f16" in text else text
+
+
+def _is_one_argument(text: str) -> bool:
+    """True where every closing bracket has its opening one in front of it."""
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _is_stored_as_half(text: str, register: str) -> bool:
+    """True for registers that are declared, set, stored as float16, and no more."""
+    stored = re.findall(rf"\bstore_chunk\((\w+)[^;]*, {register}\[c\],", text)
+    uses = len(re.findall(rf"\b{register}\b", text))
+    half = len(stored) == 1 and re.search(rf"\bfloat16\*(?: __restrict__)? {stored[0]}\b", text)
+    return uses == 3 and bool(half)

@@ -1,0 +1,81 @@
+// Chunks for the host compiler.  One that ends before its last element passes through a copy, so that
+// registers are filled, and stored, in one place; where they are in two, they lie on the stack.
+#pragma once
+
+#ifndef OW_VERIFY
+// So many elements as registers, and the other way.
+template <int N, class R, class S> OW_INLINE void fill(R (&r)[N], const S* p) {
+    for (int l = 0; l < N; ++l) r[l] = load(p + l);
+}
+template <int N, class R, class S> OW_INLINE void spill(S* p, const R (&r)[N]) {
+    for (int l = 0; l < N; ++l) store(p + l, r[l]);
+}
+#ifdef __F16C__  // by the processor's own conversions, of which g++ 12 makes no vectors
+#ifdef __AVX512F__  // what a loop reads at once must have been written at once, or it waits
+enum { OW_HALVES = 16 };
+#else
+enum { OW_HALVES = 8 };
+#endif
+typedef float OwFloats __attribute__((vector_size(4 * OW_HALVES)));
+typedef short OwHalves __attribute__((vector_size(2 * OW_HALVES)));
+OW_INLINE OwFloats floats_of(OwHalves x) {
+#ifdef __clang__
+    typedef __fp16 OwNumbers __attribute__((ext_vector_type(OW_HALVES)));
+    return __builtin_convertvector((OwNumbers)x, OwFloats);
+#elif defined(__AVX512F__)
+    return __builtin_ia32_vcvtph2ps512_mask(x, OwFloats(), (short)-1, 4);
+#else
+    return __builtin_ia32_vcvtph2ps256(x);
+#endif
+}
+template <int N> OW_INLINE void fill(float (&r)[N], const float16* p) {
+    for (int l = 0; l + OW_HALVES <= N; l += OW_HALVES) {
+        OwHalves halves;
+        OW_COPY(&halves, p + l, sizeof halves);
+        const OwFloats floats = floats_of(halves);
+        OW_COPY(r + l, &floats, sizeof floats);
+    }
+    for (int l = N / OW_HALVES * OW_HALVES; l < N; ++l) r[l] = load(p + l);
+}
+template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
+    for (int l = 0; l + 8 <= N; l += 8) {
+        float __attribute__((vector_size(32))) floats;
+        OW_COPY(&floats, r + l, sizeof floats);
+        const auto halves = __builtin_ia32_vcvtps2ph256(floats, 0);  // to nearest, ties to even
+        OW_COPY(p + l, &halves, sizeof halves);
+    }
+    for (int l = N / 8 * 8; l < N; ++l) store(p + l, r[l]);
+}
+#endif
+template <int N, class R, class S>
+OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
+    S kept[N];
+    if (inside < N)
+        for (int l = 0; l < N; ++l) kept[l] = l < inside ? p[l] : S();
+    fill(r, inside < N ? kept : p);
+}
+template <int N, class R, class S>
+OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside, typename OwSame<R>::type outside) {
+    for (int l = 0; l < N; ++l) r[l] = l < inside ? load(p + l) : outside;
+}
+template <int N, class S> inline constexpr S NOTHING[N] = {};
+template <int N, class R, class S>
+OW_INLINE void load_window(R (&r)[N], const S* p, index_t stride, index_t extent, index_t first) {
+    S kept[N];
+    const bool whole = first >= 0 && first <= extent - N && stride == 1, none = first <= -N || first >= extent;
+    if (!whole && !none) {
+        for (int l = 0; l < N; ++l) kept[l] = S();
+        const int begin = first >= 0 ? 0 : -(int)first, end = extent - first < N ? (int)(extent - first) : N;
+        for (int l = begin; l < end; ++l) kept[l] = p[(first + l) * stride];
+    }
+    fill(r, whole ? p + first : none ? NOTHING<N, S> : kept);
+}
+template <int N, class R, class S>
+OW_INLINE void store_chunk(S* p, const R (&r)[N], long long inside) {
+    S kept[N];
+    spill(inside < N ? kept : p, r);
+    if (inside < N)
+        for (int l = 0; l < N; ++l)
+            if (l < inside) p[l] = kept[l];
+}
+#endif

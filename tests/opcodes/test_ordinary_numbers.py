@@ -1,0 +1,119 @@
+"""Functions of ordinary numbers are computed without what others take: the bits are the same."""
+
+import numpy as np
+import pytest
+
+import opweave as ow
+from opweave.runtime.binaries.ordinary import NAMES
+
+pytestmark = pytest.mark.host
+UFUNCS = {
+    **{name: getattr(np, name) for name in NAMES if hasattr(np, name)},
+    **{f"a{of}": getattr(np, f"arc{of}") for of in ("sinh", "cosh", "tanh")},
+}
+# Where a function's short form ends, and what it leaves to the whole one.
+EDGES = {
+    "exp": (86.5, 708, -86.5, -708, -87.3, -103, -744),
+    "exp2": (125, -125, 1020, -1020, -126, 127.5, -149, -1074),
+    "sinh": (22, -22, 87, 710),
+    "cosh": (87, 88.5, 708, 710),
+    "sin": (2.0**17, 2.0**30, 1e38),
+    "cos": (2.0**17, 2.0**30, 1e38),
+    "tan": (2.0**17, 2.0**30, 1e38),
+    "acosh": (1, 0.5, -1e-30, -1, 2.0**60, 1e30),
+    "asinh": (2.0**60, -(2.0**60), 1e30),
+    "atanh": (1, -1, 0.5, 2),
+}
+RARE = (np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1e-45, 1e-40, -1e-40, 3e38)
+
+
+def near(edges, dtype):
+    """The edges, and the numbers on both sides of each."""
+    x = np.array(edges, dtype)
+    return np.concatenate([x, np.nextafter(x, dtype(np.inf)), np.nextafter(x, dtype(-np.inf))])
+
+
+def test_every_short_form_is_tested():
+    assert sorted(UFUNCS) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", UFUNCS)
+def test_an_ordinary_number_has_the_same_bits_beside_any_other(name, dtype):
+    rng = np.random.default_rng(0)
+    spread = 10.0 ** rng.uniform(-8, 3, 500) * rng.choice([-1, 1], 500)
+    x = np.concatenate([near(EDGES.get(name, ()), dtype), spread.astype(dtype)])
+    fused = ow.fuse(UFUNCS[name])
+    alone = np.concatenate([fused(x[n : n + 1]) for n in range(x.size)])
+    for rare in np.array(RARE, dtype):
+        mixed = np.repeat(x, 2)
+        mixed[1::2] = rare
+        made = fused(mixed)
+
+        assert made[::2].tobytes() == alone.tobytes(), rare
+        assert made[1::2].tobytes() == np.repeat(fused(mixed[1:2]), x.size).tobytes(), rare
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", UFUNCS)
+def test_a_long_array_has_the_bits_of_its_pieces(name, dtype):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0.1, 0.9, 1000).astype(dtype)
+    x[rng.integers(0, x.size, 5)] = np.nan
+    fused = ow.fuse(UFUNCS[name])
+
+    pieces = [fused(part) for part in np.array_split(x, 37)]
+    assert fused(x).tobytes() == np.concatenate(pieces).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("times", [1, 1000, 8191, 2.0**20, 2.0**29, 2.0**40])
+def test_angles_near_a_quarter_turn_keep_their_digits(dtype, times):
+    near_turn = (np.arange(1, 400) * np.longdouble(np.pi) / 2 * times).astype(dtype)
+    wide = near_turn.astype(np.longdouble)
+    bounds = {np.sin: "sin", np.cos: "cos", np.tan: "tan"}
+    for function, name in bounds.items():
+        made, exact = ow.fuse(function)(near_turn), function(wide)
+        error = np.abs(made - exact) / ow.bounds.spacing(exact, np.dtype(dtype))
+        kind = ow.opcodes.dtypes.of(np.dtype(dtype))
+
+        assert error.max() <= ow.opcodes.OPERATORS[name].ulp.host.of(kind)
+
+
+@pytest.mark.parametrize("function", [np.exp, np.sin, np.sqrt, np.negative, np.abs])
+def test_halves_are_rounded_once_and_as_numpy_rounds_them(function):
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        expected = function(x.astype(np.float64)).astype(np.float16)
+    made = ow.fuse(function)(x)
+    steps = np.abs(made.view(np.int16).astype(int) - expected.view(np.int16))
+
+    np.testing.assert_array_equal(np.isnan(made), np.isnan(expected))
+    assert steps[~np.isnan(expected)].max() <= (0 if function in (np.negative, np.abs) else 1)
+
+
+def test_a_sum_of_halves_is_rounded_before_it_is_used_again():
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    y, z = np.roll(x, 12345), np.roll(x, 54321)
+    made = ow.fuse(lambda x, y, z: (x + y) * z - y)(x, y, z)
+    with np.errstate(all="ignore"):
+        expected = (x + y) * z - y
+
+    np.testing.assert_array_equal(made, expected)
+
+
+# Ties, the ends of the subnormal and of all halves, and what they leave of a NaN.
+FLOATS = (
+    "0x1p-24 0x1p-25 0x1.000002p-25 0x1.8p-24 0x1.ffcp-15 0x1.ffep-15 0x1.ffffp-15 0x1p-14 0x1.002p0 "
+    "0x1.006p0 0x1.002002p0 0x1.ffcp15 0x1.ffdffep15 0x1.ffep15 0x1p16 0x1p127 0x1p-126 0x1p-149"
+)
+
+
+def test_a_float_becomes_a_half_as_it_does_in_numpy():
+    x = np.array([float.fromhex(f) for f in FLOATS.split()] + [np.inf, 0], np.float32)
+    x = np.concatenate([x, -x, np.random.default_rng(0).standard_normal(10_000, np.float32)])
+    with np.errstate(all="ignore"):
+        expected = x.astype(np.float16).astype(np.float32) * np.float32(3)
+
+    made = ow.fuse(lambda x: x.astype(np.float16).astype(np.float32) * 3)(x)
+    assert made.tobytes() == expected.tobytes()
