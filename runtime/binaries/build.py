@@ -15,19 +15,20 @@ from opweave.compiler.codegen.structural_texts import texts_of
 from opweave.compiler.kernels.handwritten import HandwrittenKernel
 from opweave.compiler.kernels.kernel import Kernel
 from opweave.opcodes.errors import CompileError
-from opweave.runtime.binaries import clang_ir, hostcc, nvrtc
+from opweave.runtime.binaries import hostcc, nvrtc
 from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key_of
 from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
-from opweave.runtime.binaries.headers import with_headers
-from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
+from opweave.runtime.binaries.headers import fitted
 from opweave.runtime.binaries.progress import log_compiled, log_refused
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
 
 VERSION = "0.1.0"
 KINDS = {True: "so", False: "cubin"}  # kinds of binaries; True: by the host's compiler
+# Modules that change what a compiler gets, or makes, of a source.
+REWRITING = ("clang_ir.py", "headers.py", "ordinary.py")
 HOST_INCLUDE = (TEMPLATES / "host", TEMPLATES)
 
 
@@ -47,10 +48,11 @@ class Binary:
 
 @cache
 def header_digest() -> str:
-    """Hash of every device helper, by name, and of what is done to clang's IR."""
+    """Hash of every device helper, by name, and of what is done to sources and clang's IR."""
     paths = sorted([*TEMPLATES.glob("*.cuh"), *TEMPLATES.glob("host/**/*.*h")])
     parts = {str(p.relative_to(TEMPLATES)): digest(p.read_bytes()) for p in paths}
-    return key_of(parts | {"clang_ir": digest(Path(clang_ir.__file__).read_bytes())})
+    made_by = {name: digest(Path(__file__).with_name(name).read_bytes()) for name in REWRITING}
+    return key_of(parts | made_by)
 
 
 def on_host(arch: str, mode: str) -> bool:
@@ -172,7 +174,12 @@ class BinaryBuilder:
             flags, libraries = hostcc.flags(mode, fast=fast), hostcc.libraries(mode)
             apart, weaker = mode == "sanitize", hostcc.weaker(mode)
             return hostcc.compile_host(
-                source, flags, HOST_INCLUDE, libraries, apart=apart, weaker=weaker
+                fitted(source, plainly=mode not in hostcc.RUN),
+                flags,
+                HOST_INCLUDE,
+                libraries,
+                apart=apart,
+                weaker=weaker,
             )
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 
@@ -181,9 +188,7 @@ def _completed(source: Canonical, arch: str, mode: str) -> str:
     """A source with the entry by which the host calls its kernel."""
     text = source.source
     if on_host(arch, mode):
-        if mode in hostcc.RUN:
-            text = with_short_functions(without_second_rounding(text))
-        text = f"{with_headers(text)}\nOW_ENTRY({source.name})\n"
+        text = f"{text}\nOW_ENTRY({source.name})\n"
     if mode == "sanitize":  # the name by which debug information finds the kernel's own lines
         text = f'#line 1 "{KERNEL_FILE}"\n{gapped(text)}'
     return text

@@ -1,5 +1,6 @@
 // Angles and their functions, for the host compiler: see math.cuh.  Polynomials: tests/support/fits.py.
 #pragma once
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 // An angle less a multiple of pi / 2, and which of the four.

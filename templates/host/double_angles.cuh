@@ -1,6 +1,7 @@
 // Angles of double and their functions, for the host compiler: see math.cuh and angles.cuh.
 // Polynomials and the table: tests/support/fits.py.
 #pragma once
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 // 2**(16 j) modulo 2 pi in three parts; j = 0 is 1.

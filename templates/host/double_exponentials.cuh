@@ -3,6 +3,7 @@
 // What would lose bits is kept as a pair of numbers, the sum of which is meant.  Polynomials:
 // tests/support/fits.py.
 #pragma once
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 // exp(r) - 1 - r for |r| <= log(2) / 2.

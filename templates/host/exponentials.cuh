@@ -3,6 +3,7 @@
 // In float, which vectors hold twice as many of as of double, to less than 2 ULP; erfc alone, which
 // loses more, goes through double.  Polynomials: tests/support/fits.py.
 #pragma once
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 // x = whole ln 2 + rest, with the usual Cody-Waite split of ln 2.

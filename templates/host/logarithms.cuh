@@ -3,6 +3,7 @@
 // What would lose bits is kept as a pair.  Each function is one text for both types, over the
 // polynomial and the constants of each.  Polynomials: tests/support/fits.py.
 #pragma once
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 template <class T> struct LogConstants;

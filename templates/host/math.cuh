@@ -44,15 +44,13 @@ OW_INLINE bool signbit(double x) { return host_bits(x) >> 63; }
 #endif
 #include "remainders.cuh"
 
+#include "special.cuh"
+
 // CUDA's other names of these.
-#define OW_FLOAT_NAME(NAME) OW_INLINE float NAME##f(float x) { return NAME(x); }
 OW_FLOAT_NAME(sqrt) OW_FLOAT_NAME(rsqrt) OW_FLOAT_NAME(fabs) OW_FLOAT_NAME(floor) OW_FLOAT_NAME(ceil)
 OW_FLOAT_NAME(trunc) OW_FLOAT_NAME(rint)
 OW_INLINE float fmaf(float x, float y, float z) { return fma(x, y, z); }
 OW_INLINE float copysignf(float x, float y) { return copysign(x, y); }
-#ifndef OW_NO_SPECIAL
-#include "special.cuh"
-#endif
 // Of a number and NaN the number.
 #define OW_PICK_NUMBER(NAME, T, ORDER) \
     OW_INLINE T NAME(T x, T y) { return (x ORDER y) | (y != y) ? x : y; }

@@ -5,6 +5,7 @@
 // again, with the whole functions.  Of an ordinary number either way gives the same bits.
 #pragma once
 #include "opweave.cuh"
+#include "pairs.cuh"
 OW_NO_CONTRACTION
 
 // What a loop has noted: the first bit is set where a number was not ordinary.
@@ -43,6 +44,7 @@ template <class T> OW_INLINE auto not_normal(T x) {
         if constexpr (WHOLE) return NAME(x);                                                  \
         else return VALUE;                                                                    \
     }
+#ifndef OW_NO_EXPONENTIALS
 OW_INLINE float ordinary_exp(FloatRest e, int up) {
     return fma(near_expm1(e.rest), 2.0f, 2.0f) * power_of_two_f(e.whole - 1 + up);
 }
@@ -81,20 +83,29 @@ OW_INLINE double ordinary_cosh(double x) {
 }
 OW_ORDINARY(cosh, float, above(x, 87.0f), ordinary_cosh(x))
 OW_ORDINARY(cosh, double, above(x, 708.0), ordinary_cosh(x))
+#endif
+#ifndef OW_NO_ANGLES
 OW_ORDINARY(sin, float, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(sin, double, far_or_not(x), sin_of(near_angle(x), x))
 OW_ORDINARY(cos, float, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(cos, double, far_or_not(x), cos_of(near_angle(x)))
 OW_ORDINARY(tan, float, far_or_not(x), tan_of(near_angle(x), x))
 OW_ORDINARY(tan, double, far_or_not(x), tan_of(near_angle(x), x))
+#endif
+#ifndef OW_NO_LOGARITHMS
 #define OW_ORDINARY_LOGARITHM(T)                                                              \
     OW_ORDINARY(log, T, not_normal(x), joined_log(mantissa_of_normal(x), (T)0))               \
     OW_ORDINARY(log2, T, not_normal(x), log2_of(mantissa_of_normal(x)))                       \
     OW_ORDINARY(log10, T, not_normal(x), log10_of(mantissa_of_normal(x)))                     \
     OW_ORDINARY(atanh, T, above(x, (T)1) - 1, (atanh_of<T, true>(x)))                         \
     OW_ORDINARY(asinh, T, above(x, (T)0x1p60), (asinh_of<T, true>(x)))                        \
-    OW_ORDINARY(acosh, T, host_bits(x) | (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x))) \
-    OW_ORDINARY(cbrt, T, not_normal(fabs(x)), copysign(cbrt_of<true>(fabs(x)), x))
+    OW_ORDINARY(acosh, T, host_bits(x) | (host_bits(x) - Format<T>::ONE) | above(x, (T)0x1p60), (acosh_of<T, true>(x)))
 OW_ORDINARY_LOGARITHM(float)
 OW_ORDINARY_LOGARITHM(double)
+#endif
+#ifndef OW_NO_POWERS
+#define OW_ORDINARY_ROOT(T) OW_ORDINARY(cbrt, T, not_normal(fabs(x)), copysign(cbrt_of<true>(fabs(x)), x))
+OW_ORDINARY_ROOT(float)
+OW_ORDINARY_ROOT(double)
+#endif
 OW_AS_BEFORE

@@ -2,6 +2,9 @@
 //
 // Polynomials: tests/support/fits.py.
 #pragma once
+#include "exponentials.cuh"
+#include "double_exponentials.cuh"
+#include "logarithms.cuh"
 OW_NO_CONTRACTION
 
 // What the series of atanh(s) / s has behind 1 + z / 3, over z * z, and 1 / 3 as a pair.
