@@ -33,6 +33,8 @@ MOST_MOVED = 400
 # A special function, and a load that no vector register takes, in operations.
 SPECIAL = 16
 SCATTERED = 5
+# No limit is larger.
+LARGEST = max(MOST_AGAIN, MOST_AGAIN_OF_WRITTEN, MOST_MOVED)
 
 
 def read_through(graph: FunctionGraph) -> FunctionGraph:
@@ -144,10 +146,10 @@ class _Reads(PartialReader):
         return self._cost(value) <= MOST_AGAIN // 4 or value.id in self.reduced
 
     def _cost(self, value: Value) -> int:
-        """Operations and loads for one element of a value."""
+        """Operations and loads for one element of a value; beyond ``LARGEST`` not all of them."""
         if value.id not in self.costs:
             seen, waiting, total = {value.id}, [value], 0
-            while waiting:
+            while waiting and total <= LARGEST:
                 item = waiting.pop()
                 node = self.makers.get(item.id)
                 if node is None or item.id in self.stored:
