@@ -13,7 +13,7 @@ from typing import Any
 EXPERIMENTS = (
     "traffic", "products", "transformer", "pixels", "fusion", "overhead", "intensity", "memory",
     "transpose", "shapes", "tiles", "convolution", "histogram", "copies", "guards", "compile",
-    "network", "lists", "gallery", "programs", "functions", "ranges", "moves",
+    "network", "lists", "gallery", "programs", "npbench", "functions", "ranges", "moves",
     "graphs", "loop", "calls", "allocator",
 )  # fmt: skip
 # What they measure lies around kernels: the way to a source, to a binary, to a launch.

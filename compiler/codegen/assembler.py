@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from opweave.compiler.codegen.lines import (
     Each,
@@ -25,6 +24,7 @@ from opweave.compiler.kernels.kernel import Kernel
 from opweave.compiler.kernels.kernel_parts import Line, OperandLoad, OperandStore, Pass, Reduction
 from opweave.compiler.kernels.layout import Access
 from opweave.compiler.toggles.choose import choose
+from opweave.opcodes.cached import cached_property
 from opweave.opcodes.codes import Phase
 from opweave.opcodes.dtypes import DType
 

@@ -14,6 +14,9 @@ from bench.measure import (
 from bench.report import document as documents
 from tests.support.benched import recorded
 
+# What needs a GPU, and what needs programs of others.
+ELSEWHERE = ("copies", "npbench")
+
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_has_what_the_table_needs(name):
@@ -39,7 +42,7 @@ def test_an_unknown_experiment_is_named(capsys):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("name", [n for n in EXPERIMENTS if n != "copies"])
+@pytest.mark.parametrize("name", [n for n in EXPERIMENTS if n not in ELSEWHERE])
 def test_an_experiment_writes_a_file_that_reads(name, small, tmp_path):
     arguments = [name, "--quick", "--device", "host", "--peers", "NumPy", "--no-figures"]
 

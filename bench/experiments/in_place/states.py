@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 # Of the largest magnitude of an array: roundings in whatever order, sums of a million terms too.
-RELATIVE = {"float32": 2e-5, "float64": 1e-11}
+RELATIVE = {"float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11}
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -17,7 +17,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, list | tuple):
         for number, item in enumerate(value):
             yield from leaves(item, f"{path}[{number}]")
-    elif isinstance(value, np.ndarray | np.generic | int | float) or value is None:
+    elif isinstance(value, np.ndarray | np.generic | int | float | complex) or value is None:
         yield path, value
     else:
         for name, item in vars(value).items():
@@ -61,9 +61,13 @@ def _differs(a: Any, b: Any, factor: float) -> str:
     a, b = np.asarray(a), np.asarray(b)
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return f"{a.dtype}{a.shape}, expected {b.dtype}{b.shape}"
-    scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) if b.dtype.kind == "f" else 0.0
+    scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) if b.dtype.kind in "fc" else 0.0
     allowed = factor * RELATIVE.get(b.dtype.name, 0.0) * scale
-    wrong = ~((a == b) | (np.abs(np.subtract(a, b, dtype=float)) <= allowed) | (a != a) & (b != b))
+    wrong = ~(
+        (a == b)
+        | (np.abs(np.subtract(a, b, dtype=np.result_type(b, float))) <= allowed)
+        | (a != a) & (b != b)
+    )
     if not wrong.any():
         return ""
     at = np.unravel_index(int(wrong.argmax()), wrong.shape)
