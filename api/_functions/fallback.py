@@ -82,7 +82,7 @@ class Fallback:
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
                 raise ByNumPy(never)
-            if reasons and self._is_refused(call):
+            if (reasons or self._parts.too_long) and self._is_refused(call):
                 return None
             return self._preparing.prepare(call, or_parts=True)
         except ByNumPy:
@@ -137,7 +137,7 @@ class Fallback:
         if len(reasons) >= MOST_REFUSED and not self._preparing.calls.is_known:
             return True
         kinds = self._parts.kinds(call)
-        return kinds in reasons or (kinds, size_class(call)) in reasons
+        return kinds in reasons or (kinds, size_class(call)) in self._parts.too_long
 
     def _of_rounds(self, call: Call, error: OpweaveError) -> None:
         """Note a loop that is too long to be whole, for calls of this size.
@@ -146,14 +146,12 @@ class Fallback:
             ByNumPy: its operations are so short that NumPy is done before they are noted.
         """
         key = self._parts.kinds(call), size_class(call)
-        without_frames(error)
-        if error.mean_seconds is not None and error.mean_seconds < IN_PARTS:
-            why = (
-                f"{error}. In parts it would take longer: NumPy has an operation in some "
-                f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
-            )
+        if why := why_numpy(error):
             raise self._by_numpy(call, why, "rounds", key) from None
-        self._parts.reasons[key] = error
+        known = self._parts.too_long
+        if len(known) >= MOST_PLAIN:
+            known.pop(next(iter(known)))
+        known[key] = without_frames(error)
 
     def _left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
         """Why NumPy runs a call, if that is known."""
@@ -232,6 +230,17 @@ class Fallback:
         ran = self._parts.run(call)
         return ran.returned if out is None else packed_into(out, ran.returned)
 
+    def explained(self, call: Call, why: OpweaveError) -> Any:
+        """The explanation of a call that is no whole; in parts it is run once."""
+        from opweave._programs.explain import explain_numpy, explain_parts
+        from opweave._programs.notes import notes_of
+
+        if numpys := why_numpy(why):
+            return explain_numpy(self._signature.name, numpys)
+        ran = self._parts.run(call)
+        found = explain_parts(self._signature.name, ran, why)
+        return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
+
     def plainly(self, args: Any, kwargs: Any, out: Any, why: str | None, once: Any = None) -> Any:
         """Run the user's own function, by NumPy; ``why`` is told once, as a warning."""
         result = self.given(*args, **kwargs)
@@ -243,6 +252,16 @@ class Fallback:
                 stacklevel=4,  # the line that calls
             )
         return result if out is None else packed_into(out, result)
+
+
+def why_numpy(error: OpweaveError) -> str:
+    """Why NumPy runs a loop that is too long, "" where it runs in parts: by a model of NumPy."""
+    if error.mean_seconds is None or error.mean_seconds >= IN_PARTS:
+        return ""
+    return (
+        f"{error}. In parts it would take longer: NumPy has an operation in some "
+        f"{error.mean_seconds * 1e6:.0f} us, by a model; fullgraph=True compiles all of it"
+    )
 
 
 def size_class(call: Call) -> tuple[int, ...]:

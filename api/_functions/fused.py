@@ -219,22 +219,21 @@ class Fused(LikeGiven):
         """Kernels, decisions with reasons, bytes and launches saved; prints as text.
 
         A function that runs in parts is run once: its lines that are not compiled are named.
+        One that NumPy runs is not run; why is said.
         """
-        from opweave._programs.explain import explain, explain_parts
+        from opweave._programs.explain import explain
         from opweave._programs.notes import notes_of
 
         call = self.signature.bind(args, kwargs)
         try:
             program = self.lower(*args, target=target, **kwargs)
+            if target is None and not self.options.fullgraph:
+                self._preparing.check_length(program.found, or_parts=True)
         except (*BREAKS, AlignmentError) as error:
             if self.options.fullgraph or target is not None or self.signature.goes_on:
                 raise
-            why = without_frames(error)
-        else:
-            return explain(program, call).with_notes(notes_of(program.variant.trace))
-        ran = self._parts.run(call)
-        found = explain_parts(self.signature.name, ran, why)
-        return found.with_notes([n for t in self._parts.traces(ran) for n in notes_of(t)])
+            return self.fallback.explained(call, without_frames(error))
+        return explain(program, call).with_notes(notes_of(program.variant.trace))
 
     @folded
     def check(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:

@@ -58,6 +58,7 @@ class Parts:
 
     Attributes:
         reasons: why calls run in parts, by the kinds of their arguments.
+        too_long: likewise for loops that are too long, by kinds and sizes.
         by_rounds: segments end at rounds of loops, so that few of them differ.
     """
 
@@ -66,6 +67,7 @@ class Parts:
         self.options = options
         self.where = where
         self.reasons: dict[Any, OpweaveError] = {}
+        self.too_long: dict[Any, OpweaveError] = {}
         self.variants: dict[Any, Variant] = {}
         self.prepared: dict[Any, tuple[Prepared, Lowered]] = {}
         self.compiled = 0

@@ -15,7 +15,6 @@ from opweave._functions.layout import Call
 from opweave._functions.states import asked_for, tell_of_errors
 from opweave.compiler.ir.device import Device, device_for
 from opweave.compiler.ir.pace import mean_seconds
-from opweave.compiler.ir.values import count
 from opweave.compiler.pipeline.driver import Options
 from opweave.compiler.pipeline.specialise import Specialisations, Specialised
 from opweave.compiler.tracing.arguments import ArrayType
@@ -84,7 +83,7 @@ class Preparing:
         given = call.arrays
         device, executor = self.executor(given, on_gpu)
         found = self.found_for(call, device, config.recompile_limit)
-        self._check_length(found, or_parts)
+        self.check_length(found, or_parts)
         if self.check is not None:
             self.check(found)
         constants = constants_of(found, on_gpu)
@@ -104,15 +103,12 @@ class Preparing:
             variant.asks_numbers, variant.trace.structure,
         )  # fmt: skip
 
-    def _check_length(self, found: Specialised, or_parts: bool) -> None:
+    def check_length(self, found: Specialised, or_parts: bool) -> None:
+        """Warn of a whole that compiles for long, or raise ``TooLongError``; see ``prepare``."""
         text = too_long(found.lowered, found.extents, self.signature.name, self.fn)
         if text and or_parts:
             error = TooLongError(text)
-            graph = found.variant.trace.graph
-            error.mean_seconds = mean_seconds(
-                graph.nodes,
-                lambda value: count(value.shape, found.extents),
-            )
+            error.mean_seconds = mean_seconds(found.variant.trace.graph.nodes, found.extents)
             raise error
         if text and not self._told_of_costs:
             self._told_of_costs = True

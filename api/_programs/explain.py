@@ -129,6 +129,11 @@ def explain_parts(name: str, ran: RanLike, why: Exception) -> Explanation:
     return _explained(runs, against, lines, ran.breaks)
 
 
+def explain_numpy(name: str, why: str) -> Explanation:
+    """Explain a function that NumPy runs: it has no kernels."""
+    return _explained([], _Against.of([]), [f"{name} runs by NumPy, not fused:", f"  {why}"])
+
+
 def _explained(
     runs: Sequence[Run], against: _Against, lines: Sequence[str], breaks: tuple[Break, ...] = ()
 ) -> Explanation:

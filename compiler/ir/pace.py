@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from opweave.compiler.ir.graph import Node
-from opweave.compiler.ir.values import Value
+from opweave.compiler.ir.values import Extents, count
 from opweave.opcodes.core import Kind
 
 # Seconds of NumPy 2.4 on one core of a Xeon with AVX-512 at some 3 GHz, rounded: a call, an
@@ -23,14 +23,11 @@ IN_PARTS = 200e-6
 MOVES = frozenset(("where", "copy", "cast", "full", "coordinate", "real", "imag"))
 
 
-def mean_seconds(nodes: Iterable[Node], count: Callable[[Value], int]) -> float:
+def mean_seconds(nodes: Iterable[Node], extents: Extents) -> float:
     """NumPy's seconds for an operation, the mean of those that compute.
 
     What moves elements is left out, and arithmetic on places: much of it is ours, of what NumPy
     writes in place.
-
-    Args:
-        count: how many elements a value has.
     """
     places: set[int] = set()
     found: list[float] = []
@@ -39,14 +36,13 @@ def mean_seconds(nodes: Iterable[Node], count: Callable[[Value], int]) -> float:
         if places.issuperset(values) and (values or node.is_coordinate):
             places.update(result.id for result in node.results)
         elif node.operator.name not in MOVES and not node.is_view and not node.tables:
-            found.append(_seconds(node, count))
+            found.append(_seconds(node, extents))
     return sum(found) / max(1, len(found))
 
 
-def _seconds(node: Node, count: Callable[[Value], int]) -> float:
-    elements = max(map(count, (*node.values, *node.results)), default=1)
+def _seconds(node: Node, extents: Extents) -> float:
+    sizes = [count(value.shape, extents) for value in (*node.values, *node.results)]
     if node.operator.kind is Kind.CONTRACT:
-        first, second = map(count, node.values[:2])
-        made = max(1, count(node.result))
+        first, second, made = *sizes[:2], max(1, sizes[-1])
         return CALL + FMA * made * math.sqrt(first * second / made)
-    return CALL + elements * (ELEMENT + SLOT * node.operator.cost.slots)
+    return CALL + max(sizes, default=1) * (ELEMENT + SLOT * node.operator.cost.slots)

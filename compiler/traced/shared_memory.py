@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import weakref
 
 from opweave.compiler.arrays.interface import Alias
@@ -68,10 +67,7 @@ class SharedMemory:
 
     def of_rounds(self, error: OpweaveError) -> OpweaveError:
         """An error that a loop has too many rounds, with how long these are."""
-        example = self.builder.example
-        error.mean_seconds = mean_seconds(
-            self.builder.nodes, lambda value: math.prod(map(example, value.shape))
-        )
+        error.mean_seconds = mean_seconds(self.builder.nodes, self.builder.extents)
         return error
 
     def hide(self, view: TracedArray) -> None:

@@ -78,7 +78,7 @@ def test_a_loop_that_is_too_long_for_one_graph_runs_in_parts(monkeypatch):
     x = np.linspace(0, 1, 7)
 
     np.testing.assert_array_equal(long(x), long.__wrapped__(x))
-    assert "more than 50 operators" in str(long._parts.reasons)
+    assert "more than 50 operators" in str(long._parts.too_long)
     assert long._parts.compiled < 6  # rounds that are alike share their kernels
     with pytest.raises(
         ow.errors.TraceError, match=r"more than 50 operators .*test_parts_and_memory.py"
