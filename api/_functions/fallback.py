@@ -65,6 +65,7 @@ class Fallback:
     def restart(self, parts: Parts) -> None:
         """Other parts from now on, whose calls may be traced in vain again."""
         self._parts = parts
+        self._plain.clear()
         self._warned = False
 
     def prepare_or_not(self, call: Call) -> Ready | None:
@@ -77,7 +78,7 @@ class Fallback:
             return self._prepare_whole(call)
         reasons = self._parts.reasons
         try:
-            if self._plain and (told := self._left_to_numpy(call)) is not None:
+            if self._plain and (told := self.left_to_numpy(call)) is not None:
                 raise ByNumPy(*told)
             never = self._signature.goes_on or self._signature.never_copied
             if never is not None:
@@ -148,12 +149,9 @@ class Fallback:
         key = self._parts.kinds(call), size_class(call)
         if why := why_numpy(error):
             raise self._by_numpy(call, why, "rounds", key) from None
-        known = self._parts.too_long
-        if len(known) >= MOST_PLAIN:
-            known.pop(next(iter(known)))
-        known[key] = without_frames(error)
+        keep(self._parts.too_long, key, without_frames(error))
 
-    def _left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
+    def left_to_numpy(self, call: Call) -> tuple[str, Any] | None:
         """Why NumPy runs a call, if that is known."""
         kinds = self._parts.kinds(call)
         return self._plain.get(kinds) or self._plain.get((kinds, size_class(call)))
@@ -185,8 +183,7 @@ class Fallback:
 
     def _by_numpy(self, call: Call, why: str, once: Any = None, key: Any = None) -> ByNumPy:
         """What calls of this kind, or of a ``key``, are told from now on, without a trace."""
-        if len(self._plain) < MOST_PLAIN:
-            self._plain[key or self._parts.kinds(call)] = why, once
+        keep(self._plain, key or self._parts.kinds(call), (why, once))
         return ByNumPy(why, once)
 
     def _warn_of_limit(self, error: RecompileError) -> None:
@@ -264,9 +261,17 @@ def why_numpy(error: OpweaveError) -> str:
     )
 
 
+def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember something; where there is too much, forget what is oldest."""
+    if len(known) >= MOST_PLAIN:
+        known.pop(next(iter(known)))
+    known[key] = value
+
+
 def size_class(call: Call) -> tuple[int, ...]:
-    """The size of each array, by its power of two."""
-    return tuple(int(array.size).bit_length() for array in call.arrays)
+    """The size of each array, and each integer, by its power of two: loops have so many rounds."""
+    sizes = [int(array.size) for array in call.arrays]
+    return tuple(n.bit_length() for n in (*sizes, *(v for v in call.values if type(v) is int)))
 
 
 def packed_into(out: Any, result: Any) -> Any:

@@ -218,13 +218,14 @@ class Fused(LikeGiven):
     def explain(self, *args: Any, target: str | Device | None = None, **kwargs: Any) -> Any:
         """Kernels, decisions with reasons, bytes and launches saved; prints as text.
 
-        A function that runs in parts is run once: its lines that are not compiled are named.
-        One that NumPy runs is not run; why is said.
+        One that runs in parts is run once, to name the lines between; one that NumPy runs is not.
         """
-        from opweave._programs.explain import explain
+        from opweave._programs.explain import explain, explain_numpy
         from opweave._programs.notes import notes_of
 
         call = self.signature.bind(args, kwargs)
+        if target is None and (told := self.fallback.left_to_numpy(call)) is not None:
+            return explain_numpy(self.signature.name, told[0])
         try:
             program = self.lower(*args, target=target, **kwargs)
             if target is None and not self.options.fullgraph:

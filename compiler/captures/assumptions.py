@@ -100,7 +100,7 @@ class Assumptions(Checked):
 
     def _grown(self) -> None:
         self.added += 1
-        self.holds = None
+        self.changed()
 
     def add_name(self, scope: dict[str, Any], name: str) -> None:
         """What a name stands for in a scope that may change at each call."""

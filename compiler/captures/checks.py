@@ -61,9 +61,13 @@ class Checked:
         """Join the checks; unless it may compile, only where their text is compiled already."""
         checks = self.all
         if compiling or forms_of(checks) in _COMPILED:
-            self.holds = joined(checks)
+            self.holds, self._apart = joined(checks), None
         else:
             self._apart = [(_function_of((form,)), values) for form, *values in checks]
+
+    def changed(self) -> None:
+        """Ask other checks from now on."""
+        self.holds = self._apart = None
 
     def ask(self) -> bool:
         """The same, before the checks are joined."""

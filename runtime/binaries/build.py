@@ -161,25 +161,23 @@ class BinaryBuilder:
         try:
             made = self._compiled(common, arch, fast=fast, mode=mode)
         except CompileError as error:
-            if text == common:
+            if text == common and not (arch == "host" and mode in hostcc.RUN):
                 raise
-            made = self._compiled(text, arch, fast=fast, mode=mode)
+            made = self._compiled(text, arch, fast=fast, mode=mode, as_it_reads=True)
             log_refused(text, error.log)
         log_compiled(text, time.perf_counter() - start)
         return made
 
-    def _compiled(self, source: str, arch: str, *, fast: bool, mode: str) -> bytes:
+    def _compiled(
+        self, source: str, arch: str, *, fast: bool, mode: str, as_it_reads: bool = False
+    ) -> bytes:
         self.compiled += 1
         if on_host(arch, mode):
             flags, libraries = hostcc.flags(mode, fast=fast), hostcc.libraries(mode)
             apart, weaker = mode == "sanitize", hostcc.weaker(mode)
+            source = fitted(source, plainly=as_it_reads or mode not in hostcc.RUN)
             return hostcc.compile_host(
-                fitted(source, plainly=mode not in hostcc.RUN),
-                flags,
-                HOST_INCLUDE,
-                libraries,
-                apart=apart,
-                weaker=weaker,
+                source, flags, HOST_INCLUDE, libraries, apart=apart, weaker=weaker
             )
         return nvrtc.compile_cuda(source, arch, nvrtc.options(fast=fast), TEMPLATES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
 from opweave.templates import TEMPLATES
@@ -15,13 +15,12 @@ KIND = re.compile(r"^#ifndef (OW_NO_\w+)\n(.*?)^#endif", re.MULTILINE | re.DOTAL
 INCLUDED = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
 # Functions begin with the attributes of the target; macros define a function and one of float.
 BEGINS = re.compile(r"\bOW_(?:INLINE|SPECIAL|COMPLEX\w*)\b")
-CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
+CALLED = re.compile(r"\b([A-Za-z_]\w*)(?:<[^;(){}]*>)?\(")
 BY_MACRO = re.compile(r"\bOW_[A-Z0-9_]+\((\w+)\)")
 MACRO = re.compile(r"^#define (?:.*\\\n)*.*", re.MULTILINE)
 INCLUDES_ALL = re.compile(r'^#include "(?:opweave|ordinary)\.cuh"', re.MULTILINE)
 PASTED = "##"  # a name that nobody sees
 WORD = re.compile(r"[A-Za-z_]\w*|##")
-MOST_KEPT = 2048
 
 
 def _functions(text: str) -> dict[str, frozenset[str]]:
@@ -58,7 +57,6 @@ def _reaching(names: set[str], callers: Mapping[str, frozenset[str]]) -> frozens
     return frozenset(found)
 
 
-@lru_cache(MOST_KEPT)
 def left_out(source: str) -> str:
     """Lines to put in front of a source, which leave out the kinds that it names nothing of."""
     words = frozenset(WORD.findall(source))

@@ -18,6 +18,10 @@ LOOP = re.compile(
 )
 PRAGMA = re.compile(r"#pragma unroll\n$")
 CALL = re.compile(rf"(?<![\w.:>])({'|'.join(NAMES)})\(")
+# The statements of a loop that may run twice: names that it declares, and registers that it sets.
+DECLARES = re.compile(r"(?:const )?(?!else\b|return\b)[A-Za-z_][\w:<>]* \w+ = (?P<of>[^;]*);")
+SETS = re.compile(r"(?P<to>\w+)(?P<at>(?:\[\w+\])+) = (?P<of>[^;]*);")
+COMMENT = re.compile(r"//.*")
 NOTED = "ow_noted"
 BEGIN = f"ow_run_lanes([&](auto& {NOTED}) __attribute__((always_inline)) {{ "
 END = " });"
@@ -25,7 +29,7 @@ END = " });"
 
 def with_short_functions(text: str) -> str:
     """A kernel's text whose loops over lanes run the short forms first; unchanged without any."""
-    found = [m for m in LOOP.finditer(text) if CALL.search(m["body"])]
+    found = [m for m in LOOP.finditer(text) if CALL.search(m["body"]) and runs_twice(m["body"])]
     if not found or INCLUDE not in text:
         return text
     parts, end = [], 0
@@ -36,6 +40,23 @@ def with_short_functions(text: str) -> str:
         parts += [before, indent, BEGIN, match["head"], "\n", body, indent, "}", END, "\n"]
         end = match.end()
     return ("".join(parts) + text[end:]).replace(INCLUDE, WITH)
+
+
+def runs_twice(body: str) -> bool:
+    """Whether a loop that has run may run again: it reads nothing that it has changed."""
+    targets, read = set(), set()
+    for line in body.split("\n"):
+        text = COMMENT.sub("", line).strip()
+        if not text or text.startswith("#"):
+            continue
+        found = DECLARES.fullmatch(text) or SETS.fullmatch(text)
+        if found is None or "=" in re.sub(r"[<>=!]=", "", found["of"]):
+            return False
+        read |= set(re.findall(r"\w+", found["of"]))
+        if found.re is SETS:
+            targets.add(found["to"])
+            read |= set(re.findall(r"\w+", found["at"]))
+    return not targets & read
 
 
 ROUNDED = re.compile(r"(?P<value>\w+) = round_f16\((?P<of>.*)\);$", re.MULTILINE)

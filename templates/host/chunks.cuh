@@ -49,9 +49,9 @@ template <int N> OW_INLINE void spill(float16* p, const float (&r)[N]) {
 #endif
 template <int N, class R, class S>
 OW_INLINE void load_chunk(R (&r)[N], const S* p, long long inside) {
-    S kept[N];
+    S kept[N];  // behind the end the last number once more, which is as ordinary as those before it
     if (inside < N)
-        for (int l = 0; l < N; ++l) kept[l] = l < inside ? p[l] : S();
+        for (int l = 0; l < N; ++l) kept[l] = inside > 0 ? p[l < inside ? l : inside - 1] : S();
     fill(r, inside < N ? kept : p);
 }
 template <int N, class R, class S>

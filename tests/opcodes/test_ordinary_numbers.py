@@ -117,3 +117,68 @@ def test_a_float_becomes_a_half_as_it_does_in_numpy():
 
     made = ow.fuse(lambda x: x.astype(np.float16).astype(np.float32) * 3)(x)
     assert made.tobytes() == expected.tobytes()
+
+
+# Kernels of every form; what goes on from element to element must not be computed twice.
+FORMS = {
+    "map": np.log,
+    "several results": lambda x: (np.exp(x), np.log(x) * 2),
+    "scan": lambda x: np.cumsum(np.log(x), axis=1),
+    "scan of columns": lambda x: np.cumsum(np.log(x), axis=0),
+    "product of columns": lambda x: np.cumprod(np.exp(x), axis=0),
+    "sum": lambda x: np.exp(x).sum(),
+    "sum of rows": lambda x: np.exp(x).sum(axis=1),
+    "sum of columns": lambda x: np.exp(x).sum(axis=0),
+    "row": lambda x: np.exp(x) / np.exp(x).sum(axis=1, keepdims=True),
+    "transposed": lambda x: np.exp(x).T.copy() + 1,
+    "pixels": lambda x: np.exp(x.reshape(-1, 3)) @ np.full((3, 3), 0.5, x.dtype),
+    "a stencil": lambda x: np.log(x[1:]) - np.log(x[:-1]),
+}
+
+
+def several(result):
+    return result if type(result) is tuple else (result,)
+
+
+@pytest.mark.parametrize("columns", [60, 64, 102])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FORMS)
+def test_a_rare_number_leaves_every_form_as_it_is(name, dtype, columns):
+    function, x = FORMS[name], np.linspace(0.5, 2, 6 * columns).astype(dtype).reshape(6, columns)
+    fused = ow.fuse(function)
+    for rare in (1.0, 0.0, np.inf):
+        x[2, 7] = rare
+        with np.errstate(all="ignore"):
+            made, expected, apart = fused(x), function(x), fused.unfused()(x)
+        for a, b, c in zip(*map(several, (made, expected, apart)), strict=True):
+            assert a.tobytes() == c.tobytes()
+            near_enough = 2e-5 if dtype is np.float32 else 1e-12
+            np.testing.assert_allclose(a, b, near_enough, near_enough)
+
+
+def test_in_place_too():
+    def step(x, total):
+        total += np.exp(x)
+        x[...] = np.log(x) + x
+
+    fused = ow.fuse(step)
+    for rare in (1.0, 0.0, np.inf):
+        x, total = np.linspace(0.5, 2, 100), np.ones(100)
+        x[7] = rare
+        a, b = (x.copy(), total.copy()), (x.copy(), total.copy())
+        with np.errstate(all="ignore"):
+            fused(*a)
+            step(*b)
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_step_that_is_repeated():
+    def step(x):
+        return np.log(x) * 0.5 + 1.0
+
+    x = np.linspace(0.5, 2, 100)
+    x[7] = np.inf
+    expected = x
+    for _ in range(5):
+        expected = step(expected)
+    np.testing.assert_allclose(ow.repeat(step, 5)(x), expected, rtol=1e-12)

@@ -100,6 +100,42 @@ def test_who_runs_a_call_follows_from_its_sizes_not_from_earlier_calls(monkeypat
         assert fused._parts.compiled > 0
 
 
+def rounds(x, n):
+    for _ in range(n):
+        x[1:] = x[1:] * 0.5 + 1.0
+    return x.sum()
+
+
+def test_a_loop_of_few_rounds_is_a_whole_though_one_of_many_was_not():
+    fused = ow.fuse(rounds)
+    for n, is_whole in ((150, False), (3, True), (160, False), (2, True), (3, True)):
+        x, y = X.copy(), X.copy()
+        known = fused.traces
+        np.testing.assert_allclose(fused(x, n), rounds(y, n), rtol=1e-12)
+        np.testing.assert_allclose(x, y, rtol=1e-12)
+        assert bool(fused.explain(X.copy(), n).kernels) == is_whole
+        assert n != 160 or fused.traces == known  # of a size that is known
+
+
+def test_what_was_left_to_numpy_is_forgotten_with_all_else():
+    fused = ow.fuse(rounds)
+    fused(X.copy(), 150)
+    assert fused.fallback._plain
+    fused.clear_cache()
+    assert not fused.fallback._plain
+
+
+def test_of_many_sizes_the_newest_are_known(monkeypatch):
+    monkeypatch.setattr(fallback, "MOST_PLAIN", 2)
+    fused = ow.fuse(rounds)
+    for size in (20, 40, 80):
+        fused(np.ones(size), 150)
+    before = fused.traces
+    fused(np.ones(80), 150)
+    assert fused.traces == before
+    assert len(fused.fallback._plain) == 2
+
+
 def test_a_whole_that_is_asked_for_is_compiled():
     x, y = X.copy(), X.copy()
     fused = ow.fuse(lambda x, y: x * 0.5 + y, fullgraph=True)

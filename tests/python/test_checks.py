@@ -1,8 +1,11 @@
 """Checks of what a call takes for granted: joined to one expression, in which no value is text."""
 
+import numpy as np
 import pytest
 
+import opweave as ow
 from opweave.compiler.captures import checks
+from opweave.compiler.captures.assumptions import Assumptions
 from opweave.compiler.captures.places import Missing, Place
 
 ODD = ["x", "", "a; import os", "None)", "{}", "v0", "__import__('os')", "'\"\\\n"]
@@ -56,6 +59,26 @@ def test_checks_of_the_same_forms_are_joined_at_the_first_question(monkeypatch):
     for other in (third, Some("f", "g", "h")):  # and no more texts are kept than MOST
         assert all(other.hold() for _ in range(checks.OFTEN))
         assert len(checks._COMPILED) <= 2
+
+
+def test_checks_that_are_added_are_asked_at_the_next_question():
+    found, scope = Assumptions(), {"k": 1}
+    found.add_name(scope, "k")
+    assert found.hold()
+    found.add_name(scope, "q")
+    scope["q"] = 3
+    assert not found.hold()
+
+
+def test_a_function_that_is_replaced_is_seen_at_the_next_call(monkeypatch):
+    def body(xp, x, flag):
+        return xp.cos(x) if flag else xp.sin(x)
+
+    fused, x = ow.fuse(body), np.ones(3)
+    for flag in (False, False, True):
+        fused(np, x, flag)
+    monkeypatch.setattr(np, "cos", np.tanh)
+    np.testing.assert_allclose(fused(np, x, True), np.tanh(x))
 
 
 def test_an_empty_cell_is_another_value():

@@ -10,7 +10,11 @@ import opweave.runtime.binaries.build as build
 import opweave.runtime.host.launcher as launcher
 from opweave.runtime.binaries.cache import DiskCache
 from opweave.runtime.binaries.canonical import FUNCTION, NAME, Canonical, canonical
-from opweave.runtime.binaries.ordinary import with_short_functions, without_second_rounding
+from opweave.runtime.binaries.ordinary import (
+    runs_twice,
+    with_short_functions,
+    without_second_rounding,
+)
 from opweave.templates import TEMPLATES
 
 X = np.linspace(-2, 2, 640, dtype=np.float32).reshape(64, 10)
@@ -104,6 +108,15 @@ def test_a_canonical_source_that_a_compiler_refuses_is_told_of(tmp_path, monkeyp
     assert "undefined" in told
     assert made.compiled == 2
     assert binary.source.startswith(kernel.source[:20])
+
+
+@pytest.mark.host
+def test_a_complaint_is_of_the_text_that_was_written():
+    wrong = ow.fuse(lambda a: ow.cuda("nowhere(exp(x))", a, numpy=lambda x: x))
+    with pytest.raises(ow.errors.CompileError) as caught:
+        wrong(np.ones(100))
+    assert "nowhere" in caught.value.log
+    assert "oted" not in caught.value.log
 
 
 def train(w, x, y, rate):
@@ -278,6 +291,34 @@ def test_a_loop_with_a_function_is_run_for_ordinary_numbers_first(line):
     assert '"ordinary.cuh"' in made
     assert made.count("\n") == text.count("\n")
     assert [n for n, t in enumerate(made.split("\n")) if "exp(" in t] == [5]
+
+
+AGAIN = {
+    "float v0 = exp(x_v[c][l]);\nout_v[c][l] = v0;": True,
+    "const bool v0 = exp(x) <= 1.0f;  // note": True,
+    "#pragma unroll\n\nout_v[c][l] = exp(x_v[c][l]);": True,
+    "sum[l] = sum[l] + exp(x);": False,
+    "out_v[c][l] = exp(x);\nconst float v1 = out_v[c][l];": False,
+    "const float v1 = at_v[l];\nat_v[l] = exp(v1);": False,
+    "out_v[at_v[l]] = exp(x);": False,
+    "out_v[at][l] = exp(x);\nat[0] = 1;": False,
+    "out_v[c][l] += exp(x);": False,
+    "total += exp(x);": False,
+    "++count;": False,
+    "if (x > 0) out_v[c][l] = exp(x);": False,
+    "else v = exp(x);": False,
+    "return exp(x);": False,
+    "const float v0 = (n = exp(x));": False,
+    "store(out + l, exp(x));": False,
+    "atomicAdd(out, exp(x));": False,
+    "float v0;": False,
+    "for (int k = 0; k < 3; ++k) {": False,
+}
+
+
+@pytest.mark.parametrize("body", AGAIN)
+def test_a_loop_that_reads_what_it_has_changed_does_not_run_twice(body):
+    assert runs_twice(body) == AGAIN[body]
 
 
 ROUNDED = {
