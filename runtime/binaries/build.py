@@ -20,7 +20,7 @@ from opweave.runtime.binaries.cache import DEFAULT_BYTES, DiskCache, digest, key
 from opweave.runtime.binaries.canonical import Canonical, canonical
 from opweave.runtime.binaries.debuginfo import KERNEL_FILE
 from opweave.runtime.binaries.dialect import gapped, host_source
-from opweave.runtime.binaries.headers import fitted
+from opweave.runtime.binaries.headers import fitted, is_rewritten
 from opweave.runtime.binaries.progress import log_compiled, log_refused
 from opweave.runtime.process import environment, locks
 from opweave.templates import TEMPLATES
@@ -161,7 +161,8 @@ class BinaryBuilder:
         try:
             made = self._compiled(common, arch, fast=fast, mode=mode)
         except CompileError as error:
-            if text == common and not (arch == "host" and mode in hostcc.RUN):
+            is_host = arch == "host" and mode in hostcc.RUN
+            if text == common and not (is_host and is_rewritten(text)):
                 raise
             made = self._compiled(text, arch, fast=fast, mode=mode, as_it_reads=True)
             log_refused(text, error.log)

@@ -66,6 +66,15 @@ def left_out(source: str) -> str:
     return "".join(f"#define {kind}\n" for kind in kinds)
 
 
+def _rewritten(source: str) -> str:
+    return with_short_functions(without_second_rounding(source))
+
+
+def is_rewritten(source: str) -> bool:
+    """Whether a kernel that runs is compiled otherwise than it reads."""
+    return _rewritten(source) != source
+
+
 def fitted(source: str, plainly: bool) -> str:
     """What the host's compiler gets of a source; its lines keep their numbers.
 
@@ -73,6 +82,6 @@ def fitted(source: str, plainly: bool) -> str:
         plainly: as it is written, to be checked.
     """
     if not plainly:
-        source = with_short_functions(without_second_rounding(source))
+        source = _rewritten(source)
     missing = left_out(source)
     return f"{missing}#line 1\n{source}" if missing else source
