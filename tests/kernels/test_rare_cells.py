@@ -6,14 +6,45 @@ import pytest
 import opweave as ow
 
 INT, UINT, FLOAT = (np.ones((300, 64), t) for t in (np.int32, np.uint32, np.float32))
-SQUARE = np.ones((128, 128), np.float32)
+SQUARE, SQUARE_UINT = np.ones((128, 128), np.float32), np.ones((128, 128), np.uint32)
+BOOL, COMPLEX = np.ones((300, 64), bool), np.ones((300, 64), np.complex64)
+SMALL = np.ones((4, 4), np.int64)
 
-# operator, template, target; a function, its arguments
+
+def in_rows(of):
+    """In the loop of a sum over each row."""
+    return lambda *x: of(*x).sum(axis=1)
+
+
+def turned(x, y):
+    return x.T * y + x.T.astype(np.float64)
+
+
+# operator, and perhaps the kind of its first operand, template, target; a function, its arguments
 CELLS = {
     ("absolute", "columns", "host"): (lambda x: np.abs(x).sum(axis=0), (INT,)),
     ("absolute", "row", "host"): (lambda x: np.abs(x).sum(axis=1), (INT.T.copy(),)),
     ("absolute", "row", "sm_80"): (lambda x: np.abs(x).sum(axis=1), (INT,)),
-    ("add", "row", "sm_80"): (lambda x: (x + x).sum(axis=1), (UINT,)),
+    ("add", "row", "sm_80"): (in_rows(lambda x: x + x), (UINT,)),
+    ("add of b", "row", "host"): (in_rows(np.add), (BOOL, BOOL)),
+    ("add of b", "row", "sm_80"): (in_rows(np.add), (BOOL, BOOL)),
+    ("add of u", "columns", "host"): (lambda x: (x + x).sum(axis=0), (UINT,)),
+    ("add of u", "product", "host"): (lambda x: x @ x + x, (SQUARE_UINT,)),
+    ("add of u", "product", "sm_80"): (lambda x: x @ x + x, (SQUARE_UINT,)),
+    ("add of u", "tile", "sm_100"): (lambda x, y: x.T + y, (SQUARE_UINT, SQUARE_UINT)),
+    ("cast of f", "tile", "sm_75"): (turned, (SQUARE, SQUARE)),
+    ("multiply of f", "tile", "sm_75"): (turned, (SQUARE, SQUARE)),
+    ("copy of b", "row", "host"): (lambda x: (x.copy(), x.sum(axis=1)), (BOOL,)),
+    ("gather_1d of b", "map", "host"): (lambda x, n: x[n], (BOOL[0], SMALL)),
+    ("gather_3d of b", "map", "host"): (
+        lambda x, n: x.reshape(4, 75, 64)[n, n, n],
+        (BOOL, SMALL),
+    ),
+    ("greater of c", "row", "host"): (in_rows(np.greater), (COMPLEX, COMPLEX)),
+    ("maximum of i", "columns", "host"): (lambda x: np.maximum(x, 3).sum(axis=0), (INT,)),
+    ("not_equal of i", "product", "host"): (lambda x: x @ x != 3, (SMALL,)),
+    ("sinh of f", "row", "host"): (in_rows(np.sinh), (FLOAT,)),
+    ("square of c", "row", "host"): (in_rows(np.square), (COMPLEX,)),
     ("cast", "tile", "sm_80"): (lambda x, y: x.T.astype(np.float64) + y, (SQUARE, SQUARE)),
     ("multiply", "tile", "sm_100"): (lambda x, y: x.T * y, (SQUARE, SQUARE)),
     ("where", "map", "sm_80"): (lambda x, k: np.where(k > 0, x, x * 2), (FLOAT, 1.0)),
@@ -26,10 +57,13 @@ def test_the_template_has_the_operator(cell):
     function, arguments = CELLS[cell]
     program = ow.fuse(function).lower(*arguments, target=target)
     schedule = program.lowered.schedule
-    found = {
-        (schedule.graph.nodes[number].operator.name, kernel.template)
-        for group, kernel in zip(schedule.groups, program.lowered.kernels, strict=True)
-        for number in group.nodes
-    }
+    found = set()
+    for group, kernel in zip(schedule.groups, program.lowered.kernels, strict=True):
+        for node in map(schedule.graph.nodes.__getitem__, group.nodes):
+            kind = (node.values or node.results)[0].dtype.kind
+            found |= {
+                (node.operator.name, kernel.template),
+                (f"{node.operator.name} of {kind}", kernel.template),
+            }
 
     assert (name, template) in found
