@@ -23,6 +23,8 @@ MOST_IN_VAIN = 40
 # A special function, and a read at a computed place, in operations.
 SPECIAL = 16
 READ = 5
+# The axis along which rows go, counted from the last.
+LAST = 0
 # Of so many values a row of a reduction may choose one at each step, by reading all of them.
 MOST_OF_A_ROW = 3
 
@@ -83,7 +85,10 @@ class _Choices:
         return Alternatives(apart, frozenset(many))
 
     def _is_choice(self, node: Node) -> bool:
-        """True where a value that is chosen does not vary along the axes of the condition."""
+        """True where a value that is chosen does not vary along the axes of the condition.
+
+        Nor is it the same along a row, of which it would be computed once.
+        """
         if node.operator.name != "where" or not isinstance(node.operands[0], Value):
             return False
         return node.operands[0].id in self.places and any(self._chosen(node))
@@ -93,7 +98,7 @@ class _Choices:
         for operand in node.operands[1:] if asked else ():
             if not isinstance(operand, Value) or operand.id in self.places:
                 continue
-            if asked.isdisjoint(_axes(operand)):
+            if asked.isdisjoint(varied := _axes(operand)) and LAST in varied:
                 yield operand
 
     def _makers(self, number: int) -> Iterator[int]:

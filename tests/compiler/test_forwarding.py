@@ -211,3 +211,15 @@ def test_cheap_parts_of_a_stack_stay_in_one_kernel():
     fused = ow.fuse(lambda x: np.stack([x + 1, x * 2]), fullgraph=True)
 
     assert len(fused.lower(F[0], target="host").kernels) == 1
+
+
+def test_a_last_column_is_put_into_what_was_stored_before_it_was_read():
+    def edges(u):
+        u[1:-1] += 0.1 * (u[2:] + u[:-2] - 2 * u[1:-1])
+        u[:, 0] = u[:, 1]
+        u[:, -1] = u[:, -2]
+
+    made = str(ow.fuse(edges, fullgraph=True).explain(FEW.copy()))
+
+    assert "u is written in place, by edges_1_map_f64" in made
+    agree(edges, ow.fuse(edges, fullgraph=True), lambda: [FEW.copy()])
