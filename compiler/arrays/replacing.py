@@ -134,7 +134,9 @@ def _steps_along(
     zero = c.dtype.type(0)
     i = c - tracer.scalar(start)
     if length == 1:
-        return [i == zero], (tracer.scalar(literal(0)), 1)
+        is_number = start.op == "literal"
+        test = c == c.dtype.type(start.args[0]) if is_number else i == zero
+        return [test], (tracer.scalar(literal(0)), 1)
     in_step = [i % abs(step) == zero] if abs(step) != 1 else []
     i = i // step if step != 1 else i
     return [*in_step, ~is_below(i, 0) & is_below(i, tracer.extent(length))], (i, length)

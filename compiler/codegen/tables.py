@@ -6,6 +6,8 @@ other operand: a *window*.  All that the run depends on is a value of the row.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from opweave.compiler.codegen.lines import Table
 from opweave.compiler.codegen.operands import Key, Setting
 from opweave.compiler.codegen.registers import Registers
@@ -113,20 +115,27 @@ class TableReads(Registers):
         return OperandLoad(f"({found[0]})", register, node.result.dtype, found[1])
 
     def _pointer(self, value: Operand) -> tuple[str, Access] | None:
-        """Text of the array that a row reads a value from, and how; None where it computes."""
+        """Text of where a row of a value begins in memory, and how it lies; None: it computes."""
         if isinstance(value, Scalar):
             return None
         if (key := Key(value.id)) in self.operands:
             found = self.access[key]
-            return (self.operands[key].name, found) if found.kind == "chunk" else None
+            begin = " + ".join(filter(None, (self.operands[key].name, found.base)))
+            return (begin, replace(found, base="")) if found.kind == "chunk" else None
         node = self.makers.get(value.id)
         if node is None or node.operator.name != "where":
             return None
         condition, *items = node.operands
         place, sides = self._row_is(condition), [self._pointer(item) for item in items]
-        if place is None or sides[0] is None or sides[1] is None or sides[0][1] != sides[1][1]:
+        known = [side for side in sides if side is not None]
+        if place is None or len(known) < 2:
             return None
-        return f"{place} ? {sides[0][0]} : {sides[1][0]}", sides[0][1]
+        (first, how), (other, as_well) = known
+        aligned = how.rows_aligned and as_well.rows_aligned
+        how = replace(how, rows_aligned=aligned)
+        if how != replace(as_well, rows_aligned=aligned, strides=how.strides):
+            return None
+        return f"{place} ? {first} : {other}", how
 
     def _row_is(self, condition: Operand) -> str | None:
         """Text of the comparison of a row's place with a number, else None."""

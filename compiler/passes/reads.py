@@ -52,7 +52,7 @@ class _Reads(PartialReader):
         self.costs: dict[int, int] = {}
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         outputs = [graph.outputs[w.output] for w in graph.written if not w.part]
-        self.written = {o.id for o in outputs if isinstance(o, Value)}
+        self.written = self._last_steps({o.id for o in outputs if isinstance(o, Value)})
         self.roots: dict[int, int] = {}  # of a view: the value that it is a view of
         self.shown = self._shown_views()
         views = Counter(self.roots.get(number, number) for number in self.returned)
@@ -69,6 +69,19 @@ class _Reads(PartialReader):
                 self.replaced[node.result.id] = made
         outputs = tuple(map(self.replaced.now, self.source.outputs))
         return replace(self.source, nodes=tuple(self.nodes), outputs=outputs)
+
+    def _last_steps(self, written: set[int]) -> set[int]:
+        """What arguments hold at the end, and what they held before a last part was replaced.
+
+        Of that the last kernel can be made in place, and a copy is one more pass over memory.
+        """
+        makers = {r.id: node for node in self.source.nodes for r in node.results}
+        found = set(written)
+        for node in (makers[number] for number in written if number in makers):
+            before = node.operands[-1] if node.operator.name == "where" else None
+            if isinstance(before, Value) and before.type == node.result.type:
+                found.add(before.id)
+        return found
 
     def _shown_views(self) -> set[int]:
         """Views that a caller gets, and the views behind them."""

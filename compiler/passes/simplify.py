@@ -11,6 +11,7 @@ from opweave.compiler.ir.graph import FunctionGraph, Node, substitute
 from opweave.compiler.ir.rewriting import Replaced
 from opweave.compiler.ir.values import Operand, Scalar, Value, operand_key
 from opweave.compiler.passes.dense import over_dense
+from opweave.compiler.passes.forwarding import forward
 from opweave.compiler.passes.reads import read_through
 from opweave.compiler.passes.views import settle_views
 from opweave.opcodes import OPERATORS
@@ -28,7 +29,7 @@ def simplify(graph: FunctionGraph) -> FunctionGraph:
     y = x + ones_like(x)  ->  y = x + 1
     d = (x * 2)[1:]       ->  d = x[1:] * 2
     """
-    settled = share_common(fold(fill_in(settle_views(graph))))
+    settled = share_common(fold(fill_in(settle_views(forward(graph)))))
     looked_at = unread(settled)
     return drop_dead(share_common(over_dense(read_through(settled))), looked_at)
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from opweave.compiler.ir.graph import FunctionGraph
 from opweave.compiler.ir.values import Value
 from opweave.compiler.passes.index_values import apart, together
+from opweave.compiler.scheduling.alternatives import Alternatives
 from opweave.compiler.scheduling.chain_sizes import ChainSize
 from opweave.compiler.scheduling.forms import (
     HANDWRITTEN,
@@ -106,6 +107,7 @@ class _Groups:
                 self.feeders[following].add(group)
         self.returned = {o.id for o in graph.outputs if isinstance(o, Value)}
         self.decisions: dict[tuple[int, int], Decision] = {}
+        self.alternatives = Alternatives.of(graph)
 
     def fuse_chains(self) -> None:
         """Merge maps of one shape into their only readers, which is always legal and always pays.
@@ -181,6 +183,7 @@ class _Groups:
         if isinstance(found, Form):
             form = found
             found = next((r for rule in PROFIT if (r := rule(self.graph, union, form))), form)
+            found = self.alternatives.objection(union, form) or found
         fused = isinstance(found, Form)
         self._decide(producer, consumer, fused, str(role) if fused else str(found))
         if fused:
